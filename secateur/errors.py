@@ -1,0 +1,256 @@
+"""Every error that secateur raises, as one tree sorted by remedy.
+
+The names required by PEP 249 are the trunk; ours are the branches::
+
+    Error
+    ├── InterfaceError                  wrong use of the client objects (closed cursor, no result)
+    └── DatabaseError
+        ├── ProgrammingError            the statement or the call is wrong: change it
+        │   ├── SqlSyntaxError          the text does not parse; has line and column
+        │   ├── UnknownTableError       no table of that name
+        │   ├── UnknownColumnError      no column of that name
+        │   ├── TableExistsError        CREATE TABLE of a name that is taken
+        │   ├── SchemeError             a partition scheme that cannot be
+        │   ├── ParameterError          wrong number, name or type of parameters
+        │   ├── DagError                a DAG that cannot be built or deployed
+        │   └── SerializationError      a function or value that cannot travel
+        ├── DataError                   a value that its column cannot hold
+        ├── IntegrityError              the data contradict a constraint
+        │   ├── DuplicateKeyError       a primary key that is already there
+        │   ├── NullKeyError            a NULL where the column is NOT NULL
+        │   └── NoRangeError            a row that no range partition covers
+        ├── OperationalError            bad luck: the same call may succeed later; see ``retry_safe``
+        │   ├── UnreachableError        nobody answers at that address
+        │   ├── ProtocolError           the peer speaks something that is not ours
+        │   ├── AuthenticationError     the token is missing or wrong
+        │   ├── MemberLostError         a member left while it worked for us
+        │   ├── TopologyChangedError    a partition moved; the statement ran against old owners
+        │   ├── LimitExceededError      a bound on size, memory or queue was passed
+        │   ├── DeadlineError           it took longer than allowed
+        │   ├── JobCancelledError       somebody asked the job to stop
+        │   ├── JobFailedError          user code in a job raised; has vertex and member
+        │   └── LoadFailedError         a bulk load was not published; the table is as it was
+        ├── InternalError               our bug: please report it with the message
+        │   └── PruningMismatchError    ``SET pruning = verify`` found pruned != unpruned
+        └── NotSupportedError           valid, but not implemented; names the construct
+
+Every error survives a trip over the wire: :func:`to_wire` turns it into plain data and :func:`from_wire` raises the same class on the other side.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+__all__ = [
+    "AuthenticationError",
+    "DagError",
+    "DataError",
+    "DatabaseError",
+    "DeadlineError",
+    "DuplicateKeyError",
+    "Error",
+    "IntegrityError",
+    "InterfaceError",
+    "InternalError",
+    "JobCancelledError",
+    "JobFailedError",
+    "LimitExceededError",
+    "LoadFailedError",
+    "MemberLostError",
+    "NoRangeError",
+    "NotSupportedError",
+    "NullKeyError",
+    "OperationalError",
+    "ParameterError",
+    "ProgrammingError",
+    "ProtocolError",
+    "PruningMismatchError",
+    "SchemeError",
+    "SerializationError",
+    "SqlSyntaxError",
+    "TableExistsError",
+    "TopologyChangedError",
+    "UnknownColumnError",
+    "UnknownTableError",
+    "UnreachableError",
+    "from_wire",
+    "to_wire",
+]
+
+
+class Error(Exception):
+    """Base of every error of secateur.
+
+    Args:
+        message: What happened, where, expected against actual, and what to do.
+        **details: Plain values (str, int, bool, None, lists of them) that a program may want; they become attributes of :attr:`details`.
+
+    Attributes:
+        details: The plain values given, for programs rather than people.
+        retry_safe: Whether the same call may be repeated without doing anything twice.
+    """
+
+    retry_safe: ClassVar[bool] = False
+
+    def __init__(self, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details: dict[str, Any] = details
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self).__name__, self.message, self.details)
+
+
+class InterfaceError(Error):
+    """Wrong use of a client object, such as fetching from a closed cursor."""
+
+
+class DatabaseError(Error):
+    """Base of the errors that concern the database rather than the client objects."""
+
+
+class ProgrammingError(DatabaseError):
+    """The statement or the call is wrong; it has to be changed."""
+
+
+class SqlSyntaxError(ProgrammingError):
+    """The SQL text does not parse. ``details`` has ``line`` and ``column``, both counted from 1."""
+
+
+class UnknownTableError(ProgrammingError):
+    """No table has that name."""
+
+
+class UnknownColumnError(ProgrammingError):
+    """No column in scope has that name. ``details`` has ``line`` and ``column`` where they are known."""
+
+
+class TableExistsError(ProgrammingError):
+    """The name of a new table is taken."""
+
+
+class SchemeError(ProgrammingError):
+    """A partition scheme that cannot be, such as hashing a FLOAT or a column outside the primary key."""
+
+
+class ParameterError(ProgrammingError):
+    """Wrong number, names or types of statement parameters."""
+
+
+class DagError(ProgrammingError):
+    """A DAG that cannot be built or deployed."""
+
+
+class SerializationError(ProgrammingError):
+    """A function or value that cannot travel to the members."""
+
+
+class DataError(DatabaseError):
+    """A value that its column or type cannot hold."""
+
+
+class IntegrityError(DatabaseError):
+    """The data contradict a constraint of the table."""
+
+
+class DuplicateKeyError(IntegrityError):
+    """An appended row has a primary key that is already there. ``details`` has ``table`` and ``key``."""
+
+
+class NullKeyError(IntegrityError):
+    """A NULL in a column that is NOT NULL. ``details`` has ``table`` and ``column``."""
+
+
+class NoRangeError(IntegrityError):
+    """A row that no range partition of its table covers. ``details`` has ``table`` and ``value``."""
+
+
+class OperationalError(DatabaseError):
+    """Something outside the statement went wrong; ``retry_safe`` says whether repeating it does no harm."""
+
+
+class UnreachableError(OperationalError):
+    """Nobody answers at the address."""
+
+    retry_safe = True
+
+
+class ProtocolError(OperationalError):
+    """The peer sent bytes that are not a frame of ours."""
+
+
+class AuthenticationError(OperationalError):
+    """The token is missing or wrong."""
+
+
+class MemberLostError(OperationalError):
+    """A member left while it worked on the call. Safe to repeat for reads only. ``details`` has ``member``."""
+
+
+class TopologyChangedError(OperationalError):
+    """A partition was not where the caller believed; nothing was done."""
+
+    retry_safe = True
+
+
+class LimitExceededError(OperationalError):
+    """A bound on size, memory, queue length or concurrency was passed; the message says which and how to raise it."""
+
+
+class DeadlineError(OperationalError):
+    """The call took longer than its deadline."""
+
+
+class JobCancelledError(OperationalError):
+    """The job was cancelled on request."""
+
+
+class JobFailedError(OperationalError):
+    """User code in a job raised. ``details`` has ``vertex``, ``member`` and ``traceback``."""
+
+
+class LoadFailedError(OperationalError):
+    """A bulk load was not published; the table is as it was before."""
+
+    retry_safe = True
+
+
+class InternalError(DatabaseError):
+    """A bug of secateur: please report it with the message."""
+
+
+class PruningMismatchError(InternalError):
+    """The pruned and the unpruned run of a statement gave different rows (``SET pruning = verify``)."""
+
+
+class NotSupportedError(DatabaseError):
+    """A valid request that is not implemented. The message names the construct and, for SQL, its position."""
+
+
+def _subclasses(cls: type[Error]) -> dict[str, type[Error]]:
+    found = {cls.__name__: cls}
+    for child in cls.__subclasses__():
+        found.update(_subclasses(child))
+    return found
+
+
+_CLASSES: Final = _subclasses(Error)
+
+
+def _rebuild(name: str, message: str, details: dict[str, Any]) -> Error:
+    return _CLASSES.get(name, InternalError)(message, **details)
+
+
+def to_wire(error: BaseException) -> dict[str, Any]:
+    """Turn an error into plain data for a frame.
+
+    An exception that is not ours becomes an :class:`InternalError` that names its type: the other side may not know the class, and must not unpickle it.
+    """
+    if isinstance(error, Error):
+        return {"error": type(error).__name__, "message": error.message, "details": error.details}
+    return {"error": "InternalError", "message": f"{type(error).__name__}: {error}", "details": {}}
+
+
+def from_wire(data: dict[str, Any]) -> Error:
+    """Build the error that :func:`to_wire` described; an unknown class becomes :class:`InternalError`."""
+    return _rebuild(str(data.get("error")), str(data.get("message")), dict(data.get("details") or {}))
