@@ -1,0 +1,254 @@
+"""One accepted connection of a :class:`~secateur.wire.server.FrameServer`.
+
+**Invariant**: what waits is bounded. A peer that does not read is not read from: once ``write_buffer_bytes_max`` unsent bytes have piled up, its further requests
+stay in the socket (and at most one read's worth of them here) until it has caught up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable
+from typing import Any, Final, Protocol
+
+from secateur.errors import Error, InternalError, LimitExceededError, ProtocolError, to_wire
+from secateur.wire.frames import Frame, FrameDecoder, FrameKind, Payload, encode_frame
+from secateur.wire.handshake import HELLO, Hello
+from secateur.wire.limits import HANDSHAKE_LIMITS, Limits
+from secateur.wire.messages import PeerInfo, Reply, Request
+
+__all__ = ["Connection", "Handler"]
+
+_log = logging.getLogger(__name__)
+_NO_REQUEST: Final = 0
+_LINGER_S: Final = 1.0
+_ids = itertools.count(1)
+
+
+class Handler(Protocol):
+    """What serves the requests of a server. Called on the server's event loop only; must not block it."""
+
+    def handle(self, request: Request) -> Reply | Awaitable[Reply] | AsyncIterator[Reply]:
+        """Answer a request.
+
+        A Reply returned at once is sent before anything else happens: the fast path. An awaitable is awaited in a task of its own, also when the peer has gone
+        meanwhile. The replies of an async iterator are sent as they come, each when the peer has room for it; the iterator is closed early if the peer goes.
+
+        The op ``"hello"`` arrives here too, once the token is proven; its reply is the answer to the peer's hello.
+
+        Raises:
+            Error: Sent to the peer, which raises it. Any other exception becomes an InternalError there.
+        """
+
+    def notify(self, request: Request) -> None:
+        """Take a one-way message, in the order sent. Nobody learns of an exception but the log."""
+
+
+class Connection(asyncio.Protocol):
+    """Reads frames, hands them to the handler, writes its answers."""
+
+    def __init__(self, handler: Handler, registry: set[Connection], *, token: str | None, limits: Limits) -> None:
+        self._handler = handler
+        self._registry = registry
+        self._token = token
+        self._limits = limits
+        self._decoder = FrameDecoder(HANDSHAKE_LIMITS)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._waiting: deque[Frame] = deque()
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._gone = asyncio.Event()
+        self._peer: PeerInfo | None = None  # None until a good hello
+        self._refused = False
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._transport: asyncio.Transport
+
+    # -- asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.set_write_buffer_limits(high=self._limits.write_buffer_bytes_max)
+        self._registry.add(self)
+        if len(self._registry) > self._limits.connections_max:
+            self._refuse(
+                LimitExceededError(
+                    f"the server keeps at most {self._limits.connections_max} connections open: close some, or raise connections_max", limit="connections_max"
+                )
+            )
+            return
+        self._timer = self._loop.call_later(self._limits.hello_timeout_s, self._refuse, ProtocolError(f"no hello within {self._limits.hello_timeout_s:g} s"))
+
+    def data_received(self, data: bytes) -> None:
+        if self._refused:
+            return
+        try:
+            for frame in self._decoder.feed(data):
+                if self._waiting or not self._writable.is_set():
+                    self._waiting.append(frame)
+                else:
+                    self._take(frame)
+                if self._refused:
+                    return
+        except Error as error:
+            self._refuse(error)
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+        self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+        while self._waiting and self._writable.is_set() and not self._refused:
+            self._take(self._waiting.popleft())
+        if not self._waiting and self._writable.is_set() and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._refused = True
+        self._gone.set()
+        self._writable.set()  # whoever waits for room finds out that the peer has gone
+        self._waiting.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._registry.discard(self)
+
+    # -- for the server
+
+    async def close(self) -> None:
+        """Cancel what runs for this peer and drop the connection at once."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._transport.abort()
+        await self._gone.wait()
+
+    # -- frames in
+
+    def _take(self, frame: Frame) -> None:
+        match frame.kind:
+            case FrameKind.REQUEST:
+                request_id, op = frame.header.pop("id", None), frame.header.pop("op", None)
+                if type(request_id) is not int or type(op) is not str:
+                    self._refuse(ProtocolError(f"a request needs an integer id and a string op; got id {request_id!r}, op {op!r}"))
+                elif self._peer is None:
+                    self._greet(request_id, op, frame)
+                else:
+                    self._answer(request_id, Request(op, frame.header, frame.payload, self._peer))
+            case FrameKind.NOTIFY if self._peer is not None:
+                self._notify(Request(str(frame.header.pop("op", None)), frame.header, frame.payload, self._peer))
+            case kind:
+                self._refuse(ProtocolError(f"a client may not send {kind.name}" + ("" if self._peer else " before its hello")))
+
+    def _greet(self, request_id: int, op: str, frame: Frame) -> None:
+        try:
+            hello = Hello.check(op, frame.header, self._token)
+        except Error as error:
+            self._refuse(error, request_id)
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        host, port, *_ = self._transport.get_extra_info("peername") or ("?", 0)
+        self._peer = PeerInfo(next(_ids), f"{host}:{port}", hello.client, self._token is not None)
+        self._decoder.limits = self._limits
+        self._answer(request_id, Request(HELLO, {}, frame.payload, self._peer))
+
+    def _answer(self, request_id: int, request: Request) -> None:
+        if len(self._tasks) >= self._limits.requests_in_flight_max:
+            message = (
+                f"{len(self._tasks)} requests of this connection are in flight: wait for answers, open another connection, or raise requests_in_flight_max"
+            )
+            self._send_error(request_id, LimitExceededError(message, limit="requests_in_flight_max"))
+            return
+        try:
+            reply = self._handler.handle(request)
+        except Exception as error:
+            self._send_error(request_id, error)
+            return
+        if isinstance(reply, Reply):
+            self._send_reply(FrameKind.RESPONSE, request_id, request.op, reply)
+            return
+        task = self._loop.create_task(self._finish(request_id, request.op, reply), name=f"answer {request.op}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _notify(self, request: Request) -> None:
+        try:
+            self._handler.notify(request)
+        except Exception:
+            _log.exception("notification %r from %s failed", request.op, request.peer.address)
+
+    # -- frames out
+
+    async def _finish(self, request_id: int, op: str, reply: Awaitable[Reply] | AsyncIterator[Reply]) -> None:
+        """Await an answer that was not there at once, and send it when the peer has room."""
+        try:
+            if isinstance(reply, Awaitable):
+                last = await reply
+            else:
+                last = Reply()
+                await self._stream(request_id, op, reply)
+        except Exception as error:
+            self._send_error(request_id, error)
+            return
+        await self._writable.wait()
+        self._send_reply(FrameKind.RESPONSE, request_id, op, last)
+
+    async def _stream(self, request_id: int, op: str, replies: AsyncIterator[Reply]) -> None:
+        try:
+            async for reply in replies:
+                await self._writable.wait()
+                if self._gone.is_set():
+                    return
+                self._send_reply(FrameKind.PART, request_id, op, reply)
+        finally:
+            closing = getattr(replies, "aclose", None)
+            if closing is not None:
+                await closing()
+
+    def _send_reply(self, kind: FrameKind, request_id: int, op: str, reply: Reply) -> None:
+        header: dict[str, Any] = {"id": request_id, **reply.header}
+        if op == HELLO:
+            header["limits"] = {"frame_bytes_max": self._limits.frame_bytes_max, "header_bytes_max": self._limits.header_bytes_max}
+        try:
+            self._write(kind, header, reply.payload)
+        except Error as error:
+            self._send_error(request_id, error)
+
+    def _send_error(self, request_id: int, error: Exception) -> None:
+        if not isinstance(error, Error):
+            _log.error("request %d failed with an error that is not ours", request_id, exc_info=error)
+        try:
+            self._write(FrameKind.ERROR, {"id": request_id, **to_wire(error)}, b"")
+        except Error as unsendable:
+            self._write(
+                FrameKind.ERROR,
+                {"id": request_id, **to_wire(InternalError(f"an error could not be sent: {unsendable.message}; it was: {str(error)[:10_000]}"))},
+                b"",
+            )
+
+    def _write(self, kind: FrameKind, header: dict[str, Any], payload: Payload) -> None:
+        buffers = encode_frame(kind, header, payload, self._limits)
+        if not self._gone.is_set() and not self._transport.is_closing():
+            for buffer in buffers:
+                self._transport.write(buffer)
+
+    def _refuse(self, error: Error, request_id: int = _NO_REQUEST) -> None:
+        """Say why and hang up.
+
+        What the peer still sends is read and dropped for a moment: closing on unread bytes would reset the connection and lose the reason.
+        """
+        if self._refused:
+            return
+        self._refused = True
+        self._waiting.clear()
+        self._send_error(request_id, error)
+        if self._timer is not None:
+            self._timer.cancel()
+        with contextlib.suppress(OSError, NotImplementedError):
+            self._transport.write_eof()
+        self._timer = self._loop.call_later(_LINGER_S, self._transport.abort)

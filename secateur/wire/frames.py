@@ -1,0 +1,203 @@
+"""Frames: what travels on a connection, as bytes and back.
+
+A frame is a head of 16 bytes, a header (one msgpack map) and a payload (raw bytes, usually an Arrow IPC stream)::
+
+    0     2        3     4               8                16
+    | SC  | version| kind| header length | payload length | header ... | payload ... |
+
+Lengths are little endian. The head is checked before anything is allocated for what it announces.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import pyarrow as pa
+
+from secateur.errors import LimitExceededError, ProtocolError
+from secateur.wire.limits import Limits
+from secateur.wire.values import pack, unpack
+
+__all__ = ["PROTOCOL_VERSION", "Frame", "FrameDecoder", "FrameKind", "Payload", "encode_frame"]
+
+PROTOCOL_VERSION: Final = 1
+
+Payload: TypeAlias = bytes | memoryview | Sequence[bytes | memoryview]
+"""Bytes to send after the header: one buffer, or several that are sent one after the other."""
+
+_MAGIC: Final = b"SC"
+_PREFIX: Final = _MAGIC + bytes([PROTOCOL_VERSION])
+_HEAD: Final = struct.Struct("<2sBBIQ")
+_EMPTY: Final = memoryview(b"")
+_JOIN_BYTES_MAX: Final = 64 << 10  # up to here copying the payload behind the header costs less than a second write
+
+
+class FrameKind(IntEnum):
+    """What a frame is. The numbers are part of the protocol: never renumber."""
+
+    REQUEST = 1
+    RESPONSE = 2
+    ERROR = 3
+    NOTIFY = 4
+    """A request without an answer."""
+    PART = 5
+    """A piece of an answer, of which more follows; the last one is a RESPONSE."""
+
+
+_KINDS: Final = {int(kind): kind for kind in FrameKind}
+
+
+class Frame(NamedTuple):
+    """A frame that has arrived.
+
+    Attributes:
+        kind: What it is.
+        header: Its msgpack map, fresh: the receiver may take it apart.
+        payload: Its bytes; empty when there are none. Read-only by convention; owned by this frame, so tables decoded from it may keep it.
+    """
+
+    kind: FrameKind
+    header: dict[str, Any]
+    payload: memoryview
+
+
+def encode_frame(kind: FrameKind, header: dict[str, Any], payload: Payload = b"", limits: Limits | None = None) -> list[bytes | memoryview]:
+    """Turn a frame into buffers to write in order: one for a small frame, else the header and the payload uncopied.
+
+    Raises:
+        SerializationError: A header value does not travel.
+        LimitExceededError: Header or payload are larger than ``limits`` allow; nothing was written.
+    """
+    packed = pack(header)
+    buffers = [payload] if isinstance(payload, (bytes, memoryview)) else list(payload)
+    payload_bytes = sum(b.nbytes if isinstance(b, memoryview) else len(b) for b in buffers)
+    if limits is not None:
+        _check_sizes(len(packed), payload_bytes, limits)
+    head = _HEAD.pack(_MAGIC, PROTOCOL_VERSION, kind, len(packed), payload_bytes)
+    if payload_bytes <= _JOIN_BYTES_MAX:
+        return [b"".join((head, packed, *buffers))]
+    return [head + packed, *(b for b in buffers if len(b))]
+
+
+class FrameDecoder:
+    """Cuts a stream of bytes into frames, however they are chopped up.
+
+    A payload that has not arrived in one piece is collected in a buffer of its own, so a large one is copied once.
+
+    Attributes:
+        limits: The bounds of the next frame; a server widens them after the hello.
+    """
+
+    __slots__ = ("_filled", "_header", "_kind", "_partial", "_payload", "_wanted", "limits")
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._partial = bytearray()  # the start of a frame whose header is incomplete
+        self._wanted = 0  # bytes of _partial that make looking at it again worth while
+        self._kind = FrameKind.REQUEST
+        self._header: dict[str, Any] = {}
+        self._payload: memoryview | None = None  # the payload that is being collected for _kind and _header
+        self._filled = 0
+
+    @property
+    def idle(self) -> bool:
+        """Whether the stream stands between two frames."""
+        return self._payload is None and not self._partial
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """Take in bytes and yield the frames that they complete; the iterator has to be exhausted before the next call.
+
+        Raises:
+            ProtocolError: The bytes are not frames; frames in front of them have been yielded. The decoder is of no further use.
+            LimitExceededError: A frame announces more than the limits allow. The decoder is of no further use.
+        """
+        position = 0
+        if self._payload is not None:
+            position = min(len(data), len(self._payload) - self._filled)
+            self._payload[self._filled : self._filled + position] = memoryview(data)[:position]
+            frame = self._advance(position)
+            if frame is None:
+                return
+            yield frame
+        if self._partial:
+            self._partial += data[position:]
+            if len(self._partial) < self._wanted:
+                _check_prefix(self._partial)
+                return
+            data = bytes(self._partial)
+            self._partial.clear()
+            position = 0
+        while len(data) - position >= _HEAD.size:
+            _check_prefix(data[position : position + len(_PREFIX)])
+            _, _, code, header_bytes, payload_bytes = _HEAD.unpack_from(data, position)
+            _check_sizes(header_bytes, payload_bytes, self.limits)
+            kind = _KINDS.get(code)
+            if kind is None:
+                raise ProtocolError(f"frame of kind {code}; kinds are {', '.join(f'{k.value} {k.name}' for k in FrameKind)}: is the peer of a newer version?")
+            payload_start = position + _HEAD.size + header_bytes
+            if payload_start > len(data):
+                self._wanted = _HEAD.size + header_bytes
+                self._partial += data[position:]
+                return
+            header = unpack(data[position + _HEAD.size : payload_start])
+            if type(header) is not dict:
+                raise ProtocolError(f"the header of a {kind.name} frame is a {type(header).__name__}; it has to be a map")
+            position = payload_start + payload_bytes
+            if position > len(data):
+                self._begin(kind, header, payload_bytes, data[payload_start:])
+                return
+            yield Frame(kind, header, memoryview(data[payload_start:position]) if payload_bytes else _EMPTY)
+        if position < len(data):
+            self._wanted = _HEAD.size
+            self._partial += data[position:]
+            _check_prefix(self._partial)
+
+    def target(self) -> memoryview | None:
+        """Where the rest of a payload belongs while one is being collected: a socket may read straight into it and call :meth:`filled`."""
+        return None if self._payload is None else self._payload[self._filled :]
+
+    def filled(self, count: int) -> Frame | None:
+        """Note that ``count`` bytes of :meth:`target` were written; returns the frame when that completed it."""
+        return self._advance(count)
+
+    def _begin(self, kind: FrameKind, header: dict[str, Any], payload_bytes: int, arrived: bytes) -> None:
+        # Arrow's allocator: aligned for its kernels, and pages are not touched before bytes arrive, so a peer cannot cost us memory by announcing a lot
+        payload = memoryview(pa.allocate_buffer(payload_bytes)).cast("B")
+        payload[: len(arrived)] = arrived
+        self._kind, self._header, self._payload, self._filled = kind, header, payload, len(arrived)
+
+    def _advance(self, count: int) -> Frame | None:
+        assert self._payload is not None
+        self._filled += count
+        if self._filled < len(self._payload):
+            return None
+        frame = Frame(self._kind, self._header, self._payload)
+        self._payload, self._header = None, {}
+        return frame
+
+
+def _check_prefix(start: bytes | bytearray) -> None:
+    """Judge the first bytes of a frame, however few there are."""
+    if start[:3] == _PREFIX[: len(start)]:
+        return
+    if start[:2] == _MAGIC:
+        raise ProtocolError(
+            f"the peer speaks protocol version {start[2]}, this side {PROTOCOL_VERSION}: install the same version of secateur on both sides", version=start[2]
+        )
+    raise ProtocolError(f"expected a secateur frame, got bytes that start with {bytes(start[:8])!r}: does the address belong to another service?")
+
+
+def _check_sizes(header_bytes: int, payload_bytes: int, limits: Limits) -> None:
+    if header_bytes > limits.header_bytes_max:
+        raise LimitExceededError(
+            f"a frame header of {header_bytes} bytes exceeds the limit of {limits.header_bytes_max}: shorten the statement or raise header_bytes_max",
+            limit="header_bytes_max",
+        )
+    if payload_bytes > limits.frame_bytes_max:
+        raise LimitExceededError(
+            f"a frame payload of {payload_bytes} bytes exceeds the limit of {limits.frame_bytes_max}: send or ask for less at a time, or raise frame_bytes_max",
+            limit="frame_bytes_max",
+        )

@@ -1,0 +1,277 @@
+"""An asyncio connection for members and controllers: many requests in flight on one socket."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+from secateur.errors import DeadlineError, Error, InterfaceError, LimitExceededError, MemberLostError, ProtocolError, UnreachableError, from_wire
+from secateur.wire.frames import Frame, FrameDecoder, FrameKind, Payload, encode_frame
+from secateur.wire.handshake import HELLO, Hello, peer_limits
+from secateur.wire.limits import Limits
+from secateur.wire.messages import Answer
+
+__all__ = ["Peer"]
+
+_PARTS_WAITING_MAX: Final = 16
+
+
+class Peer:
+    """A connection to a :class:`~secateur.wire.server.FrameServer`, opened at the first request and again after it broke.
+
+    To be used on one event loop. Requests are answered in any order; notifications arrive in the order sent. It never repeats a request by itself.
+
+    Args:
+        host: Host name or address.
+        port: Port.
+        token: The secret of the cluster, if it has one.
+        client: A name for the server's logs, such as a member id.
+        timeout_s: Seconds to wait for the connection, and for each answer unless the request says otherwise; None waits for ever.
+        limits: Bounds on frames, both ways.
+    """
+
+    def __init__(
+        self, host: str, port: int, *, token: str | None = None, client: str = "peer", timeout_s: float | None = 30.0, limits: Limits | None = None
+    ) -> None:
+        self.host = host
+        self.port = port
+        self._hello = Hello(token, client)
+        self._timeout_s = timeout_s
+        self._limits = limits or Limits()
+        self._link: _Link | None = None
+        self._connecting = asyncio.Lock()
+        self._closed = False
+
+    @property
+    def address(self) -> str:
+        return f"{self.host}:{self.port}"
+
+    async def connect(self) -> dict[str, Any]:
+        """Connect now unless connected; returns the server's answer to hello.
+
+        Raises:
+            UnreachableError: Nobody answers there.
+            AuthenticationError: The token is missing or wrong.
+            ProtocolError: Something answers that is not a server of ours.
+        """
+        return (await self._connected()).hello
+
+    async def request(self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"", *, timeout_s: float | None = None) -> Answer:
+        """Ask and wait for the whole answer.
+
+        Raises:
+            Error: Whatever the server answered.
+            UnreachableError: Nobody answers there; nothing was sent.
+            MemberLostError: The connection broke; whether the request was carried out is unknown.
+            DeadlineError: No answer in time; whether the request was carried out is unknown.
+            LimitExceededError: The request is larger than the limits allow; nothing was sent.
+            SerializationError: An argument does not travel; nothing was sent.
+        """
+        header: dict[str, Any] = {}
+        parts: list[memoryview] = []
+        async for answer in self.stream(op, args, payload, timeout_s=timeout_s):
+            header = {**header, **answer.header} if header else answer.header
+            parts.extend(answer.parts)
+        return Answer(header, tuple(parts))
+
+    async def stream(self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"", *, timeout_s: float | None = None) -> AsyncIterator[Answer]:
+        """Ask and yield each piece of the answer as it arrives.
+
+        Pieces that are not taken stop the whole connection after a few: use a Peer of its own for long streams.
+
+        Raises:
+            Error: As :meth:`request`; ``timeout_s`` bounds the wait for each piece.
+        """
+        link = await self._connected()
+        waited = self._timeout_s if timeout_s is None else timeout_s
+        request_id = link.ask(op, args, payload)
+        try:
+            while True:
+                try:
+                    async with asyncio.timeout(waited):
+                        frame = await link.answer(request_id)
+                except TimeoutError as error:
+                    raise DeadlineError(
+                        f"{self.address} did not answer {op!r} within {waited:g} s; it may still be carried out", address=self.address
+                    ) from error
+                yield Answer(frame.header, (frame.payload,) if frame.payload else ())
+                if frame.kind is FrameKind.RESPONSE:
+                    return
+        finally:
+            link.forget(request_id)
+
+    async def notify(self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"") -> None:
+        """Send a one-way message; waits only while the peer does not read.
+
+        Raises:
+            UnreachableError: Nobody answers there; nothing was sent.
+            MemberLostError: The connection broke while waiting.
+        """
+        link = await self._connected()
+        await link.writable()
+        link.send(FrameKind.NOTIFY, {**(args or {}), "op": op}, payload)
+
+    async def close(self) -> None:
+        """Disconnect for good; requests in flight fail. May be called twice."""
+        self._closed = True
+        async with self._connecting:
+            if self._link is not None:
+                await self._link.close(InterfaceError(f"the connection to {self.address} was closed by this side"))
+                self._link = None
+
+    async def _connected(self) -> _Link:
+        link = self._link
+        if link is not None and link.failure is None:
+            return link
+        async with self._connecting:  # one connection, however many requests wait for it
+            if self._closed:
+                raise InterfaceError(f"the connection to {self.address} is closed")
+            if self._link is None or self._link.failure is not None:
+                self._link = await self._open()
+            return self._link
+
+    async def _open(self) -> _Link:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                _, link = await loop.create_connection(lambda: _Link(self.address, self._limits), self.host, self.port)
+        except (OSError, TimeoutError) as error:
+            raise UnreachableError(f"nobody answers at {self.address} ({error}): check that the process there lives", address=self.address) from error
+        request_id = link.ask(HELLO, self._hello.args(), b"")
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                frame = await link.answer(request_id)
+        except (TimeoutError, MemberLostError) as error:
+            await link.close(ProtocolError("no hello"))
+            raise ProtocolError(
+                f"{self.address} accepted the connection but did not answer our hello: does the address belong to another service?", address=self.address
+            ) from error
+        except BaseException:
+            await link.close(ProtocolError("no hello"))
+            raise
+        link.forget(request_id)
+        link.greeted(frame.header)
+        return link
+
+
+class _Link(asyncio.Protocol):
+    """One TCP connection of a Peer, from connect to the first failure."""
+
+    def __init__(self, address: str, limits: Limits) -> None:
+        self.failure: Error | None = None
+        self.hello: dict[str, Any] = {}
+        self._address = address
+        self._limits = limits
+        self._send_limits = limits
+        self._decoder = FrameDecoder(limits)
+        self._answers: dict[int, asyncio.Queue[Frame | Error]] = {}
+        self._crowded: set[int] = set()  # requests whose pieces are not taken; while there are any, nothing is read
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._gone = asyncio.Event()
+        self._last_id = 0
+        self._transport: asyncio.Transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.set_write_buffer_limits(high=self._limits.write_buffer_bytes_max)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for frame in self._decoder.feed(data):
+                self._take(frame)
+        except Error as error:
+            self._fail(error)
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._gone.set()
+        self._fail(MemberLostError(f"the connection to {self._address} broke: {exc or 'the peer closed it'}", address=self._address))
+
+    def greeted(self, hello: dict[str, Any]) -> None:
+        self.hello = hello
+        self._send_limits = peer_limits(hello, self._limits)
+
+    def ask(self, op: str, args: dict[str, Any] | None, payload: Payload) -> int:
+        """Send a request; its answers are awaited with :meth:`answer` and dropped with :meth:`forget`."""
+        if len(self._answers) >= self._limits.requests_in_flight_max:
+            raise LimitExceededError(
+                f"{len(self._answers)} requests to {self._address} are in flight: wait for answers or raise requests_in_flight_max",
+                limit="requests_in_flight_max",
+            )
+        self._last_id += 1
+        self.send(FrameKind.REQUEST, {**(args or {}), "id": self._last_id, "op": op}, payload)
+        self._answers[self._last_id] = asyncio.Queue()
+        return self._last_id
+
+    async def answer(self, request_id: int) -> Frame:
+        """The next piece of the answer."""
+        queue = self._answers[request_id]
+        if self.failure is not None and queue.empty():
+            raise self.failure
+        got = await queue.get()
+        if request_id in self._crowded and queue.qsize() < _PARTS_WAITING_MAX:
+            self._make_room(request_id)
+        if isinstance(got, Error):
+            raise got
+        return got
+
+    def forget(self, request_id: int) -> None:
+        self._answers.pop(request_id, None)
+        self._make_room(request_id)
+
+    def send(self, kind: FrameKind, header: dict[str, Any], payload: Payload) -> None:
+        buffers = encode_frame(kind, header, payload, self._send_limits)
+        if self.failure is not None:
+            raise self.failure
+        for buffer in buffers:
+            self._transport.write(buffer)
+
+    async def writable(self) -> None:
+        await self._writable.wait()
+        if self.failure is not None:
+            raise self.failure
+
+    async def close(self, reason: Error) -> None:
+        self._fail(reason)
+        await self._gone.wait()
+
+    def _take(self, frame: Frame) -> None:
+        request_id = frame.header.pop("id", None)
+        queue = self._answers.get(request_id)
+        match frame.kind:
+            case FrameKind.ERROR if queue is None:
+                if not request_id:  # an error of the connection, not of a request that was given up
+                    self._fail(from_wire(frame.header))
+            case FrameKind.ERROR if queue is not None:
+                queue.put_nowait(from_wire(frame.header))
+            case FrameKind.RESPONSE | FrameKind.PART:
+                if queue is not None:
+                    queue.put_nowait(frame)
+                    if frame.kind is FrameKind.PART and queue.qsize() >= _PARTS_WAITING_MAX:
+                        self._crowded.add(request_id)
+                        self._transport.pause_reading()
+            case kind:
+                self._fail(ProtocolError(f"{self._address} sent a {kind.name} frame to the side that asks", address=self._address))
+
+    def _make_room(self, request_id: int) -> None:
+        if request_id in self._crowded:
+            self._crowded.discard(request_id)
+            if not self._crowded and not self._transport.is_closing():
+                self._transport.resume_reading()
+
+    def _fail(self, error: Error) -> None:
+        if self.failure is not None:
+            return
+        self.failure = error
+        for queue in self._answers.values():
+            queue.put_nowait(error)
+        self._writable.set()
+        self._transport.abort()

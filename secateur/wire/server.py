@@ -1,0 +1,64 @@
+"""The listening side: a socket whose connections all speak to one handler."""
+
+from __future__ import annotations
+
+import asyncio
+
+from secateur.errors import OperationalError
+from secateur.wire.connection import Connection, Handler
+from secateur.wire.limits import Limits
+
+__all__ = ["FrameServer"]
+
+_BACKLOG = 1024
+
+
+class FrameServer:
+    """Listens on a TCP port and serves frames on the running event loop.
+
+    Args:
+        handler: Answers the requests of all connections.
+        host: Address to listen on; loopback unless told otherwise.
+        port: Port to listen on; 0 takes any free one, see :attr:`port`.
+        token: The secret that every connection has to prove in its hello; None asks for none.
+        limits: Bounds of every connection.
+    """
+
+    def __init__(self, handler: Handler, *, host: str = "127.0.0.1", port: int = 0, token: str | None = None, limits: Limits | None = None) -> None:
+        self.host = host
+        self.port = port
+        self._handler = handler
+        self._token = token
+        self._limits = limits or Limits()
+        self._connections: set[Connection] = set()
+        self._server: asyncio.Server | None = None
+
+    @property
+    def connection_count(self) -> int:
+        return len(self._connections)
+
+    async def start(self) -> None:
+        """Listen; :attr:`port` is then the real one.
+
+        Raises:
+            OperationalError: The address cannot be listened on.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            self._server = await loop.create_server(self._connection, self.host, self.port, backlog=_BACKLOG)
+        except OSError as error:
+            raise OperationalError(f"cannot listen on {self.host}:{self.port}: {error}; choose another port, or 0 for any free one") from error
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        """Stop listening, cancel what runs, and drop every connection. Nothing is left on the loop afterwards. May be called twice."""
+        if self._server is None:
+            return
+        self._server.close()
+        while self._connections:
+            await asyncio.gather(*(connection.close() for connection in list(self._connections)))
+        await self._server.wait_closed()
+        self._server = None
+
+    def _connection(self) -> Connection:
+        return Connection(self._handler, self._connections, token=self._token, limits=self._limits)

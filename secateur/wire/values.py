@@ -1,0 +1,143 @@
+"""Plain values as bytes: msgpack, with extension types for the SQL values that msgpack does not know.
+
+None, bool, int, float, str, bytes, list and dict are msgpack's own. Tuples become lists. Timestamps with a zone become UTC: only the instant travels.
+Nothing here can build an object of another class, so bytes from a stranger are safe to read.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal, DecimalException
+from enum import IntEnum
+from typing import Any, Final
+from uuid import UUID
+
+import msgpack
+import numpy as np
+
+from secateur.errors import ProtocolError, SerializationError
+
+__all__ = ["pack", "unpack"]
+
+
+class _Ext(IntEnum):
+    """Numbers of the extension types. They are part of the protocol: never renumber."""
+
+    DATE = 1
+    TIME = 2
+    TIMESTAMP = 3
+    TIMESTAMPTZ = 4
+    DECIMAL = 5
+    UUID = 6
+    INTERVAL = 7
+    HUGEINT = 8
+
+
+_INT64: Final = struct.Struct("<q")
+_EPOCH: Final = datetime(1970, 1, 1)
+_EPOCH_UTC: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_DAY: Final = _EPOCH.toordinal()
+_MICROSECOND: Final = timedelta(microseconds=1)
+_SPAN_BYTES: Final = 10  # a timedelta reaches past 64 bits of microseconds
+_PACK_ERRORS: Final = (TypeError, ValueError, OverflowError)
+_UNPACK_ERRORS: Final = (ValueError, TypeError, OverflowError, RecursionError, DecimalException, struct.error, msgpack.UnpackException)
+
+
+def pack(value: Any) -> bytes:
+    """Encode a value.
+
+    Raises:
+        SerializationError: A value inside it is of a type that does not travel; the message names the type.
+    """
+    try:
+        packed: bytes = _packers.packer.pack(value)
+    except _PACK_ERRORS as error:
+        raise SerializationError(
+            f"cannot send a value: {error}; send None, bool, int, float, str, bytes, date, time, datetime, timedelta, Decimal, UUID, or lists and dicts of them"
+        ) from error
+    return packed
+
+
+def unpack(data: bytes | memoryview) -> Any:
+    """Decode what :func:`pack` encoded.
+
+    Raises:
+        ProtocolError: The bytes are not one such value.
+    """
+    try:
+        return msgpack.unpackb(data, ext_hook=_from_ext)
+    except _UNPACK_ERRORS as error:
+        raise ProtocolError(f"{len(data)} bytes that should be one msgpack value are not: {type(error).__name__}: {error}") from error
+
+
+def _to_ext(value: Any) -> Any:
+    """Msgpack asks here for every value that it does not know."""
+    match value:
+        case datetime():
+            if value.tzinfo is None:
+                return msgpack.ExtType(_Ext.TIMESTAMP, _INT64.pack((value - _EPOCH) // _MICROSECOND))
+            return msgpack.ExtType(_Ext.TIMESTAMPTZ, _INT64.pack((value - _EPOCH_UTC) // _MICROSECOND))
+        case date():
+            return msgpack.ExtType(_Ext.DATE, _INT64.pack(value.toordinal() - _EPOCH_DAY))
+        case time():
+            if value.tzinfo is not None:
+                raise TypeError(f"a time of day with a zone ({value!r}) has no SQL type")
+            return msgpack.ExtType(_Ext.TIME, _INT64.pack(((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond))
+        case timedelta():
+            return msgpack.ExtType(_Ext.INTERVAL, (value // _MICROSECOND).to_bytes(_SPAN_BYTES, "little", signed=True))
+        case Decimal():
+            return msgpack.ExtType(_Ext.DECIMAL, str(value).encode())
+        case UUID():
+            return msgpack.ExtType(_Ext.UUID, value.bytes)
+        case int():
+            return msgpack.ExtType(_Ext.HUGEINT, value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True))
+        case np.datetime64() | np.timedelta64():
+            return _plain_instant(value)
+        case np.generic():
+            return value.item()
+        case _:
+            raise TypeError(f"{type(value).__module__}.{type(value).__qualname__} does not travel")
+
+
+def _plain_instant(value: np.datetime64 | np.timedelta64) -> Any:
+    """The datetime, date or timedelta of a numpy value, whose ``item()`` gives a bare int for nanoseconds."""
+    if np.isnat(value):
+        return None
+    if isinstance(value, np.timedelta64):
+        return value.astype("timedelta64[us]").item()
+    plain = value.item()
+    return value.astype("datetime64[us]").item() if isinstance(plain, int) else plain
+
+
+def _from_ext(code: int, data: bytes) -> Any:
+    match code:
+        case _Ext.TIMESTAMP:
+            return _EPOCH + timedelta(microseconds=_INT64.unpack(data)[0])
+        case _Ext.TIMESTAMPTZ:
+            return _EPOCH_UTC + timedelta(microseconds=_INT64.unpack(data)[0])
+        case _Ext.DATE:
+            return date.fromordinal(_EPOCH_DAY + _INT64.unpack(data)[0])
+        case _Ext.TIME:
+            return (_EPOCH + timedelta(microseconds=_INT64.unpack(data)[0])).time()
+        case _Ext.INTERVAL:
+            return timedelta(microseconds=int.from_bytes(data, "little", signed=True))
+        case _Ext.DECIMAL:
+            return Decimal(data.decode())
+        case _Ext.UUID:
+            return UUID(bytes=data)
+        case _Ext.HUGEINT:
+            return int.from_bytes(data, "little", signed=True)
+        case _:
+            raise ValueError(f"extension type {code} is unknown")
+
+
+class _Packers(threading.local):
+    """One packer a thread: a packer is reused because making one costs more than packing a header, and it is not thread-safe."""
+
+    def __init__(self) -> None:
+        self.packer = msgpack.Packer(default=_to_ext)
+
+
+_packers: Final = _Packers()
