@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, Final
 
-from secateur.errors import DeadlineError, InterfaceError, MemberLostError, ProtocolError, UnreachableError, from_wire
+from secateur.errors import AuthenticationError, DeadlineError, InterfaceError, MemberLostError, ProtocolError, UnreachableError, from_wire
 from secateur.wire.frames import Frame, FrameDecoder, FrameKind, Payload, encode_frame
 from secateur.wire.handshake import HELLO, Hello, peer_limits
 from secateur.wire.limits import Limits
@@ -24,7 +24,7 @@ _READ_BYTES: Final = 64 << 10
 class Channel:
     """One TCP connection to a :class:`~secateur.wire.server.FrameServer`, opened at the first request and again after it broke.
 
-    Thread-safe: one request at a time, others wait. After an error that the server sent, the channel is usable; after a timeout or a broken connection it is
+    Thread-safe: one request at a time, others wait; while a stream is being read, others are refused. After an error that the server sent, the channel is usable; after a timeout or a broken connection it is
     disconnected, and the next request connects anew. It never repeats a request by itself.
 
     Args:
@@ -32,7 +32,7 @@ class Channel:
         port: Port.
         token: The secret of the cluster, if it has one.
         client: A name for the server's logs.
-        timeout_s: Seconds to wait for the connection, and for each answer unless the request says otherwise; None waits for ever.
+        timeout_s: Seconds to wait for the connection, and for more of an answer unless the request says otherwise; None waits for ever.
         limits: Bounds on frames, both ways; the server's, when tighter, are held too.
     """
 
@@ -47,7 +47,8 @@ class Channel:
         self._timeout_s = timeout_s
         self._limits = limits or Limits()
         self._send_limits = self._limits
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
+        self._streaming = False
         self._socket: socket.socket | None = None
         self._decoder = FrameDecoder(self._limits)
         self._frames: Iterator[Frame] = iter(())
@@ -67,10 +68,7 @@ class Channel:
             ProtocolError: Something answers that is not a server of ours.
         """
         with self._lock:
-            if self._closed:
-                raise InterfaceError(f"the channel to {self.address} is closed")
-            if self._socket is None:
-                self._connect()
+            self._ready()
             return self.hello
 
     def request(self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"", *, timeout_s: float | None = None) -> Answer:
@@ -91,6 +89,7 @@ class Channel:
             SerializationError: An argument does not travel; nothing was sent.
         """
         with self._lock:
+            self._ready()
             parts: list[memoryview] = []
             header: dict[str, Any] = {}
             for frame in self._exchange(op, args, payload, timeout_s):
@@ -100,14 +99,19 @@ class Channel:
             return Answer(header, tuple(parts))
 
     def stream(self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"", *, timeout_s: float | None = None) -> Iterator[Answer]:
-        """Ask and yield each piece of the answer as it arrives. The channel is taken until the iterator ends; leaving it early disconnects.
+        """Ask and yield each piece of the answer as it arrives. The channel is taken until the iterator ends or is closed; leaving it early disconnects.
 
         Raises:
             Error: As :meth:`request`; ``timeout_s`` bounds the wait for each piece.
         """
         with self._lock:
+            self._ready()
+            self._streaming = True
+        try:
             for frame in self._exchange(op, args, payload, timeout_s):
                 yield Answer(frame.header, (frame.payload,) if frame.payload else ())
+        finally:
+            self._streaming = False
 
     def close(self) -> None:
         """Disconnect for good. May be called twice, and from another thread to end a request that waits."""
@@ -119,8 +123,15 @@ class Channel:
         with self._lock:
             self._disconnect()
 
+    def _ready(self) -> None:
+        if self._closed:
+            raise InterfaceError(f"the channel to {self.address} is closed")
+        if self._streaming:
+            raise InterfaceError(f"a streamed answer from {self.address} is being read: read it to its end, close it, or use another channel")
+        if self._socket is None:
+            self._connect()
+
     def _exchange(self, op: str, args: dict[str, Any] | None, payload: Payload, timeout_s: float | None) -> Iterator[Frame]:
-        self.connect()
         self._last_id += 1
         request_id = self._last_id
         buffers = encode_frame(FrameKind.REQUEST, {**(args or {}), "id": request_id, "op": op}, payload, self._send_limits)
@@ -179,10 +190,12 @@ class Channel:
         self._decoder = FrameDecoder(self._limits)
         self._frames = iter(())
         self._send_limits = self._limits
-        self._last_id = 0
         remaining = None if deadline is None else max(deadline - time.monotonic(), 0.001)
         try:
             (frame,) = self._exchange(HELLO, self._hello.args(), b"", remaining)
+        except AuthenticationError:
+            self._disconnect()
+            raise
         except (DeadlineError, MemberLostError) as error:
             raise ProtocolError(
                 f"{self.address} accepted the connection but did not answer our hello: does the address belong to another service?", address=self.address

@@ -1,7 +1,7 @@
 """One accepted connection of a :class:`~secateur.wire.server.FrameServer`.
 
-**Invariant**: what waits is bounded. A peer that does not read is not read from: once ``write_buffer_bytes_max`` unsent bytes have piled up, its further requests
-stay in the socket (and at most one read's worth of them here) until it has caught up.
+**Invariant**: what waits is bounded. A peer that does not read is not read from: once ``write_buffer_bytes_max`` unsent bytes have piled up, its further
+requests stay in the socket (and at most one read's worth of them here) until it has caught up.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ import itertools
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 from secateur.errors import Error, InternalError, LimitExceededError, ProtocolError, to_wire
 from secateur.wire.frames import Frame, FrameDecoder, FrameKind, Payload, encode_frame
 from secateur.wire.handshake import HELLO, Hello
 from secateur.wire.limits import HANDSHAKE_LIMITS, Limits
 from secateur.wire.messages import PeerInfo, Reply, Request
+from secateur.wire.outbox import Outbox
 
 __all__ = ["Connection", "Handler"]
 
@@ -58,21 +59,19 @@ class Connection(asyncio.Protocol):
         self._decoder = FrameDecoder(HANDSHAKE_LIMITS)
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting: deque[Frame] = deque()
-        self._writable = asyncio.Event()
-        self._writable.set()
         self._gone = asyncio.Event()
         self._peer: PeerInfo | None = None  # None until a good hello
         self._refused = False
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport
+        self._outbox: Outbox
 
     # -- asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.set_write_buffer_limits(high=self._limits.write_buffer_bytes_max)
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's transports only look like one
+        self._outbox = Outbox(self._transport, self._limits.write_buffer_bytes_max)
         self._registry.add(self)
         if len(self._registry) > self._limits.connections_max:
             self._refuse(
@@ -88,7 +87,7 @@ class Connection(asyncio.Protocol):
             return
         try:
             for frame in self._decoder.feed(data):
-                if self._waiting or not self._writable.is_set():
+                if self._waiting or not self._outbox.clear.is_set():
                     self._waiting.append(frame)
                 else:
                     self._take(frame)
@@ -98,20 +97,20 @@ class Connection(asyncio.Protocol):
             self._refuse(error)
 
     def pause_writing(self) -> None:
-        self._writable.clear()
+        self._outbox.pause()
         self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        self._writable.set()
-        while self._waiting and self._writable.is_set() and not self._refused:
+        self._outbox.resume()
+        while self._waiting and self._outbox.clear.is_set() and not self._refused:
             self._take(self._waiting.popleft())
-        if not self._waiting and self._writable.is_set() and not self._transport.is_closing():
+        if self._outbox.clear.is_set() and not self._transport.is_closing():
             self._transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._refused = True
         self._gone.set()
-        self._writable.set()  # whoever waits for room finds out that the peer has gone
+        self._outbox.abandon()
         self._waiting.clear()
         if self._timer is not None:
             self._timer.cancel()
@@ -195,13 +194,13 @@ class Connection(asyncio.Protocol):
         except Exception as error:
             self._send_error(request_id, error)
             return
-        await self._writable.wait()
+        await self._outbox.clear.wait()
         self._send_reply(FrameKind.RESPONSE, request_id, op, last)
 
     async def _stream(self, request_id: int, op: str, replies: AsyncIterator[Reply]) -> None:
         try:
             async for reply in replies:
-                await self._writable.wait()
+                await self._outbox.clear.wait()
                 if self._gone.is_set():
                     return
                 self._send_reply(FrameKind.PART, request_id, op, reply)
@@ -234,8 +233,7 @@ class Connection(asyncio.Protocol):
     def _write(self, kind: FrameKind, header: dict[str, Any], payload: Payload) -> None:
         buffers = encode_frame(kind, header, payload, self._limits)
         if not self._gone.is_set() and not self._transport.is_closing():
-            for buffer in buffers:
-                self._transport.write(buffer)
+            self._outbox.write(buffers)
 
     def _refuse(self, error: Error, request_id: int = _NO_REQUEST) -> None:
         """Say why and hang up.
@@ -249,6 +247,7 @@ class Connection(asyncio.Protocol):
         self._send_error(request_id, error)
         if self._timer is not None:
             self._timer.cancel()
-        with contextlib.suppress(OSError, NotImplementedError):
-            self._transport.write_eof()
+        if self._outbox.clear.is_set():
+            with contextlib.suppress(OSError, NotImplementedError):
+                self._transport.write_eof()
         self._timer = self._loop.call_later(_LINGER_S, self._transport.abort)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from secateur.errors import DeadlineError, Error, InterfaceError, LimitExceededError, MemberLostError, ProtocolError, UnreachableError, from_wire
 from secateur.wire.frames import Frame, FrameDecoder, FrameKind, Payload, encode_frame
 from secateur.wire.handshake import HELLO, Hello, peer_limits
 from secateur.wire.limits import Limits
 from secateur.wire.messages import Answer
+from secateur.wire.outbox import Outbox
 
 __all__ = ["Peer"]
 
@@ -68,12 +69,20 @@ class Peer:
             LimitExceededError: The request is larger than the limits allow; nothing was sent.
             SerializationError: An argument does not travel; nothing was sent.
         """
+        link = await self._connected()
+        request_id = link.ask(op, args, payload)
         header: dict[str, Any] = {}
         parts: list[memoryview] = []
-        async for answer in self.stream(op, args, payload, timeout_s=timeout_s):
-            header = {**header, **answer.header} if header else answer.header
-            parts.extend(answer.parts)
-        return Answer(header, tuple(parts))
+        try:
+            while True:
+                frame = await self._answer(link, request_id, op, timeout_s)
+                header = {**header, **frame.header} if header else frame.header
+                if frame.payload:
+                    parts.append(frame.payload)
+                if frame.kind is FrameKind.RESPONSE:
+                    return Answer(header, tuple(parts))
+        finally:
+            link.forget(request_id)
 
     async def stream(self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"", *, timeout_s: float | None = None) -> AsyncIterator[Answer]:
         """Ask and yield each piece of the answer as it arrives.
@@ -84,17 +93,10 @@ class Peer:
             Error: As :meth:`request`; ``timeout_s`` bounds the wait for each piece.
         """
         link = await self._connected()
-        waited = self._timeout_s if timeout_s is None else timeout_s
         request_id = link.ask(op, args, payload)
         try:
             while True:
-                try:
-                    async with asyncio.timeout(waited):
-                        frame = await link.answer(request_id)
-                except TimeoutError as error:
-                    raise DeadlineError(
-                        f"{self.address} did not answer {op!r} within {waited:g} s; it may still be carried out", address=self.address
-                    ) from error
+                frame = await self._answer(link, request_id, op, timeout_s)
                 yield Answer(frame.header, (frame.payload,) if frame.payload else ())
                 if frame.kind is FrameKind.RESPONSE:
                     return
@@ -119,6 +121,14 @@ class Peer:
             if self._link is not None:
                 await self._link.close(InterfaceError(f"the connection to {self.address} was closed by this side"))
                 self._link = None
+
+    async def _answer(self, link: _Link, request_id: int, op: str, timeout_s: float | None) -> Frame:
+        waited = self._timeout_s if timeout_s is None else timeout_s
+        try:
+            async with asyncio.timeout(waited):
+                return await link.answer(request_id)
+        except TimeoutError as error:
+            raise DeadlineError(f"{self.address} did not answer {op!r} within {waited:g} s; it may still be carried out", address=self.address) from error
 
     async def _connected(self) -> _Link:
         link = self._link
@@ -167,16 +177,14 @@ class _Link(asyncio.Protocol):
         self._decoder = FrameDecoder(limits)
         self._answers: dict[int, asyncio.Queue[Frame | Error]] = {}
         self._crowded: set[int] = set()  # requests whose pieces are not taken; while there are any, nothing is read
-        self._writable = asyncio.Event()
-        self._writable.set()
         self._gone = asyncio.Event()
         self._last_id = 0
         self._transport: asyncio.Transport
+        self._outbox: Outbox
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.set_write_buffer_limits(high=self._limits.write_buffer_bytes_max)
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's transports only look like one
+        self._outbox = Outbox(self._transport, self._limits.write_buffer_bytes_max)
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -186,10 +194,10 @@ class _Link(asyncio.Protocol):
             self._fail(error)
 
     def pause_writing(self) -> None:
-        self._writable.clear()
+        self._outbox.pause()
 
     def resume_writing(self) -> None:
-        self._writable.set()
+        self._outbox.resume()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._gone.set()
@@ -231,11 +239,10 @@ class _Link(asyncio.Protocol):
         buffers = encode_frame(kind, header, payload, self._send_limits)
         if self.failure is not None:
             raise self.failure
-        for buffer in buffers:
-            self._transport.write(buffer)
+        self._outbox.write(buffers)
 
     async def writable(self) -> None:
-        await self._writable.wait()
+        await self._outbox.clear.wait()
         if self.failure is not None:
             raise self.failure
 
@@ -273,5 +280,5 @@ class _Link(asyncio.Protocol):
         self.failure = error
         for queue in self._answers.values():
             queue.put_nowait(error)
-        self._writable.set()
+        self._outbox.abandon()
         self._transport.abort()

@@ -1,0 +1,68 @@
+"""What one connection has still to send."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from typing import Final
+
+__all__ = ["Outbox"]
+
+_PIECE_BYTES: Final = 1 << 20
+
+
+class Outbox:
+    """Feeds a transport in pieces, in order, as fast as the peer reads.
+
+    A transport copies what it cannot send at once (always on Python 3.11), so handing it a large payload whole would hold the payload twice. Here at most
+    ``buffer_bytes_max`` plus one piece are copied; the rest waits uncopied.
+
+    Attributes:
+        clear: Set while everything has been handed to the transport and the transport accepts more. Whoever can wait should, before writing.
+    """
+
+    __slots__ = ("_paused", "_transport", "_waiting", "clear")
+
+    def __init__(self, transport: asyncio.Transport, buffer_bytes_max: int) -> None:
+        transport.set_write_buffer_limits(high=buffer_bytes_max)
+        self._transport = transport
+        self._waiting: deque[memoryview] = deque()
+        self._paused = False
+        self.clear = asyncio.Event()
+        self.clear.set()
+
+    def write(self, buffers: Sequence[bytes | memoryview]) -> None:
+        """Send buffers after everything written before; returns at once."""
+        if self.clear.is_set() and len(buffers) == 1:  # every small frame
+            self._transport.write(buffers[0])
+            return
+        self._waiting.extend(memoryview(buffer).cast("B") for buffer in buffers if len(buffer))
+        self._flush()
+
+    def pause(self) -> None:
+        """The transport asks for a pause."""
+        self._paused = True
+        self.clear.clear()
+
+    def resume(self) -> None:
+        """The transport has room again."""
+        self._paused = False
+        self._flush()
+
+    def abandon(self) -> None:
+        """The peer has gone: drop what waits, and let those who wait find out."""
+        self._waiting.clear()
+        self._paused = False
+        self.clear.set()
+
+    def _flush(self) -> None:
+        while self._waiting and not self._paused:
+            buffer = self._waiting.popleft()
+            if len(buffer) > _PIECE_BYTES:
+                self._waiting.appendleft(buffer[_PIECE_BYTES:])
+            self._transport.write(buffer[:_PIECE_BYTES])
+        if self._waiting:
+            self.clear.clear()
+        elif not self._paused:
+            self.clear.set()
