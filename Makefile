@@ -1,0 +1,92 @@
+# Everything a newcomer types. Each target sets up .venv first, works from a bare clone, again after a failure, and twice in a row.
+#
+#   make demo                        the whole way once, on real data
+#   make test PYTEST_ARGS='-k name'  passes arguments on to pytest
+#   make demo PYTHON=python3.12      builds .venv with another Python (3.11 or later)
+
+PYTHON ?= python3
+PYTEST_ARGS ?=
+BENCH_ARGS ?=
+DEMO_ARGS ?=
+
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+PIP_INSTALL := $(PY) -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
+EXTRAS := ray,spark,server,cli,fast,demo,docs,dev
+
+# Spark's workers must be this environment, Ray must not call home, and nobody's running cluster or other Spark may be picked up by accident.
+export PYSPARK_PYTHON := $(CURDIR)/$(PY)
+export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(PY)
+export RAY_USAGE_STATS_ENABLED := 0
+export SPARK_LOCAL_IP := 127.0.0.1
+unexport PYTHONHOME PYTHONPATH RAY_ADDRESS SPARK_HOME
+
+# The stamp holds the path of the checkout. An environment whose Python is gone, or that was moved here with the folder, does not count as installed.
+$(shell { [ -x $(PY) ] && [ "$$(cat $(STAMP) 2>/dev/null)" = "$(CURDIR)" ]; } || rm -f $(STAMP))
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: demo test test-slow lint format types bench docs lock clean distclean help install java
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(STAMP) java ## real flights: Spark loads three Ray members, pruned SQL reads them back
+	@$(PY) -m examples.flights $(DEMO_ARGS)
+
+test: $(STAMP) java ## all tests but the slow ones
+	@$(PY) -m pytest -m "not slow" $(PYTEST_ARGS)
+
+test-slow: $(STAMP) java ## the slow tests
+	@$(PY) -m pytest -m slow $(PYTEST_ARGS)
+
+lint: $(STAMP) types ## ruff and mypy --strict
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+
+types: $(STAMP)
+	@$(PY) -m mypy
+
+format: $(STAMP) ## rewrite the sources in the project's format
+	@$(PY) -m ruff check --fix-only --quiet .
+	@$(PY) -m ruff format .
+
+bench: $(STAMP) java ## latency and load rate; writes build/bench/*.json and prints the tables
+	@$(PY) -m benchmarks.serving $(BENCH_ARGS)
+
+docs: $(STAMP) ## the documentation as a web site in build/docs
+	@$(PY) -m mkdocs build --strict --quiet --config-file docs/mkdocs.yml
+	@echo "open build/docs/index.html"
+
+lock: $(STAMP) ## resolve pyproject.toml anew into constraints.txt, for every supported Python and platform
+	@printf '%s\n' '# What the tests and the demo run with. Made by `make lock` from pyproject.toml; do not edit.' > constraints.txt.new
+	@$(PY) -m uv pip compile --quiet --universal --python-version 3.11 --all-extras --upgrade \
+		--no-annotate --no-header --no-emit-index-url --no-emit-find-links pyproject.toml >> constraints.txt.new
+	@mv constraints.txt.new constraints.txt
+
+clean: ## remove what the targets wrote, but keep .venv
+	@rm -rf build dist spark-warehouse metastore_db derby.log constraints.txt.new .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find secateur tests examples benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +
+
+distclean: clean ## remove .venv as well
+	@rm -rf $(VENV)
+
+install: $(STAMP) ## set up .venv only
+
+# An installation that did not finish leaves no stamp; the next one starts from an empty environment, because pip cannot repair a half-written package.
+# The build tools come first and from the constraints, so that building a source package downloads nothing that is not pinned.
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "secateur needs Python 3.11 or later, but '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || echo missing). Name another one: make PYTHON=python3.11" >&2; exit 1; }
+	@if [ ! -f $@ ]; then rm -rf $(VENV); echo "Creating $(VENV) with $$($(PYTHON) --version)"; $(PYTHON) -m venv $(VENV); fi
+	@rm -f $@
+	@echo "Installing into $(VENV): Ray and Spark are large, the first time takes a few minutes"
+	@$(PIP_INSTALL) editables hatchling setuptools wheel
+	@$(PIP_INSTALL) --no-build-isolation --use-pep517 --editable '.[$(EXTRAS)]'
+	@printf '%s' "$(CURDIR)" > $@
+
+java:
+	@java -version 2>&1 | awk -F '[."]' '/version/ { found = 1; exit !($$2 >= 17) } END { if (!found) exit 1 }' || { \
+		echo "Spark needs Java 17 or later, and 'java -version' does not show one. Install it (Debian: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17)" \
+			"and put it first on PATH." >&2; exit 1; }
