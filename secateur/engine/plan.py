@@ -1,0 +1,211 @@
+"""The plan of a SELECT, as data: what the planner builds, members execute, and msgpack carries.
+
+A plan holds the statement three times, so that the rung can be chosen when the parameters are known: whole (``local``, for one member that has every required
+partition), and cut in two (``partials`` at the owners, ``final`` at the coordinator). Nothing here knows SQL beyond the text inside the fragments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from secateur.engine.kernels.fragment import Fragment
+from secateur.partitioning.comparison import Comparison, compare
+from secateur.partitioning.condition import Operand, operand_from_wire, operand_to_wire, resolve_operand
+from secateur.partitioning.tree import PartitionTree
+from secateur.partitioning.types import SqlType, parse_type
+
+__all__ = ["KeyOperand", "ScanPlan", "SelectPlan", "Strategy"]
+
+
+class Strategy(Enum):
+    """How a statement runs when its partitions are on several members."""
+
+    TWO_STAGE = "two_stage"
+    """Each owner aggregates, sorts and limits what it has; the coordinator combines."""
+    GATHER = "gather"
+    """Each owner sends the rows and columns that the statement needs; the coordinator runs the whole statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyOperand:
+    """A primary-key column that every row of the scan's result must equal.
+
+    Attributes:
+        operand: The constant or parameter.
+        type: The type of the column, into which the value is converted at binding.
+    """
+
+    operand: Operand
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPlan:
+    """One mention of a table in a statement.
+
+    Attributes:
+        relation: The name by which ``SelectPlan.local`` calls it, such as ``s0``.
+        table_id: The table's id, never reused.
+        table: The table's name.
+        alias: The name by which the user's statement calls it.
+        columns: The columns that the statement needs, in table order; at least one, so that rows can be counted.
+        tree: The partitions to read, open in the parameters.
+        group: The affinity group of the table, by which the topology knows its owners.
+        replicated: Whether every member has a full copy.
+        key_prefix: The leading primary-key columns that are bound by equality; rows inside a partition are sorted by them, so that a search replaces the scan.
+        reason: Why the scan cannot be pruned, in words a user can act on, or None when it can.
+    """
+
+    relation: str
+    table_id: int
+    table: str
+    alias: str
+    columns: tuple[str, ...]
+    tree: PartitionTree
+    group: str
+    replicated: bool
+    key_prefix: tuple[KeyOperand, ...] = ()
+    reason: str | None = None
+
+    def bind_prefix(self, params: Sequence[Any]) -> tuple[Any, ...]:
+        """The values of the leading primary-key columns as canonical Python values.
+
+        A prefix ends at the first value whose comparison with the column is not exactly one key; the WHERE clause, which stays in the fragments, does the
+        rest.
+
+        Args:
+            params: The statement's parameters in order.
+
+        Returns:
+            Possibly fewer values than ``key_prefix`` has, possibly none.
+        """
+        values: list[Any] = []
+        for key in self.key_prefix:
+            domain = compare(Comparison.IN, [resolve_operand(key.operand, params)], key.type)
+            if domain is None or len(domain.points) != 1:
+                break
+            values.extend(domain.points)
+        return tuple(values)
+
+    def to_wire(self) -> dict[str, Any]:
+        """Plain data for msgpack; :meth:`from_wire` reads it back."""
+        return {
+            "relation": self.relation,
+            "table_id": self.table_id,
+            "table": self.table,
+            "alias": self.alias,
+            "columns": list(self.columns),
+            "tree": self.tree.to_wire(),
+            "group": self.group,
+            "replicated": self.replicated,
+            "key_prefix": [[operand_to_wire(key.operand), str(key.type)] for key in self.key_prefix],
+            "reason": self.reason,
+        }
+
+    @classmethod
+    def from_wire(cls, data: dict[str, Any]) -> ScanPlan:
+        return cls(
+            relation=data["relation"],
+            table_id=data["table_id"],
+            table=data["table"],
+            alias=data["alias"],
+            columns=tuple(data["columns"]),
+            tree=PartitionTree.from_wire(data["tree"]),
+            group=data["group"],
+            replicated=data["replicated"],
+            key_prefix=tuple(KeyOperand(operand_from_wire(operand), parse_type(text)) for operand, text in data["key_prefix"]),
+            reason=data["reason"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SelectPlan:
+    """A SELECT, planned.
+
+    Attributes:
+        plan_id: Equal ids mean equal plans; members cache plans by it.
+        scans: Every mention of a table, in the order of the relations ``s0``, ``s1``, ...
+        local: The whole statement over the relations of the scans.
+        partials: One per scan, over the one relation of that scan: what an owner does with its kept partitions.
+        final: What the coordinator does with the gathered outputs of the partials, which it sees as relations ``p0``, ``p1``, ...
+        strategy: How the cut was made.
+        gather_reason: Why the strategy is ``GATHER``, or None.
+        columns: Name and SQL type text of each result column.
+        parameter_count: How many parameters the statement has.
+        parameter_names: Their names in order of index when they are named (``$name``), else empty.
+        empty: The answer as an Arrow IPC stream when no partition can match, or None when it depends on parameters: then ``local`` over empty relations says
+            it.
+        deterministic: Whether equal data and parameters give equal answers (``random()`` and ``now()`` do not).
+        schema_version: The catalog version for which the plan was made.
+    """
+
+    plan_id: str
+    scans: tuple[ScanPlan, ...]
+    local: Fragment
+    partials: tuple[Fragment, ...]
+    final: Fragment
+    strategy: Strategy
+    gather_reason: str | None
+    columns: tuple[tuple[str, str], ...]
+    parameter_count: int
+    parameter_names: tuple[str, ...]
+    empty: bytes | None
+    deterministic: bool
+    schema_version: int
+
+    def to_wire(self) -> dict[str, Any]:
+        """Plain data for msgpack; :meth:`from_wire` reads it back."""
+        return {
+            **self.to_client(),
+            "scans": [scan.to_wire() for scan in self.scans],
+            "local": self.local.to_wire(),
+            "partials": [partial.to_wire() for partial in self.partials],
+            "final": self.final.to_wire(),
+        }
+
+    def to_client(self) -> dict[str, Any]:
+        """The part that a thin client needs to route: trees, columns, parameters, the empty answer; no fragment."""
+        return {
+            "plan_id": self.plan_id,
+            "scans": [
+                {
+                    "table": scan.table,
+                    "table_id": scan.table_id,
+                    "alias": scan.alias,
+                    "tree": scan.tree.to_wire(),
+                    "group": scan.group,
+                    "replicated": scan.replicated,
+                    "reason": scan.reason,
+                }
+                for scan in self.scans
+            ],
+            "strategy": self.strategy.value,
+            "gather_reason": self.gather_reason,
+            "columns": [list(column) for column in self.columns],
+            "parameter_count": self.parameter_count,
+            "parameter_names": list(self.parameter_names),
+            "empty": self.empty,
+            "deterministic": self.deterministic,
+            "schema_version": self.schema_version,
+        }
+
+    @classmethod
+    def from_wire(cls, data: dict[str, Any]) -> SelectPlan:
+        return cls(
+            plan_id=data["plan_id"],
+            scans=tuple(ScanPlan.from_wire(scan) for scan in data["scans"]),
+            local=Fragment.from_wire(data["local"]),
+            partials=tuple(Fragment.from_wire(partial) for partial in data["partials"]),
+            final=Fragment.from_wire(data["final"]),
+            strategy=Strategy(data["strategy"]),
+            gather_reason=data["gather_reason"],
+            columns=tuple((name, text) for name, text in data["columns"]),
+            parameter_count=data["parameter_count"],
+            parameter_names=tuple(data["parameter_names"]),
+            empty=data["empty"],
+            deterministic=data["deterministic"],
+            schema_version=data["schema_version"],
+        )

@@ -1,0 +1,209 @@
+"""Conditions on the partitioning columns, with parameters still open.
+
+The planner reads a predicate into a :class:`Condition`: a union of boxes, each box a conjunction of one constraint per column. A constraint is an
+intersection of choices, a choice is a domain of constants united with comparisons whose operands are not known yet. Resolving a box with parameters gives one
+:class:`~secateur.partitioning.domain.Domain` per column.
+
+Everything here is plain frozen data with a msgpack form, so that a thin client can do at binding what the planner did at planning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from secateur.partitioning.comparison import Comparison, compare
+from secateur.partitioning.domain import EVERYTHING, NOTHING, Domain, Span
+from secateur.partitioning.types import SqlType
+
+__all__ = [
+    "UNCONSTRAINED",
+    "Box",
+    "Choice",
+    "Constant",
+    "Constraint",
+    "Operand",
+    "Parameter",
+    "Test",
+    "operand_from_wire",
+    "operand_to_wire",
+    "resolve_operand",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A value known at planning, as the Python object that DuckDB gives for it; None is NULL."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """The parameter at ``index``, counted from 0."""
+
+    index: int
+
+
+Operand = Constant | Parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """``column <comparison> operands`` with at least one parameter among the operands."""
+
+    __test__ = False  # not a test class, whatever pytest makes of the name
+
+    comparison: Comparison
+    operands: tuple[Operand, ...]
+
+    def resolve(self, params: Sequence[Any], column_type: SqlType) -> Domain:
+        domain = compare(self.comparison, [resolve_operand(operand, params) for operand in self.operands], column_type)
+        return EVERYTHING if domain is None else domain
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A union: the values of ``domain``, and those that pass any of ``tests``."""
+
+    domain: Domain = NOTHING
+    tests: tuple[Test, ...] = ()
+
+    def resolve(self, params: Sequence[Any], column_type: SqlType) -> Domain:
+        domain = self.domain
+        for test in self.tests:
+            domain = domain.unite(test.resolve(params, column_type))
+        return domain
+
+    def unite(self, other: Choice) -> Choice:
+        return Choice(self.domain.unite(other.domain), tuple(dict.fromkeys(self.tests + other.tests)))
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """What a conjunction says about one column: an intersection of choices. Without choices it says nothing."""
+
+    choices: tuple[Choice, ...] = ()
+
+    @property
+    def is_constant(self) -> bool:
+        return not any(choice.tests for choice in self.choices)
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether no value can pass, whatever the parameters are."""
+        return any(not choice.tests and choice.domain.is_nothing for choice in self.choices)
+
+    def intersect(self, other: Constraint) -> Constraint:
+        """The conjunction; choices of constants are folded into one."""
+        constant = EVERYTHING
+        open_choices: list[Choice] = []
+        for choice in dict.fromkeys(self.choices + other.choices):
+            if choice.tests:
+                open_choices.append(choice)
+            else:
+                constant = constant.intersect(choice.domain)
+        if constant.is_nothing:
+            return Constraint((Choice(),))
+        return Constraint(tuple(open_choices) if constant.is_everything else (Choice(constant), *open_choices))
+
+    def resolve(self, params: Sequence[Any], column_type: SqlType) -> Domain:
+        domain = EVERYTHING
+        for choice in self.choices:
+            domain = domain.intersect(choice.resolve(params, column_type))
+        return domain
+
+
+UNCONSTRAINED = Constraint()
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A conjunction: one constraint per column, as sorted (column, constraint) pairs. Columns without a constraint are left out."""
+
+    constraints: tuple[tuple[str, Constraint], ...] = ()
+
+    @classmethod
+    def of(cls, constraints: Mapping[str, Constraint]) -> Box:
+        return cls(tuple(sorted((column, constraint) for column, constraint in constraints.items() if constraint.choices)))
+
+    def __getitem__(self, column: str) -> Constraint:
+        for name, constraint in self.constraints:
+            if name == column:
+                return constraint
+        return UNCONSTRAINED
+
+    @property
+    def is_nothing(self) -> bool:
+        return any(constraint.is_nothing for _, constraint in self.constraints)
+
+    @property
+    def is_constant(self) -> bool:
+        return all(constraint.is_constant for _, constraint in self.constraints)
+
+    def intersect(self, other: Box) -> Box:
+        merged = dict(self.constraints)
+        for column, constraint in other.constraints:
+            merged[column] = merged[column].intersect(constraint) if column in merged else constraint
+        return Box.of(merged)
+
+    def restrict(self, columns: Sequence[str]) -> Box:
+        """Forget every column but these."""
+        return Box(tuple((column, constraint) for column, constraint in self.constraints if column in columns))
+
+    def resolve(self, params: Sequence[Any], types: Mapping[str, SqlType]) -> dict[str, Domain]:
+        """The domain of each constrained column once the parameters are known."""
+        return {column: constraint.resolve(params, types[column]) for column, constraint in self.constraints}
+
+    def to_wire(self) -> list[Any]:
+        """Plain data for msgpack; :meth:`from_wire` reads it back."""
+        return [[column, [_choice_to_wire(choice) for choice in constraint.choices]] for column, constraint in self.constraints]
+
+    @classmethod
+    def from_wire(cls, data: list[Any]) -> Box:
+        return cls(tuple((column, Constraint(tuple(_choice_from_wire(choice) for choice in choices))) for column, choices in data))
+
+
+def resolve_operand(operand: Operand, params: Sequence[Any]) -> Any:
+    """The value of an operand.
+
+    Raises:
+        IndexError: There are fewer parameters than the statement has.
+    """
+    match operand:
+        case Constant(value):
+            return value
+        case Parameter(index):
+            return params[index]
+        case _:
+            assert_never(operand)
+
+
+def operand_to_wire(operand: Operand) -> list[Any]:
+    """Plain data for msgpack; :func:`operand_from_wire` reads it back."""
+    match operand:
+        case Constant(value):
+            return ["constant", value]
+        case Parameter(index):
+            return ["parameter", index]
+        case _:
+            assert_never(operand)
+
+
+def operand_from_wire(data: list[Any]) -> Operand:
+    """Read :func:`operand_to_wire`."""
+    kind, content = data
+    return Parameter(content) if kind == "parameter" else Constant(content)
+
+
+def _choice_to_wire(choice: Choice) -> list[Any]:
+    spans = [[span.lower, span.upper, span.lower_closed, span.upper_closed] for span in choice.domain.spans]
+    tests = [[test.comparison.value, [operand_to_wire(operand) for operand in test.operands]] for test in choice.tests]
+    return [list(choice.domain.points), spans, tests]
+
+
+def _choice_from_wire(data: list[Any]) -> Choice:
+    values, spans, tests = data
+    domain = Domain(frozenset(values), tuple(Span(*span) for span in spans))
+    return Choice(domain, tuple(Test(Comparison(comparison), tuple(operand_from_wire(operand) for operand in operands)) for comparison, operands in tests))

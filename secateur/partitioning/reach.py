@@ -1,0 +1,177 @@
+"""From domains of the partitioning columns to the partitions that can hold such rows.
+
+Every hash component prunes by itself when all its columns are finite sets; the range component prunes on any prefix of its columns. The partitions are the
+cross product of what remains, over every range that remains.
+
+Source: Apache Kudu, "Scan Optimization & Partition Pruning" (hash bucket pruning, range pruning); the product of an IN list is hashed column by column and
+stops when every bucket is hit, against the memory blow-up of KUDU-3455.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any, Final
+
+from xxhash import xxh64_intdigest
+
+from secateur.partitioning.components import HashComponent, RangePartition
+from secateur.partitioning.discrete import close_spans, enumerate_points
+from secateur.partitioning.domain import EVERYTHING, Domain, Span
+from secateur.partitioning.domain import points as points_of
+from secateur.partitioning.encoding import scalar_encoder
+from secateur.partitioning.hashing import first_seed, pmod
+from secateur.partitioning.scheme import PartitionScheme
+
+__all__ = ["COMBINATIONS_PER_PARTITION", "Overflow", "Reached", "combination_limit", "reach"]
+
+COMBINATIONS_PER_PARTITION: Final = 8
+"""Default cap: hashing more keys than this times the partitions almost surely reaches them all, and only costs time."""
+
+_RANGE_KEYS_MAX: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Overflow:
+    """A hash component that was not pruned because its columns have too many combinations of values."""
+
+    component: HashComponent
+    combinations: int | None
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """The partitions that can hold a row of the domains: sorted ids, and what kept the set from being smaller."""
+
+    ids: Sequence[int]
+    overflows: tuple[Overflow, ...] = ()
+
+
+def combination_limit(scheme: PartitionScheme) -> int:
+    """How many combinations of values are hashed before a component counts as not bounded."""
+    return COMBINATIONS_PER_PARTITION * max(scheme.partition_count, 1)
+
+
+def reach(scheme: PartitionScheme, domains: Mapping[str, Domain], limit: int) -> Reached:
+    """The partitions that rows of the given domains can be in.
+
+    Args:
+        scheme: The partition scheme of the table.
+        domains: By column; a column that is missing may have any value.
+        limit: How many combinations of values to hash per component at most.
+
+    Returns:
+        A superset of the partitions that hold such rows, exact when nothing overflowed and every range of values could be counted or compared.
+        Cost: linear in the combinations hashed plus the ranges that remain plus the ids returned; ranges that do not remain cost a binary search.
+    """
+    if any(domain.is_nothing for domain in domains.values()):
+        return Reached(())
+    ranges = scheme.ranges() if scheme.range is None else _ranges_reached(scheme, domains)
+    buckets: dict[HashComponent, frozenset[int] | None] = {}
+    overflows: list[Overflow] = []
+    ids: list[int] = []
+    for partition in ranges:
+        block = scheme.block(partition.ordinal)
+        local: Sequence[int] = (0,)
+        hashes = scheme.hashes if partition.hashes is None else partition.hashes
+        for component in hashes:
+            if component not in buckets:
+                buckets[component] = _buckets_reached(scheme, component, domains, limit, overflows)
+        if all(buckets[component] is None for component in hashes):
+            ids.extend(block)
+            continue
+        for component in hashes:
+            reached = buckets[component]
+            local = [base * component.partitions + bucket for base in local for bucket in (range(component.partitions) if reached is None else reached)]
+        ids.extend(block.start + position for position in local)
+    return Reached(tuple(sorted(ids)), tuple(overflows))
+
+
+def _buckets_reached(
+    scheme: PartitionScheme, component: HashComponent, domains: Mapping[str, Domain], limit: int, overflows: list[Overflow]
+) -> frozenset[int] | None:
+    """The buckets of one component, or None for all of them."""
+    if not all(column in domains and not domains[column].is_everything for column in component.columns):
+        return None
+    types = [scheme.type_of(column) for column in component.columns]
+    values = [enumerate_points(domains[column], type_, limit) for column, type_ in zip(component.columns, types, strict=True)]
+    if any(points is None for points in values):
+        finite = [len(domains[column].points) for column in component.columns if domains[column].is_finite]
+        overflows.append(Overflow(component, prod(finite) if len(finite) == len(component.columns) else None, limit))
+        return None
+    combinations = prod(len(points) for points in values if points is not None)
+    if combinations > limit:
+        overflows.append(Overflow(component, combinations, limit))
+        return None
+    states = {first_seed(component.seed)}
+    last = len(values) - 1
+    for position, (points, type_) in enumerate(zip(values, types, strict=True)):
+        encode = scalar_encoder(type_)
+        encoded = [encode(value) for value in points or ()]
+        if position < last:
+            states = {xxh64_intdigest(data, state) for state in states for data in encoded}
+            continue
+        found: set[int] = set()
+        for state in states:
+            found.update(pmod(xxh64_intdigest(data, state), component.partitions) for data in encoded)
+            if len(found) == component.partitions:
+                return None
+        return frozenset(found)
+    return None
+
+
+def _ranges_reached(scheme: PartitionScheme, domains: Mapping[str, Domain]) -> Sequence[RangePartition]:
+    """The live ranges that some key of the domains falls into."""
+    assert scheme.range is not None
+    ranges = scheme.range.ranges
+    columns = [close_spans(domains.get(column, EVERYTHING), scheme.type_of(column)) for column in scheme.range.columns]
+    if any(domain.is_nothing for domain in columns):
+        return ()
+    if all(domain.is_finite for domain in columns) and prod(len(domain.points) for domain in columns) <= _RANGE_KEYS_MAX:
+        positions = {scheme.range_position(key) for key in product(*(domain.points for domain in columns))} - {-1}
+        return [ranges[position] for position in sorted(positions)]
+    types = [scheme.type_of(column) for column in scheme.range.columns]
+    kept: set[int] = set()
+    for span in (*(Span(value, value) for value in columns[0].points), *columns[0].spans):
+        first = points_of([span.lower]) if span.lower is not None and span.lower == span.upper else Domain(spans=(span,))
+        for position in _candidates(ranges, span):
+            if position not in kept and _meets([first, *columns[1:]], types, ranges[position].lower, ranges[position].upper):
+                kept.add(position)
+    return [ranges[position] for position in sorted(kept)]
+
+
+def _candidates(ranges: Sequence[RangePartition], span: Span) -> range:
+    """The positions of the ranges whose first column overlaps the span. Ranges are sorted and disjoint, so both ends are found by bisection."""
+    start, stop = 0, len(ranges)
+    if span.lower is not None:
+        start = bisect_left(ranges, True, key=lambda r: r.upper is None or r.upper[0] >= span.lower)
+    if span.upper is not None:
+        stop = bisect_left(ranges, True, key=lambda r: r.lower is not None and r.lower[0] > span.upper)
+    return range(start, stop)
+
+
+def _meets(columns: Sequence[Domain], types: Sequence[Any], lower: tuple[Any, ...] | None, upper: tuple[Any, ...] | None, position: int = 0) -> bool:
+    """Whether a key of the domains lies in ``[lower, upper)`` lexicographically; None is a side that no longer binds.
+
+    Column by column: a value strictly between the bounds frees the columns behind it; a value on a bound keeps that bound binding. A key that equals
+    ``upper`` in every column is outside, while one that equals only a prefix of it may be inside (KUDU-2173).
+    """
+    if lower is None and upper is None:
+        return True
+    if position == len(columns):
+        return upper is None
+    domain = columns[position]
+    low = None if lower is None else lower[position]
+    high = None if upper is None else upper[position]
+    if lower is not None and upper is not None and low == high:
+        return low in domain and _meets(columns, types, lower, upper, position + 1)
+    between = Domain(spans=(Span(low, high, lower_closed=False, upper_closed=False),))
+    if not close_spans(domain.intersect(between), types[position]).is_nothing:
+        return True
+    if lower is not None and low in domain and _meets(columns, types, lower, None, position + 1):
+        return True
+    return upper is not None and high in domain and _meets(columns, types, None, upper, position + 1)
