@@ -24,7 +24,8 @@ _READ_BYTES: Final = 64 << 10
 class Channel:
     """One TCP connection to a :class:`~secateur.wire.server.FrameServer`, opened at the first request and again after it broke.
 
-    Thread-safe: one request at a time, others wait; while a stream is being read, others are refused. After an error that the server sent, the channel is usable; after a timeout or a broken connection it is
+    Thread-safe: one request at a time, others wait; while a stream is being read, others are refused.
+    After an error that the server sent, the channel is usable; after a timeout or a broken connection it is
     disconnected, and the next request connects anew. It never repeats a request by itself.
 
     Args:

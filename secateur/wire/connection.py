@@ -51,13 +51,14 @@ class Handler(Protocol):
 class Connection(asyncio.Protocol):
     """Reads frames, hands them to the handler, writes its answers."""
 
-    def __init__(self, handler: Handler, registry: set[Connection], *, token: str | None, limits: Limits) -> None:
+    def __init__(self, handler: Handler, connections: set[Connection], tasks: set[asyncio.Task[None]], *, token: str | None, limits: Limits) -> None:
         self._handler = handler
-        self._registry = registry
+        self._connections = connections  # the server's, and so are the tasks: they may outlive the connection
+        self._tasks = tasks
+        self._in_flight = 0
         self._token = token
         self._limits = limits
         self._decoder = FrameDecoder(HANDSHAKE_LIMITS)
-        self._tasks: set[asyncio.Task[None]] = set()
         self._waiting: deque[Frame] = deque()
         self._gone = asyncio.Event()
         self._peer: PeerInfo | None = None  # None until a good hello
@@ -72,8 +73,8 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's transports only look like one
         self._outbox = Outbox(self._transport, self._limits.write_buffer_bytes_max)
-        self._registry.add(self)
-        if len(self._registry) > self._limits.connections_max:
+        self._connections.add(self)
+        if len(self._connections) > self._limits.connections_max:
             self._refuse(
                 LimitExceededError(
                     f"the server keeps at most {self._limits.connections_max} connections open: close some, or raise connections_max", limit="connections_max"
@@ -114,15 +115,12 @@ class Connection(asyncio.Protocol):
         self._waiting.clear()
         if self._timer is not None:
             self._timer.cancel()
-        self._registry.discard(self)
+        self._connections.discard(self)
 
     # -- for the server
 
     async def close(self) -> None:
-        """Cancel what runs for this peer and drop the connection at once."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        """Drop the connection at once."""
         self._transport.abort()
         await self._gone.wait()
 
@@ -157,10 +155,8 @@ class Connection(asyncio.Protocol):
         self._answer(request_id, Request(HELLO, {}, frame.payload, self._peer))
 
     def _answer(self, request_id: int, request: Request) -> None:
-        if len(self._tasks) >= self._limits.requests_in_flight_max:
-            message = (
-                f"{len(self._tasks)} requests of this connection are in flight: wait for answers, open another connection, or raise requests_in_flight_max"
-            )
+        if self._in_flight >= self._limits.requests_in_flight_max:
+            message = f"{self._in_flight} requests of this connection are in flight: wait for answers, open another connection, or raise requests_in_flight_max"
             self._send_error(request_id, LimitExceededError(message, limit="requests_in_flight_max"))
             return
         try:
@@ -172,8 +168,9 @@ class Connection(asyncio.Protocol):
             self._send_reply(FrameKind.RESPONSE, request_id, request.op, reply)
             return
         task = self._loop.create_task(self._finish(request_id, request.op, reply), name=f"answer {request.op}")
+        self._in_flight += 1
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._finished)
 
     def _notify(self, request: Request) -> None:
         try:
@@ -197,13 +194,18 @@ class Connection(asyncio.Protocol):
         await self._outbox.clear.wait()
         self._send_reply(FrameKind.RESPONSE, request_id, op, last)
 
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._in_flight -= 1
+        self._tasks.discard(task)
+
     async def _stream(self, request_id: int, op: str, replies: AsyncIterator[Reply]) -> None:
         try:
             async for reply in replies:
                 await self._outbox.clear.wait()
-                if self._gone.is_set():
+                if self._transport.is_closing():
                     return
                 self._send_reply(FrameKind.PART, request_id, op, reply)
+                await asyncio.sleep(0)  # neither a ready iterator nor a full socket suspends: others get their turn here
         finally:
             closing = getattr(replies, "aclose", None)
             if closing is not None:

@@ -31,6 +31,7 @@ class FrameServer:
         self._token = token
         self._limits = limits or Limits()
         self._connections: set[Connection] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
 
     @property
@@ -52,13 +53,18 @@ class FrameServer:
 
     async def stop(self) -> None:
         """Stop listening, cancel what runs, and drop every connection. Nothing is left on the loop afterwards. May be called twice."""
-        if self._server is None:
+        server, self._server = self._server, None
+        if server is None:
             return
-        self._server.close()
-        while self._connections:
+        server.close()
+        caller = {asyncio.current_task()}  # a handler may stop its own server
+        while self._connections or self._tasks - caller:
+            tasks = self._tasks - caller
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             await asyncio.gather(*(connection.close() for connection in list(self._connections)))
-        await self._server.wait_closed()
-        self._server = None
+        await server.wait_closed()
 
     def _connection(self) -> Connection:
-        return Connection(self._handler, self._connections, token=self._token, limits=self._limits)
+        return Connection(self._handler, self._connections, self._tasks, token=self._token, limits=self._limits)

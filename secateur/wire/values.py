@@ -67,7 +67,7 @@ def unpack(data: bytes | memoryview) -> Any:
         ProtocolError: The bytes are not one such value.
     """
     try:
-        return msgpack.unpackb(data, ext_hook=_from_ext)
+        return msgpack.unpackb(data, ext_hook=_from_ext, strict_map_key=False)
     except _UNPACK_ERRORS as error:
         raise ProtocolError(f"{len(data)} bytes that should be one msgpack value are not: {type(error).__name__}: {error}") from error
 
@@ -94,21 +94,21 @@ def _to_ext(value: Any) -> Any:
         case int():
             return msgpack.ExtType(_Ext.HUGEINT, value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True))
         case np.datetime64() | np.timedelta64():
-            return _plain_instant(value)
+            return None if np.isnat(value) else _to_ext(_plain_instant(value))
         case np.generic():
             return value.item()
         case _:
             raise TypeError(f"{type(value).__module__}.{type(value).__qualname__} does not travel")
 
 
-def _plain_instant(value: np.datetime64 | np.timedelta64) -> Any:
-    """The datetime, date or timedelta of a numpy value, whose ``item()`` gives a bare int for nanoseconds."""
-    if np.isnat(value):
-        return None
-    if isinstance(value, np.timedelta64):
-        return value.astype("timedelta64[us]").item()
-    plain = value.item()
-    return value.astype("datetime64[us]").item() if isinstance(plain, int) else plain
+def _plain_instant(value: np.datetime64 | np.timedelta64) -> datetime | date | timedelta:
+    """The value of a numpy instant or span, whose own ``item()`` gives a bare int for nanoseconds."""
+    plain: Any = value.item()
+    if isinstance(plain, int):
+        plain = value.astype("datetime64[us]" if isinstance(value, np.datetime64) else "timedelta64[us]").item()
+    if isinstance(plain, int):
+        raise ValueError(f"{value!r} is outside of the calendar")
+    return plain
 
 
 def _from_ext(code: int, data: bytes) -> Any:

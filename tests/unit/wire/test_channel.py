@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from secateur.errors import (
+    AuthenticationError,
+    DeadlineError,
+    InterfaceError,
+    LimitExceededError,
+    MemberLostError,
+    ProtocolError,
+    SerializationError,
+    UnknownTableError,
+    UnreachableError,
+)
+from secateur.wire import Channel, FrameServer, Limits
+from secateur.wire.frames import FrameKind, encode_frame
+
+Serve = Callable[..., FrameServer]
+
+
+@pytest.fixture
+def channel_to() -> Any:
+    channels: list[Channel] = []
+
+    def make(server: FrameServer, **options: Any) -> Channel:
+        channels.append(Channel(server.host, server.port, **{"timeout_s": 20, **options}))
+        return channels[-1]
+
+    yield make
+    for channel in channels:
+        channel.close()
+
+
+class Fake:
+    """Listens, and answers the first bytes that arrive with these; with none, it hangs up."""
+
+    def __init__(self, answer: bytes) -> None:
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.host, self.port = self.listener.getsockname()
+        self.answer = answer
+        self.thread = threading.Thread(target=self._serve)
+        self.thread.start()
+
+    def _serve(self) -> None:
+        connected, _ = self.listener.accept()
+        with connected:
+            connected.recv(1 << 16)
+            if self.answer:
+                connected.sendall(self.answer)
+                connected.recv(1 << 16)
+
+    def __enter__(self) -> Fake:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.thread.join(20)
+        self.listener.close()
+
+
+def test_a_request_brings_its_answer(serve: Serve, echo: Any, channel_to: Any) -> None:
+    channel = channel_to(serve(echo))
+    answer = channel.request("echo", {"x": [1, "y"]}, b"pay")
+    assert answer.header == {"x": [1, "y"]}
+    assert bytes(answer.payload) == b"pay"
+    assert channel.hello["cluster_id"] == "c1"
+    assert channel.request("later", {"x": 2}).header == {"late": True, "x": 2}
+    large = bytes(range(256)) * 40_000
+    assert bytes(channel.request("echo", {}, [large[:5], memoryview(large)[5:]]).payload) == large
+
+
+def test_the_server_learns_who_asks(serve: Serve, echo: Any, channel_to: Any) -> None:
+    server = serve(echo, token="żeton")
+    header = channel_to(server, token="żeton", client="tests").request("who").header
+    assert (header["client"], header["authenticated"]) == ("tests", True)
+    assert channel_to(server, token="żeton").request("who").header["id_"] != header["id_"]
+
+
+@pytest.mark.parametrize("op", ["orders", "later"])
+def test_an_error_is_raised_as_the_class_it_was_and_the_channel_goes_on(serve: Serve, echo: Any, channel_to: Any, op: str) -> None:
+    channel = channel_to(serve(echo))
+    with pytest.raises(UnknownTableError, match=f"no table {op}") as caught:
+        channel.request(op, {"fail": True})
+    assert caught.value.details == {"table": op}
+    connection = channel.request("who").header["id_"]
+    with pytest.raises(UnknownTableError):
+        channel.request("no such op")
+    assert channel.request("who").header["id_"] == connection
+
+
+def test_pieces_are_collected_or_streamed(serve: Serve, echo: Any, channel_to: Any) -> None:
+    channel = channel_to(serve(echo))
+    answer = channel.request("stream", {"pieces": 4, "bytes": 2})
+    assert [bytes(part) for part in answer.parts] == [b"\0\0", b"\1\1", b"\2\2", b"\3\3"]
+    assert answer.header == {"index": 3}
+    with pytest.raises(ValueError, match="4 pieces: read parts"):
+        _ = answer.payload
+    assert [piece.header for piece in channel.stream("stream", {"pieces": 2, "bytes": 0})] == [{"index": 0}, {"index": 1}, {}]
+
+
+def test_an_error_in_the_middle_of_a_stream_is_raised_there(serve: Serve, echo: Any, channel_to: Any) -> None:
+    channel = channel_to(serve(echo))
+    pieces = channel.stream("stream", {"pieces": 3, "bytes": 1})
+    assert [next(pieces).header["index"] for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(UnknownTableError, match="in the middle"):
+        next(pieces)
+    assert channel.request("echo", {"x": 1}).header == {"x": 1}
+
+
+def test_while_a_stream_is_read_other_requests_are_refused(serve: Serve, echo: Any, channel_to: Any) -> None:
+    channel = channel_to(serve(echo))
+    pieces = channel.stream("stream", {"pieces": 5, "bytes": 1})
+    next(pieces)
+    with pytest.raises(InterfaceError, match="is being read: read it to its end, close it"):
+        channel.request("echo")
+    pieces.close()
+    assert channel.request("echo", {"x": 1}).header == {"x": 1}
+
+
+@pytest.mark.parametrize(
+    ("token", "message"), [pytest.param(None, "none was given: pass token=", id="none"), pytest.param("x", "the token is wrong", id="wrong")]
+)
+def test_a_bad_token_is_said_every_time(serve: Serve, echo: Any, channel_to: Any, token: str | None, message: str) -> None:
+    channel = channel_to(serve(echo, token="secret"), token=token)
+    for _ in range(2):
+        with pytest.raises(AuthenticationError, match=message):
+            channel.request("echo")
+
+
+def test_an_address_where_nobody_listens(channel_to: Any) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(UnreachableError, match=f"nobody answers at 127.0.0.1:{port}.*check that the cluster runs"):
+        Channel("127.0.0.1", port).connect()
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        pytest.param(b"HTTP/1.1 400 Bad Request\r\n\r\n", "expected a secateur frame", id="http"),
+        pytest.param(b"SC\x09\x02" + bytes(12), "protocol version 9", id="version"),
+        pytest.param(b"", "did not answer our hello", id="hang up"),
+        pytest.param(b"".join(encode_frame(FrameKind.NOTIFY, {"id": 1})), "answered with a NOTIFY frame", id="kind"),
+        pytest.param(b"".join(encode_frame(FrameKind.RESPONSE, {"id": 44})), "answered request 44 while 1 was asked", id="id"),
+    ],
+)
+def test_somebody_else_answers(answer: bytes, message: str) -> None:
+    with Fake(answer) as fake:
+        channel = Channel(fake.host, fake.port, timeout_s=20)
+        with pytest.raises(ProtocolError, match=message):
+            channel.connect()
+
+
+def test_no_answer_in_time_is_a_deadline_error_and_the_late_answer_is_never_mistaken(serve: Serve, echo: Any, channel_to: Any, loop: Any) -> None:
+    channel = channel_to(serve(echo))
+    with pytest.raises(DeadlineError, match=r"did not answer 'wait' within 0.05 s"):
+        channel.request("wait", timeout_s=0.05)
+    loop.loop.call_soon_threadsafe(echo.release.set)
+    assert channel.request("echo", {"x": 5}).header == {"x": 5}
+
+
+def test_a_server_that_goes_is_a_lost_member_and_one_that_comes_back_is_found(serve: Serve, echo: Any, channel_to: Any, loop: Any) -> None:
+    server = serve(echo)
+    channel = channel_to(server)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(channel.request, "wait")
+        assert echo.begun.wait(20)
+        loop.run(server.stop())
+        with pytest.raises(MemberLostError, match="broke while 'wait' was waiting"):
+            waiting.result(20)
+    with pytest.raises(UnreachableError):
+        channel.request("echo")
+    serve(echo, port=server.port)
+    assert channel.request("echo", {"x": 5}).header == {"x": 5}
+
+
+def test_a_request_past_the_servers_limits_is_refused_here_and_harms_nothing(serve: Serve, echo: Any, channel_to: Any) -> None:
+    channel = channel_to(serve(echo, limits=Limits(frame_bytes_max=100, header_bytes_max=100)))
+    connection = channel.request("who").header["id_"]
+    with pytest.raises(LimitExceededError, match="payload of 101 bytes exceeds the limit of 100"):
+        channel.request("echo", {}, bytes(101))
+    with pytest.raises(LimitExceededError, match="header"):
+        channel.request("echo", {"x": "y" * 100})
+    with pytest.raises(SerializationError):
+        channel.request("echo", {"x": object()})
+    assert channel.request("who").header["id_"] == connection
+
+
+def test_an_answer_past_our_limits_is_an_error(serve: Serve, echo: Any, channel_to: Any) -> None:
+    channel = channel_to(serve(echo), limits=Limits(frame_bytes_max=10))
+    with pytest.raises(LimitExceededError, match="payload of 50 bytes"):
+        channel.request("stream", {"pieces": 1, "bytes": 50})
+    assert channel.request("echo", {"x": 5}).header == {"x": 5}
+
+
+def test_threads_share_a_channel(serve: Serve, echo: Any, channel_to: Any) -> None:
+    channel = channel_to(serve(echo))
+
+    def ask(number: int) -> bool:
+        return channel.request("later", {"n": number}, b"x" * number).header["n"] == number
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(ask, range(400)))
+    assert channel.request("who").header["id_"] == channel.request("who").header["id_"]
+
+
+def test_close_ends_a_request_that_waits(serve: Serve, echo: Any, channel_to: Any) -> None:
+    channel = channel_to(serve(echo))
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(channel.request, "wait")
+        assert echo.begun.wait(20)
+        channel.close()
+        with pytest.raises(InterfaceError, match="was closed while 'wait' was waiting"):
+            waiting.result(20)
+    channel.close()
+    with pytest.raises(InterfaceError, match="is closed"):
+        channel.request("echo")

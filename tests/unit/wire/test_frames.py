@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import contextlib
+import re
+import struct
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from secateur.errors import LimitExceededError, ProtocolError, SerializationError
+from secateur.wire.frames import Frame, FrameDecoder, FrameKind, encode_frame
+from secateur.wire.limits import Limits
+
+TIGHT = Limits(frame_bytes_max=1000, header_bytes_max=200)
+
+
+def joined(*frames: tuple[Any, ...]) -> bytes:
+    return b"".join(b"".join(encode_frame(*frame)) for frame in frames)
+
+
+def decode(stream: bytes, limits: Limits, step: int = 10**9) -> list[Frame]:
+    decoder = FrameDecoder(limits)
+    frames = [frame for start in range(0, len(stream), step) for frame in decoder.feed(stream[start : start + step])]
+    assert decoder.idle or frames != FRAMES
+    return frames
+
+
+def head(magic: bytes = b"SC", version: int = 1, kind: int = 1, header_bytes: int = 0, payload_bytes: int = 0) -> bytes:
+    return struct.pack("<2sBBIQ", magic, version, kind, header_bytes, payload_bytes)
+
+
+def test_the_bytes_of_a_frame_are_these() -> None:
+    """The protocol, spelled out: clients in other languages rely on it."""
+    assert joined((FrameKind.REQUEST, {"id": 1, "op": "x"}, b"pay")) == bytes.fromhex("53430101 0a000000 0300000000000000 82a2696401a26f70a178 706179")
+
+
+def test_a_small_frame_is_one_buffer_and_a_large_payload_is_not_copied() -> None:
+    assert len(encode_frame(FrameKind.RESPONSE, {}, [b"ab", memoryview(b"cd")])) == 1
+    large = memoryview(bytes(100_000))
+    buffers = encode_frame(FrameKind.RESPONSE, {}, [large, b"", b"tail"])
+    assert buffers[1] is large
+    assert buffers[2] == b"tail"
+    assert len(buffers) == 3
+
+
+def test_payload_sizes_are_bytes_not_items() -> None:
+    numbers = memoryview(pa.array(range(20_000), pa.int64()).buffers()[1]).cast("q")
+    (frame,) = FrameDecoder(Limits()).feed(joined((FrameKind.REQUEST, {}, numbers)))
+    assert len(frame.payload) == 160_000
+
+
+FRAMES = [
+    (FrameKind.REQUEST, {"id": 1, "op": "execute", "params": ["C2"]}, b""),
+    (FrameKind.RESPONSE, {"id": 1}, bytes(range(256)) * 300),
+    (FrameKind.NOTIFY, {}, b"x"),
+    (FrameKind.PART, {"a": "b" * 5000}, b"yz" * 40),
+    (FrameKind.ERROR, {"id": 2}, b""),
+]
+
+
+@pytest.mark.parametrize("step", [1, 2, 15, 16, 17, 1000, 65_536, 10**9])
+def test_frames_are_found_however_the_stream_is_chopped(step: int) -> None:
+    stream = joined(*FRAMES)
+    assert [(f.kind, f.header, bytes(f.payload)) for f in decode(stream, Limits(), step)] == FRAMES
+
+
+@given(st.lists(st.integers(1, 4000), max_size=40))
+def test_law_chopping_changes_nothing(cuts: list[int]) -> None:
+    stream = joined(*FRAMES)
+    decoder = FrameDecoder(Limits())
+    got: list[Frame] = []
+    position = 0
+    for cut in [*cuts, len(stream)]:
+        got.extend(decoder.feed(stream[position : position + cut]))
+        position += cut
+    got.extend(decoder.feed(stream[position:]))
+    assert [(f.kind, f.header, bytes(f.payload)) for f in got] == FRAMES
+
+
+def test_a_socket_may_fill_the_payload_in_place() -> None:
+    stream = joined((FrameKind.RESPONSE, {"id": 3}, bytes(range(200))), (FrameKind.RESPONSE, {"id": 4}, b""))
+    decoder = FrameDecoder(Limits())
+    cut = stream.index(b"\x05\x06")
+    assert list(decoder.feed(stream[:cut])) == []
+    target = decoder.target()
+    assert target is not None
+    assert len(target) == 195
+    target[:] = stream[cut : cut + 195]
+    assert decoder.filled(100) is None
+    frame = decoder.filled(95)
+    assert frame is not None
+    assert bytes(frame.payload) == bytes(range(200))
+    assert decoder.target() is None
+    assert [f.header for f in decoder.feed(stream[cut + 195 :])] == [{"id": 4}]
+
+
+REFUSED = [
+    pytest.param(b"G", "expected a secateur frame, got bytes that start with b'G'", id="one wrong byte"),
+    pytest.param(b"GET / HTTP/1.1\r\n\r\n", "does the address belong to another service", id="http"),
+    pytest.param(b"\x16\x03\x01", "expected a secateur frame", id="tls"),
+    pytest.param(head(magic=b"SD"), "expected a secateur frame", id="wrong magic"),
+    pytest.param(b"SC\x02", "the peer speaks protocol version 2, this side 1", id="wrong version"),
+    pytest.param(head(kind=9), "frame of kind 9; kinds are 1 REQUEST, 2 RESPONSE, 3 ERROR, 4 NOTIFY, 5 PART", id="wrong kind"),
+    pytest.param(head(header_bytes=1) + b"\x01", "the header of a REQUEST frame is a int; it has to be a map", id="header is no map"),
+    pytest.param(head(header_bytes=0), "0 bytes that should be one msgpack value", id="no header"),
+    pytest.param(head(header_bytes=2) + b"\xc1\xc1", "2 bytes that should be one msgpack value", id="header is no msgpack"),
+]
+
+
+@pytest.mark.parametrize(("data", "message"), REFUSED)
+@pytest.mark.parametrize("step", [1, 1000])
+def test_garbage_is_refused_at_the_first_byte_that_shows_it(data: bytes, message: str, step: int) -> None:
+    with pytest.raises(ProtocolError, match=re.escape(message)):
+        decode(data, TIGHT, step)
+
+
+@pytest.mark.parametrize(
+    ("data", "limit", "bytes_announced"),
+    [
+        pytest.param(head(header_bytes=201), "header_bytes_max", 201, id="header"),
+        pytest.param(head(header_bytes=2**32 - 1), "header_bytes_max", 2**32 - 1, id="giant header"),
+        pytest.param(head(payload_bytes=1001), "frame_bytes_max", 1001, id="payload"),
+        pytest.param(head(payload_bytes=2**64 - 1), "frame_bytes_max", 2**64 - 1, id="giant payload"),
+    ],
+)
+def test_an_announced_size_past_the_limit_is_refused_before_anything_is_allocated(data: bytes, limit: str, bytes_announced: int) -> None:
+    before = pa.total_allocated_bytes()
+    with pytest.raises(LimitExceededError, match=f"{bytes_announced} bytes exceeds the limit.*{limit}") as caught:
+        list(FrameDecoder(TIGHT).feed(data))
+    assert caught.value.details == {"limit": limit}
+    assert pa.total_allocated_bytes() == before
+
+
+def test_frames_in_front_of_garbage_are_delivered() -> None:
+    frames = FrameDecoder(Limits()).feed(joined(FRAMES[0]) + b"garbage")
+    assert next(frames).header == FRAMES[0][1]
+    with pytest.raises(ProtocolError):
+        next(frames)
+
+
+def test_the_sender_holds_the_limits_too() -> None:
+    with pytest.raises(LimitExceededError, match="header of 306 bytes"):
+        encode_frame(FrameKind.REQUEST, {"x": "y" * 300}, b"", TIGHT)
+    with pytest.raises(LimitExceededError, match="payload of 1001 bytes"):
+        encode_frame(FrameKind.REQUEST, {}, bytes(1001), TIGHT)
+    with pytest.raises(SerializationError):
+        encode_frame(FrameKind.REQUEST, {"x": object()}, b"", TIGHT)
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_raise_anything_else(data: bytes) -> None:
+    with contextlib.suppress(ProtocolError, LimitExceededError):
+        decode(data, TIGHT)
+
+
+@given(st.data())
+def test_no_damage_raises_anything_else(data: st.DataObject) -> None:
+    stream = bytearray(joined(*FRAMES[2:]))
+    for _ in range(data.draw(st.integers(1, 4))):
+        stream[data.draw(st.integers(0, len(stream) - 1))] = data.draw(st.integers(0, 255))
+    with contextlib.suppress(ProtocolError, LimitExceededError):
+        decode(bytes(stream), TIGHT)

@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from secateur.errors import (
+    AuthenticationError,
+    DeadlineError,
+    InterfaceError,
+    LimitExceededError,
+    MemberLostError,
+    ProtocolError,
+    UnknownTableError,
+    UnreachableError,
+)
+from secateur.wire import FrameServer, Limits, Peer, Reply, Request
+from secateur.wire.frames import FrameKind, encode_frame
+
+
+class Service:
+    def __init__(self) -> None:
+        self.gate = asyncio.Event()
+        self.notes: list[int] = []
+        self.yielded = 0
+
+    def handle(self, request: Request) -> Reply | Awaitable[Reply] | AsyncIterator[Reply]:
+        match request.op:
+            case "hello" | "echo":
+                return Reply(request.args, request.payload)
+            case "wait":
+                return self.wait(request)
+            case "stream":
+                return self.stream(request.args["pieces"])
+            case op:
+                raise UnknownTableError(f"no table {op}")
+
+    def notify(self, request: Request) -> None:
+        self.notes.append(request.args["n"])
+        if request.args["n"] < 0:
+            self.gate.set()
+
+    async def wait(self, request: Request) -> Reply:
+        await self.gate.wait()
+        return Reply(request.args)
+
+    async def stream(self, pieces: int) -> AsyncIterator[Reply]:
+        for index in range(pieces):
+            self.yielded += 1
+            yield Reply({"index": index}, bytes(1 << 16))
+
+
+@asynccontextmanager
+async def pair(**options: Any) -> AsyncIterator[tuple[Service, Peer, FrameServer]]:
+    service = Service()
+    server = FrameServer(service, limits=options.pop("server_limits", None))
+    await server.start()
+    peer = Peer(server.host, server.port, **options)
+    try:
+        yield service, peer, server
+    finally:
+        await peer.close()
+        await server.stop()
+
+
+def run(test: Any) -> Any:
+    """Run an async test on a loop of its own and see that it leaves nothing there."""
+
+    def body(*args: Any, **kwargs: Any) -> None:
+        async def whole() -> None:
+            await asyncio.wait_for(test(*args, **kwargs), 20)
+            assert asyncio.all_tasks() == {asyncio.current_task()}
+
+        asyncio.run(whole())
+
+    body.__name__ = test.__name__
+    return body
+
+
+@run
+async def test_many_requests_share_a_connection_and_are_answered_in_any_order() -> None:
+    async with pair() as (service, peer, server):
+        waiting = asyncio.create_task(peer.request("wait", {"n": 1}))
+        answers = await asyncio.gather(*(peer.request("echo", {"n": n}, b"x" * n) for n in range(300)))
+        assert [(a.header["n"], len(a.payload)) for a in answers] == [(n, n) for n in range(300)]
+        assert not waiting.done()
+        service.gate.set()
+        assert (await waiting).header == {"n": 1}
+        assert server.connection_count == 1
+
+
+@run
+async def test_an_error_is_raised_for_its_request_only() -> None:
+    async with pair() as (_, peer, _):
+        results = await asyncio.gather(peer.request("orders"), peer.request("echo", {"n": 1}), return_exceptions=True)
+        assert isinstance(results[0], UnknownTableError)
+        assert results[1].header == {"n": 1}  # type: ignore[union-attr]
+
+
+@run
+async def test_notifications_keep_their_order() -> None:
+    async with pair() as (service, peer, _):
+        for n in [*range(500), -1]:
+            await peer.notify("note", {"n": n}, b"x" * 1000)
+        await service.gate.wait()
+        assert service.notes == [*range(500), -1]
+
+
+@run
+async def test_a_stream_that_is_not_taken_stops_the_sender() -> None:
+    async with pair(server_limits=Limits(write_buffer_bytes_max=1 << 16)) as (service, peer, server):
+        pieces = peer.stream("stream", {"pieces": 2000})
+        first = await anext(pieces)
+        other = Peer(server.host, server.port)
+        for _ in range(50):
+            await other.request("echo")
+        await other.close()
+        assert service.yielded < 500  # of 2000: what fits into buffers
+        rest = [piece.header.get("index") async for piece in pieces]
+        assert [first.header["index"], *rest] == [*range(2000), None]
+
+
+@run
+async def test_a_stream_left_early_leaves_the_connection_usable() -> None:
+    async with pair() as (_, peer, _):
+        pieces = peer.stream("stream", {"pieces": 200})
+        assert (await anext(pieces)).header == {"index": 0}
+        await pieces.aclose()  # type: ignore[attr-defined]
+        assert (await peer.request("echo", {"n": 1})).header == {"n": 1}
+        assert len((await peer.request("stream", {"pieces": 50})).parts) == 50
+
+
+@run
+async def test_no_answer_in_time_is_a_deadline_error_and_the_connection_goes_on() -> None:
+    async with pair(timeout_s=20) as (service, peer, server):
+        with pytest.raises(DeadlineError, match=r"did not answer 'wait' within 0.02 s"):
+            await peer.request("wait", timeout_s=0.02)
+        service.gate.set()
+        assert (await peer.request("echo", {"n": 1})).header == {"n": 1}
+        assert server.connection_count == 1
+
+
+@run
+async def test_a_lost_server_fails_all_that_wait_and_the_next_request_connects_anew() -> None:
+    async with pair() as (service, peer, server):
+        waiting = [asyncio.create_task(peer.request("wait")) for _ in range(5)]
+        await peer.request("echo")
+        await server.stop()
+        for failed in await asyncio.gather(*waiting, return_exceptions=True):
+            assert isinstance(failed, MemberLostError)
+        with pytest.raises(UnreachableError, match="check that the process there lives"):
+            await peer.request("echo")
+        again = FrameServer(service, port=server.port)
+        await again.start()
+        answers = await asyncio.gather(*(peer.request("echo", {"n": n}) for n in range(20)))
+        assert [a.header["n"] for a in answers] == list(range(20))
+        assert again.connection_count == 1
+        await peer.close()
+        await again.stop()
+
+
+@run
+async def test_close_fails_what_waits_and_what_comes_after() -> None:
+    async with pair() as (_, peer, _):
+        waiting = asyncio.create_task(peer.request("wait"))
+        await peer.request("echo")
+        await peer.close()
+        with pytest.raises(InterfaceError, match="closed by this side"):
+            await waiting
+        with pytest.raises(InterfaceError, match="is closed"):
+            await peer.request("echo")
+        await peer.close()
+
+
+@run
+async def test_too_many_in_flight_is_refused_here() -> None:
+    async with pair(limits=Limits(requests_in_flight_max=2)) as (service, peer, _):
+        await peer.connect()
+        waiting = [asyncio.create_task(peer.request("wait")) for _ in range(2)]
+        await asyncio.sleep(0)  # both have asked
+        with pytest.raises(LimitExceededError, match=r"2 requests to .* are in flight"):
+            await peer.request("wait")
+        service.gate.set()
+        await asyncio.gather(*waiting)
+
+
+@run
+async def test_a_wrong_token_is_said() -> None:
+    server = FrameServer(Service(), token="secret")
+    await server.start()
+    peer = Peer(server.host, server.port, token="other")
+    for _ in range(2):
+        with pytest.raises(AuthenticationError, match="the token is wrong"):
+            await peer.request("echo")
+    await peer.close()
+    await server.stop()
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        pytest.param(b"HTTP/1.1 400 Bad Request\r\n\r\n", "expected a secateur frame", id="http"),
+        pytest.param(None, "did not answer our hello", id="hang up"),
+        pytest.param(b"", "did not answer our hello", id="silence"),
+        pytest.param(b"".join(encode_frame(FrameKind.NOTIFY, {"id": 1})), "sent a NOTIFY frame to the side that asks", id="kind"),
+    ],
+)
+def test_somebody_else_answers(answer: bytes | None, message: str) -> None:
+    writers: list[asyncio.StreamWriter] = []
+
+    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
+        if answer is None:
+            writer.close()
+        else:
+            writer.write(answer)
+
+    @run
+    async def body() -> None:
+        listener = await asyncio.start_server(serve, "127.0.0.1", 0)
+        peer = Peer("127.0.0.1", listener.sockets[0].getsockname()[1], timeout_s=0.2)
+        with pytest.raises(ProtocolError, match=message):
+            await peer.connect()
+        await peer.close()
+        listener.close()
+        for writer in writers:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+        await listener.wait_closed()
+
+    body()

@@ -1,0 +1,306 @@
+"""The server against peers that behave badly, seen through bare sockets."""
+
+from __future__ import annotations
+
+import logging
+import random
+import socket
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from secateur.errors import OperationalError
+from secateur.wire import Channel, FrameServer, Limits
+from secateur.wire.frames import Frame, FrameDecoder, FrameKind, encode_frame
+
+Serve = Callable[..., FrameServer]
+
+
+class Raw:
+    """A socket that sends any bytes and reads frames."""
+
+    def __init__(self, server: FrameServer) -> None:
+        self.socket = socket.create_connection((server.host, server.port), timeout=20)
+        self.decoder = FrameDecoder(Limits())
+        self.frames: list[Frame] = []
+
+    def __enter__(self) -> Raw:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+    def send(self, kind: FrameKind, header: dict[str, Any], payload: bytes = b"") -> None:
+        self.socket.sendall(b"".join(encode_frame(kind, header, payload)))
+
+    def greet(self, **hello: Any) -> Frame:
+        self.send(FrameKind.REQUEST, {"id": 1, "op": "hello", "protocol": 1, "client": "raw", **hello})
+        return self.read()
+
+    def read(self) -> Frame:
+        while not self.frames:
+            data = self.socket.recv(1 << 16)
+            if not data:
+                raise EOFError
+            self.frames.extend(self.decoder.feed(data))
+        return self.frames.pop(0)
+
+    def ended(self) -> bool:
+        with pytest.raises(EOFError):
+            self.read()
+        return True
+
+
+def refusal(frame: Frame) -> tuple[FrameKind, Any, Any, str]:
+    return frame.kind, frame.header["id"], frame.header["error"], frame.header["message"]
+
+
+def alive(server: FrameServer, **options: Any) -> bool:
+    channel = Channel(server.host, server.port, **options)
+    try:
+        return channel.request("echo", {"x": 1}).header == {"x": 1}
+    finally:
+        channel.close()
+
+
+GARBAGE = [
+    pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "ProtocolError", "expected a secateur frame", id="http"),
+    pytest.param(b"SC\x07\x01" + bytes(12), "ProtocolError", "protocol version 7", id="version"),
+    pytest.param(struct.pack("<2sBBIQ", b"SC", 1, 1, 2**31, 0), "LimitExceededError", "a frame header of 2147483648 bytes", id="giant header"),
+    pytest.param(struct.pack("<2sBBIQ", b"SC", 1, 1, 1, 2**63), "LimitExceededError", "a frame payload of 9223372036854775808 bytes", id="giant payload"),
+    pytest.param(struct.pack("<2sBBIQ", b"SC", 1, 1, 4, 0) + b"\xc1" * 4, "ProtocolError", "should be one msgpack value", id="header"),
+    pytest.param(b"".join(encode_frame(FrameKind.RESPONSE, {"id": 1})), "ProtocolError", "a client may not send RESPONSE", id="response"),
+    pytest.param(b"".join(encode_frame(FrameKind.REQUEST, {"id": "x", "op": "hello"})), "ProtocolError", "integer id and a string op; got id 'x'", id="id"),
+    pytest.param(b"".join(encode_frame(FrameKind.REQUEST, {"id": 1})), "ProtocolError", "got id 1, op None", id="no op"),
+]
+
+
+@pytest.mark.parametrize("greeted", [False, True], ids=["first", "after hello"])
+@pytest.mark.parametrize(("data", "error", "message"), GARBAGE)
+def test_garbage_gets_a_reason_and_the_server_lives(serve: Serve, echo: Any, data: bytes, error: str, message: str, greeted: bool) -> None:
+    server = serve(echo)
+    with Raw(server) as raw:
+        if greeted:
+            assert raw.greet().kind is FrameKind.RESPONSE
+        raw.socket.sendall(data + bytes(200_000))
+        kind, request_id, name, text = refusal(raw.read())
+        assert (kind, request_id, name) == (FrameKind.ERROR, 0, error)
+        assert message in text
+        assert raw.ended()
+    assert alive(server)
+
+
+def test_random_garbage_never_harms_the_server(serve: Serve, echo: Any) -> None:
+    server = serve(echo)
+    chance = random.Random(20240101)
+    with Raw(server) as bystander:
+        bystander.greet()
+        for _ in range(100):
+            good = b"".join(encode_frame(FrameKind.REQUEST, {"id": 2, "op": "echo", "x": "y" * 20}, b"payload"))
+            damaged = bytearray(good)
+            for _ in range(chance.randint(1, 3)):
+                damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+            data = chance.choice([chance.randbytes(chance.randint(1, 300)), good[: chance.randrange(len(good))], bytes(damaged)])
+            with Raw(server) as raw:
+                if chance.random() < 0.5:
+                    raw.greet()
+                raw.socket.sendall(data)
+        bystander.send(FrameKind.REQUEST, {"id": 7, "op": "echo", "still": "here"})
+        assert bystander.read().header == {"id": 7, "still": "here"}
+    assert alive(server)
+
+
+@pytest.mark.parametrize(
+    ("hello", "error", "message"),
+    [
+        pytest.param({}, "AuthenticationError", "asks for a token and none was given", id="none"),
+        pytest.param({"token": "Secret"}, "AuthenticationError", "the token is wrong", id="wrong"),
+        pytest.param({"token": 5}, "AuthenticationError", "the token is wrong", id="not text"),
+        pytest.param({"token": "secret", "protocol": 2}, "ProtocolError", "the hello asks for protocol version 2, this side speaks 1", id="version"),
+        pytest.param(
+            {"token": "secret", "op": "echo"}, "AuthenticationError", "the first request of a connection has to be 'hello', got 'echo'", id="no hello"
+        ),
+    ],
+)
+def test_without_a_good_hello_nothing_is_served(serve: Serve, echo: Any, hello: dict[str, Any], error: str, message: str) -> None:
+    server = serve(echo, token="secret")
+    with Raw(server) as raw:
+        kind, request_id, name, text = refusal(raw.greet(**hello))
+        assert (kind, request_id, name) == (FrameKind.ERROR, 1, error)
+        assert message in text
+        assert raw.ended()
+    assert alive(server, token="secret")
+
+
+def test_a_notification_before_the_hello_is_refused(serve: Serve, echo: Any) -> None:
+    with Raw(serve(echo)) as raw:
+        raw.send(FrameKind.NOTIFY, {"op": "last"})
+        assert refusal(raw.read())[3] == "a client may not send NOTIFY before its hello"
+        assert raw.ended()
+    assert echo.notes == []
+
+
+def test_before_the_hello_a_payload_is_refused_however_small(serve: Serve, echo: Any) -> None:
+    with Raw(serve(echo)) as raw:
+        raw.send(FrameKind.REQUEST, {"id": 1, "op": "hello", "protocol": 1}, b"x")
+        assert refusal(raw.read())[2] == "LimitExceededError"
+
+
+def test_who_says_nothing_is_disconnected(serve: Serve, echo: Any) -> None:
+    with Raw(serve(echo, limits=Limits(hello_timeout_s=0.05))) as raw:
+        assert refusal(raw.read())[3] == "no hello within 0.05 s"
+        assert raw.ended()
+
+
+def test_the_hello_says_what_the_handler_adds_and_the_limits(serve: Serve, echo: Any) -> None:
+    with Raw(serve(echo, limits=Limits(frame_bytes_max=5, header_bytes_max=500))) as raw:
+        assert raw.greet().header == {"id": 1, "cluster_id": "c1", "limits": {"frame_bytes_max": 5, "header_bytes_max": 500}}
+
+
+def test_one_connection_too_many_is_told_so(serve: Serve, echo: Any) -> None:
+    server = serve(echo, limits=Limits(connections_max=1))
+    with Raw(server) as first:
+        first.greet()
+        with Raw(server) as second:
+            kind, _, name, text = refusal(second.read())
+            assert (kind, name) == (FrameKind.ERROR, "LimitExceededError")
+            assert "at most 1 connections" in text
+        first.send(FrameKind.REQUEST, {"id": 2, "op": "echo"})
+        assert first.read().header == {"id": 2}
+
+
+def test_one_request_too_many_in_flight_is_refused_and_the_others_finish(serve: Serve, echo: Any, loop: Any) -> None:
+    with Raw(serve(echo, limits=Limits(requests_in_flight_max=2))) as raw:
+        raw.greet()
+        for request_id in (2, 3, 4):
+            raw.send(FrameKind.REQUEST, {"id": request_id, "op": "wait"})
+        refused = raw.read()
+        assert refusal(refused)[1:3] == (4, "LimitExceededError")
+        assert "raise requests_in_flight_max" in refused.header["message"]
+        loop.loop.call_soon_threadsafe(echo.release.set)
+        assert {raw.read().header["id"], raw.read().header["id"]} == {2, 3}
+
+
+@pytest.mark.parametrize(
+    ("op", "error", "message"),
+    [
+        pytest.param("t", "UnknownTableError", "no table t", id="ours"),
+        pytest.param("bug", "InternalError", "ZeroDivisionError: a bug in the handler", id="not ours"),
+        pytest.param("nonsense", "InternalError", "TypeError", id="no reply"),
+        pytest.param("unsendable", "SerializationError", "builtins.object does not travel", id="reply that does not travel"),
+        pytest.param("bad details", "InternalError", "it was: no table t", id="error that does not travel"),
+    ],
+)
+def test_an_exception_is_an_error_frame_and_the_connection_goes_on(serve: Serve, echo: Any, caplog: Any, op: str, error: str, message: str) -> None:
+    caplog.set_level(logging.CRITICAL)
+    with Raw(serve(echo)) as raw:
+        raw.greet()
+        raw.send(FrameKind.REQUEST, {"id": 2, "op": op})
+        kind, request_id, name, text = refusal(raw.read())
+        assert (kind, request_id, name) == (FrameKind.ERROR, 2, error)
+        assert message in text
+        raw.send(FrameKind.REQUEST, {"id": 3, "op": "echo"})
+        assert raw.read().header == {"id": 3}
+
+
+def test_requests_that_come_together_are_answered_in_order(serve: Serve, echo: Any) -> None:
+    with Raw(serve(echo)) as raw:
+        raw.greet()
+        raw.socket.sendall(b"".join(b"".join(encode_frame(FrameKind.REQUEST, {"id": i, "op": "echo"}, b"x" * i)) for i in range(2, 500)))
+        assert [(f.header["id"], len(f.payload)) for f in (raw.read() for _ in range(2, 500))] == [(i, i) for i in range(2, 500)]
+
+
+def test_notifications_arrive_in_order_and_a_failing_one_is_logged(serve: Serve, echo: Any, caplog: Any) -> None:
+    with Raw(serve(echo)) as raw:
+        raw.greet()
+        raw.send(FrameKind.NOTIFY, {"op": "a", "n": 1}, b"p")
+        raw.send(FrameKind.NOTIFY, {"op": "bug"})
+        raw.send(FrameKind.NOTIFY, {"op": "last"})
+        assert echo.noted.wait(20)
+    assert echo.notes == [("a", {"n": 1}, b"p"), ("last", {}, b"")]
+    assert "notification 'bug'" in caplog.text
+
+
+def test_a_peer_that_does_not_read_is_not_answered_without_bound(serve: Serve, echo: Any) -> None:
+    """It asks for 400 MB and reads nothing: the server stops reading its requests until it reads again, and then nothing is lost."""
+    server = serve(echo, limits=Limits(write_buffer_bytes_max=1 << 16))
+    pieces, piece_bytes = 400, 1 << 20
+    with Raw(server) as raw:
+        raw.greet()
+        raw.send(FrameKind.REQUEST, {"id": 2, "op": "stream", "pieces": pieces, "bytes": piece_bytes})
+        with Raw(server) as other:  # the loop serves others meanwhile, and by then the stream has run as far as it may
+            other.greet()
+            for request_id in range(2, 50):
+                other.send(FrameKind.REQUEST, {"id": request_id, "op": "echo"})
+                other.read()
+        assert echo.streamed < 20  # what fits into the socket's buffers and ours
+        read = [raw.read() for _ in range(pieces + 1)]
+        assert [f.header.get("index") for f in read] == [*range(pieces), None]
+        assert {len(f.payload) for f in read[:-1]} == {piece_bytes}
+        assert read[-1].kind is FrameKind.RESPONSE
+
+
+def test_requests_of_a_peer_that_does_not_read_wait_their_turn(serve: Serve, echo: Any) -> None:
+    count, payload = 60, bytes(1 << 20)
+    with Raw(serve(echo, limits=Limits(write_buffer_bytes_max=1 << 16))) as raw:
+        raw.greet()
+        raw.send(FrameKind.REQUEST, {"id": 2, "op": "echo"}, payload * 16)  # more than the sockets' buffers hold: the answer is stuck
+        raw.socket.sendall(b"".join(b"".join(encode_frame(FrameKind.REQUEST, {"id": i, "op": "echo"}, b"x" * 1000)) for i in range(3, count)))
+        assert len(raw.read().payload) == 16 << 20
+        assert [raw.read().header["id"] for _ in range(3, count)] == list(range(3, count))
+
+
+def test_a_stream_whose_reader_goes_is_closed(serve: Serve, echo: Any) -> None:
+    server = serve(echo, limits=Limits(write_buffer_bytes_max=1 << 16))
+    with Raw(server) as raw:
+        raw.greet()
+        raw.send(FrameKind.REQUEST, {"id": 2, "op": "stream", "pieces": 10_000, "bytes": 1 << 20})
+        raw.read()
+    assert echo.begun.wait(20)
+    assert echo.ended == ["stream closed"]
+    assert echo.streamed < 10_000
+
+
+def test_work_goes_on_when_its_asker_goes(serve: Serve, echo: Any, loop: Any) -> None:
+    """A write that was begun must not be torn in the middle by a client that dies."""
+    server = serve(echo)
+    with Raw(server) as raw:
+        raw.greet()
+        raw.send(FrameKind.REQUEST, {"id": 2, "op": "wait"})
+        assert echo.begun.wait(20)
+    loop.loop.call_soon_threadsafe(echo.release.set)
+    assert alive(server)
+    assert alive(server)
+    assert echo.ended == ["done"]
+
+
+def test_stop_cancels_what_runs_and_drops_everybody(serve: Serve, echo: Any, loop: Any) -> None:
+    server = serve(echo)
+    with Raw(server) as raw:
+        raw.greet()
+        raw.send(FrameKind.REQUEST, {"id": 2, "op": "wait"})
+        assert echo.begun.wait(20)
+        loop.run(server.stop())
+        assert echo.ended == ["cancelled"]
+        with pytest.raises((EOFError, ConnectionResetError)):
+            raw.read()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((server.host, server.port), timeout=20)
+    loop.run(server.stop())
+
+
+def test_a_handler_may_stop_its_own_server(serve: Serve, echo: Any) -> None:
+    echo.server = serve(echo)
+    with Raw(echo.server) as raw:
+        raw.greet()
+        raw.send(FrameKind.REQUEST, {"id": 2, "op": "stop"})
+        assert echo.begun.wait(20)
+    assert echo.ended == ["stopped"]
+
+
+def test_a_taken_port_is_a_clear_error(serve: Serve, echo: Any) -> None:
+    server = serve(echo)
+    with pytest.raises(OperationalError, match=f"cannot listen on 127.0.0.1:{server.port}.*choose another port"):
+        serve(echo, port=server.port)
