@@ -1,6 +1,7 @@
 """Column types: the SQL name, the Arrow form in memory, and whether a column may partition.
 
-One value, :class:`SqlType`, carries a type everywhere: in DDL, in the catalog, on the wire (as its SQL text) and in result descriptions. The dialect and its names are DuckDB's.
+One value, :class:`SqlType`, carries a type everywhere: in DDL, in the catalog, on the wire (as its SQL text) and in result descriptions. The dialect and its
+names are DuckDB's.
 """
 
 from __future__ import annotations

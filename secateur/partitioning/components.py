@@ -1,0 +1,78 @@
+"""The parts of a partition scheme: hash components, range partitions and the range component. Pure descriptions, nothing resolved.
+
+Source: Apache Kudu's partition schemas ("Scan Optimization & Partition Pruning"), with hash components that a range may replace by its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["HashComponent", "RangeComponent", "RangePartition", "RetiredRange"]
+
+
+@dataclass(frozen=True, slots=True)
+class HashComponent:
+    """``HASH (columns) PARTITIONS partitions SEED seed``.
+
+    Attributes:
+        columns: The columns hashed, in the order written: the order matters to the hash.
+        partitions: The number of buckets, at least 1.
+        seed: 0, or a BIGINT that is hashed in front of the columns.
+    """
+
+    columns: tuple[str, ...]
+    partitions: int
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RangePartition:
+    """One interval of the range columns, compared lexicographically.
+
+    Attributes:
+        ordinal: Its position among all ranges that the table has ever had; never reused, so that no partition id moves.
+        lower: The first key inside, canonical Python values (see :mod:`~secateur.partitioning.coerce`), or None where unbounded.
+        upper: The first key behind it, or None where unbounded.
+        name: The name to drop it by, if it was given one.
+        hashes: Its own hash components; ``()`` for ``NO HASH``; None for those of the table.
+    """
+
+    ordinal: int
+    lower: tuple[Any, ...] | None
+    upper: tuple[Any, ...] | None
+    name: str | None = None
+    hashes: tuple[HashComponent, ...] | None = None
+
+    def __str__(self) -> str:
+        """The bounds as DDL writes them, such as ``(1) <= VALUES < (9)``."""
+        lower = "" if self.lower is None else f"{_literal(self.lower)} <= "
+        upper = "" if self.upper is None else f" < {_literal(self.upper)}"
+        return f"{lower}VALUES{upper}"
+
+
+@dataclass(frozen=True, slots=True)
+class RetiredRange:
+    """What remains of a dropped range: its ordinal and its block of partition ids, both never used again."""
+
+    ordinal: int
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class RangeComponent:
+    """``RANGE (columns) ...``.
+
+    Attributes:
+        columns: The range columns, most significant first.
+        ranges: The live ranges, sorted by lower bound, disjoint, possibly with gaps.
+        retired: The dropped ranges, by ordinal.
+    """
+
+    columns: tuple[str, ...]
+    ranges: tuple[RangePartition, ...]
+    retired: tuple[RetiredRange, ...] = ()
+
+
+def _literal(values: tuple[Any, ...]) -> str:
+    return f"({', '.join(repr(value) if isinstance(value, (int, str, bytes)) else repr(str(value)) for value in values)})"

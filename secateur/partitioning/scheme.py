@@ -1,0 +1,278 @@
+"""The partition scheme of a table and the partition function (DESIGN section 6).
+
+A scheme is a frozen description that travels; :mod:`~secateur.partitioning.build` validates and builds one from DDL. Its resolved forms, the
+:class:`~secateur.partitioning.layout.Layout` of ids and the :class:`~secateur.partitioning.router.Router`, are made on first use and never leave the process.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from secateur.errors import NotSupportedError, UnknownColumnError
+from secateur.partitioning.cast import cast_column
+from secateur.partitioning.components import HashComponent, RangeComponent, RangePartition, RetiredRange
+from secateur.partitioning.layout import Layout
+from secateur.partitioning.router import Router
+from secateur.partitioning.types import SqlType, parse_type
+
+__all__ = ["FUNCTION", "HashComponent", "PartitionScheme", "RangeComponent", "RangePartition", "RetiredRange"]
+
+FUNCTION: Final = "xxhash64/1"
+
+_BATCH_ROWS_MIN: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionScheme:
+    """How rows map to partitions.
+
+    The partitions are the cross product of the hash components and the ranges. A scheme without components has one partition, 0.
+
+    Attributes:
+        hashes: The hash components, most significant first; those of the table, which a range may replace.
+        range: The range component, if there is one.
+        types: The type of each column of the partitioning key.
+        function: Name and version of the partition function; see :attr:`is_known_function`.
+    """
+
+    hashes: tuple[HashComponent, ...] = ()
+    range: RangeComponent | None = None
+    types: tuple[tuple[str, SqlType], ...] = ()
+    function: str = FUNCTION
+    _layout: Layout | None = field(default=None, init=False, repr=False, compare=False)
+    _router: Router | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The resolved forms hold closures and are cheap to make again.
+        return PartitionScheme.from_wire, (self.to_wire(),)
+
+    @property
+    def is_known_function(self) -> bool:
+        """Whether this build can compute the partition function; when not, nothing may be pruned."""
+        return self.function == FUNCTION
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The partitioning key: the columns in order of first mention, hash components before ranges before the ranges' own hash components."""
+        return self._ids().columns
+
+    @property
+    def partition_count(self) -> int:
+        """The size of the id space: ids are in ``[0, partition_count)``. Ids of dropped ranges are counted: they stay reserved, so that no id ever moves."""
+        return self._ids().partition_count
+
+    @property
+    def live_partition_count(self) -> int:
+        """How many partitions can hold rows."""
+        layout = self._ids()
+        return sum(len(layout.block(ordinal)) for ordinal in layout.live)
+
+    def live_partitions(self) -> npt.NDArray[np.int32]:
+        """The ids that can hold rows, ascending."""
+        return self._ids().live_partitions()
+
+    def type_of(self, column: str) -> SqlType:
+        """The type of a partitioning column, by its exact name."""
+        return dict(self.types)[column]
+
+    def ranges(self) -> tuple[RangePartition, ...]:
+        """The live ranges sorted by lower bound; one unbounded range with ordinal 0 when there is no range component."""
+        return tuple(self._ids().live.values()) if self.range is None else self.range.ranges
+
+    def hashes_of(self, ordinal: int) -> tuple[HashComponent, ...]:
+        """The hash components of a live range: its own or the table's. KeyError when no live range has that ordinal."""
+        return self._ids().hashes_of(ordinal)
+
+    def block(self, ordinal: int) -> builtins.range:
+        """The ids of a live range. KeyError when no live range has that ordinal."""
+        return self._ids().block(ordinal)
+
+    def compose(self, ordinal: int, buckets: Sequence[int]) -> int:
+        """The partition of a live range with the given bucket of each of its hash components: base plus mixed radix."""
+        return self._ids().compose(ordinal, buckets)
+
+    def range_position(self, key: tuple[Any, ...]) -> int:
+        """The position in :meth:`ranges` of the range that holds a key of canonical values, or -1. Cost: under 1 microsecond."""
+        return self._compiled().locate(key)
+
+    def bucket_of(self, component: int, values: Sequence[Any], *, ordinal: int | None = None) -> int:
+        """The bucket of one hash component.
+
+        Args:
+            component: Index into the table's hash components, or into those of the range ``ordinal``.
+            values: Canonical values of the component's columns, in its order.
+            ordinal: The live range whose components are meant; None for the table's.
+        """
+        return self.bucket_function(component, ordinal=ordinal)(values)
+
+    def bucket_function(self, component: int, *, ordinal: int | None = None) -> Callable[[Sequence[Any]], int]:
+        """:meth:`bucket_of` with everything but the values resolved, for loops over many of them."""
+        hashes = self.hashes if ordinal is None else self.hashes_of(ordinal)
+        return self._compiled().bucketers(hashes)[component].bucket
+
+    def partition_of(self, values: Mapping[str, Any]) -> int:
+        """The partition of one row.
+
+        Args:
+            values: Values by column name; columns that do not partition are ignored. Names and values in canonical form (see
+                :func:`~secateur.partitioning.coerce.coerce`) take the fast path; others are matched without regard to case and converted where that is exact.
+
+        Raises:
+            ParameterError: A partitioning column is missing.
+            DataError: A value that its column cannot hold.
+            NoRangeError: No range holds the row.
+            NullKeyError: A range column is NULL. NULL in a hash column leaves the hash unchanged.
+            NotSupportedError: The partition function is not known to this build.
+
+        Cost: under 1 microsecond for one BIGINT or VARCHAR column.
+        """
+        router = self._router
+        return (self._compiled() if router is None else router).partition_of(values)
+
+    def partitions_of(self, table: pa.Table | pa.RecordBatch) -> npt.NDArray[np.int32]:
+        """The partition of each row.
+
+        Args:
+            table: Has at least the partitioning columns, by name; other columns are ignored. Columns that are not in their Arrow form are converted first.
+
+        Returns:
+            int32 of shape (rows,).
+            Cost: about 15 ns per row for one integer column, 80 ns for one short string column.
+
+        Raises:
+            UnknownColumnError: A partitioning column is missing.
+            DataError: A value that its column cannot hold.
+            NoRangeError: No range holds some row; names the first.
+            NullKeyError: NULL in a range column.
+            NotSupportedError: The partition function is not known to this build.
+        """
+        router = self._compiled()
+        ids = np.zeros(table.num_rows, dtype=np.int32)
+        if not self.columns:
+            return ids
+        types = dict(self.types)
+        key = pa.Table.from_arrays([cast_column(_column(table, name), types[name], name=name) for name in self.columns], names=list(self.columns))
+        if any(column.num_chunks > 1 + key.num_rows // _BATCH_ROWS_MIN for column in key.columns):
+            key = key.combine_chunks()
+        start = 0
+        for batch in key.to_batches():
+            ids[start : start + batch.num_rows] = router.partitions_of(batch)
+            start += batch.num_rows
+        return ids
+
+    def affinity_group(self) -> str:
+        """A name that two schemes share exactly when partition i of both holds the same keys.
+
+        Column names do not count, nor names of ranges; types, structure, seeds, bucket counts, bounds and ordinals do.
+        """
+        number = {name: f"c{position}" for position, name in enumerate(self.columns)}
+        if not number:
+            return "single"
+        types = dict(self.types)
+        shape = [f"{self.function} ({', '.join(str(types[name]) for name in self.columns)})", *(_hash_text(h, number) for h in self.hashes)]
+        if self.range is not None:
+            bounds = [(r.ordinal, r.lower, r.upper, None if r.hashes is None else [_hash_text(h, number) for h in r.hashes]) for r in self.range.ranges]
+            retired = [(r.ordinal, r.partitions) for r in self.range.retired]
+            # Thousands of ranges would make a long name: their text is hashed, to a length at which equal means equal.
+            digest = blake2b(repr((bounds, retired)).encode(), digest_size=16).hexdigest()
+            shape.append(f"RANGE ({', '.join(number[name] for name in self.range.columns)}) {digest}")
+        return " ".join(shape)
+
+    def to_wire(self) -> dict[str, Any]:
+        """Plain data for msgpack (bounds may be dates, datetimes, Decimals and UUIDs, which the wire has types for)."""
+        return {
+            "function": self.function,
+            "types": [[name, str(type_)] for name, type_ in self.types],
+            "hashes": [_hash_to_wire(h) for h in self.hashes],
+            "range": None if self.range is None else _range_to_wire(self.range),
+        }
+
+    @classmethod
+    def from_wire(cls, data: Mapping[str, Any]) -> PartitionScheme:
+        """Read :meth:`to_wire`. A partition function of another name is kept: the reader may hold the table, but neither route nor prune."""
+        component = data["range"]
+        return cls(
+            hashes=tuple(_hash_from_wire(h) for h in data["hashes"]),
+            range=None if component is None else _range_from_wire(component),
+            types=tuple((name, parse_type(text)) for name, text in data["types"]),
+            function=data["function"],
+        )
+
+    def _ids(self) -> Layout:
+        if self._layout is None:
+            object.__setattr__(self, "_layout", Layout(self.hashes, self.range))
+        assert self._layout is not None
+        return self._layout
+
+    def _compiled(self) -> Router:
+        if self._router is None:
+            if not self.is_known_function:
+                raise NotSupportedError(f"partition function {self.function!r} is unknown here, {FUNCTION!r} is known; update this side to route and prune")
+            object.__setattr__(self, "_router", Router(self._ids(), self.range, self.types))
+        assert self._router is not None
+        return self._router
+
+
+def _column(table: pa.Table | pa.RecordBatch, name: str) -> pa.ChunkedArray | pa.Array:
+    names = table.schema.names
+    if name in names:
+        return table.column(name)
+    folded = [n for n in names if n.casefold() == name.casefold()]
+    if len(folded) != 1:
+        raise UnknownColumnError(f"the partition depends on column {name}, which the data lack; they have {', '.join(names)}", column=name)
+    return table.column(folded[0])
+
+
+def _hash_text(component: HashComponent, number: Mapping[str, str]) -> str:
+    return f"HASH ({', '.join(number[name] for name in component.columns)}) {component.partitions} SEED {component.seed}"
+
+
+def _hash_to_wire(component: HashComponent) -> list[Any]:
+    return [list(component.columns), component.partitions, component.seed]
+
+
+def _hash_from_wire(data: Sequence[Any]) -> HashComponent:
+    columns, partitions, seed = data
+    return HashComponent(tuple(columns), partitions, seed)
+
+
+def _range_to_wire(component: RangeComponent) -> dict[str, Any]:
+    return {
+        "columns": list(component.columns),
+        "ranges": [
+            [
+                r.ordinal,
+                None if r.lower is None else list(r.lower),
+                None if r.upper is None else list(r.upper),
+                r.name,
+                None if r.hashes is None else [_hash_to_wire(h) for h in r.hashes],
+            ]
+            for r in component.ranges
+        ],
+        "retired": [[r.ordinal, r.partitions] for r in component.retired],
+    }
+
+
+def _range_from_wire(data: Mapping[str, Any]) -> RangeComponent:
+    return RangeComponent(
+        columns=tuple(data["columns"]),
+        ranges=tuple(
+            RangePartition(
+                ordinal,
+                None if lower is None else tuple(lower),
+                None if upper is None else tuple(upper),
+                name,
+                None if hashes is None else tuple(_hash_from_wire(h) for h in hashes),
+            )
+            for ordinal, lower, upper, name, hashes in data["ranges"]
+        ),
+        retired=tuple(RetiredRange(ordinal, partitions) for ordinal, partitions in data["retired"]),
+    )
