@@ -1,0 +1,58 @@
+"""A handle with which another thread stops a kernel call."""
+
+from __future__ import annotations
+
+import threading
+from typing import Protocol
+
+from secateur.errors import JobCancelledError
+
+__all__ = ["Cancellation"]
+
+
+class _Interruptible(Protocol):
+    def interrupt(self) -> None: ...
+
+
+class Cancellation:
+    """Stops the kernel calls that were given it, now and later.
+
+    One handle may serve several calls at once, such as all fragments of a job. A deadline is a timer that calls :meth:`cancel`.
+    """
+
+    __slots__ = ("_cancelled", "_lock", "_running")
+
+    def __init__(self) -> None:
+        self._cancelled = False
+        self._lock = threading.Lock()
+        self._running: list[_Interruptible] = []
+
+    @property
+    def cancelled(self) -> bool:
+        return self._cancelled
+
+    def cancel(self) -> None:
+        """Interrupt what runs and refuse what comes; safe from any thread and more than once.
+
+        DuckDB forgets an interrupt that arrives between two steps of a statement (binding and execution): a caller who must be sure calls again until its
+        kernel call returns.
+        """
+        with self._lock:
+            self._cancelled = True
+            for cursor in self._running:
+                cursor.interrupt()
+
+    def attach(self, cursor: _Interruptible) -> None:
+        """Register what is about to run.
+
+        Raises:
+            JobCancelledError: :meth:`cancel` was called before.
+        """
+        with self._lock:
+            if self._cancelled:
+                raise JobCancelledError("the kernel call was cancelled before it began")
+            self._running.append(cursor)
+
+    def detach(self, cursor: _Interruptible) -> None:
+        with self._lock:
+            self._running.remove(cursor)

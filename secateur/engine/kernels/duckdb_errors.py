@@ -1,0 +1,58 @@
+"""What DuckDB's exceptions mean to a user of secateur: one table, used when a statement is bound and when it runs."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import duckdb
+
+from secateur import errors
+
+__all__ = ["translated"]
+
+#: The first row whose exception class and pattern (searched in the message) both match decides.
+_MEANING: Final[tuple[tuple[type[duckdb.Error], str, type[errors.Error]], ...]] = (
+    (duckdb.ParserException, "", errors.SqlSyntaxError),
+    (duckdb.SyntaxException, "", errors.SqlSyntaxError),
+    (duckdb.BinderException, r'^Referenced table "', errors.UnknownTableError),
+    (duckdb.BinderException, r'^Referenced column "|does not have a column named|^Column .* not found|^Column with name', errors.UnknownColumnError),
+    (duckdb.BinderException, r"^Parameter|prepared parameter", errors.ParameterError),
+    (duckdb.BinderException, "", errors.ProgrammingError),
+    (duckdb.CatalogException, r"^Table with name|^View with name", errors.UnknownTableError),
+    (duckdb.CatalogException, "", errors.ProgrammingError),
+    (duckdb.ConversionException, "", errors.DataError),
+    (duckdb.OutOfRangeException, "", errors.DataError),
+    (duckdb.TypeMismatchException, "", errors.DataError),
+    (duckdb.InvalidTypeException, "", errors.DataError),
+    (duckdb.InvalidInputException, r"following parameters|count mismatch|Python (integer|Conversion)|transform python|Cannot use", errors.ParameterError),
+    (duckdb.InvalidInputException, "", errors.DataError),
+    (duckdb.NotImplementedException, r"transform python value", errors.ParameterError),
+    (duckdb.NotImplementedException, "", errors.NotSupportedError),
+    (duckdb.ConstraintException, "", errors.IntegrityError),
+    (duckdb.OutOfMemoryException, "", errors.LimitExceededError),
+    (duckdb.InterruptException, "", errors.JobCancelledError),
+    (duckdb.PermissionException, "", errors.ProgrammingError),
+    (duckdb.IOException, "", errors.ProgrammingError),
+)
+
+_ADVICE: Final[dict[type[errors.Error], str]] = {
+    errors.LimitExceededError: "; the kernel's memory limit is reached: read fewer rows or columns, or start the members with a higher limit",
+    errors.JobCancelledError: "; the statement was interrupted on request",
+    errors.InternalError: "; this is a bug, please report it",
+}
+_FORBIDDEN: Final = "; statements cannot read files, load extensions or change the configuration of the members"
+
+_PREFIX: Final = re.compile(r"^[A-Za-z ]+ Error: ")
+#: The excerpt shows the SQL of the fragment, which is not the user's text, and so does everything behind it.
+_EXCERPT: Final = re.compile(r"\s*\n\s*LINE \d+:.*", re.DOTALL)
+#: DuckDB offers names of its own catalog, none of which a statement should use.
+_SYSTEM_HINT: Final = re.compile(r'\s*Did you mean "(?:pg_|duckdb_|sqlite_|pragma_|information_schema)[^"]*"\?')
+
+
+def translated(error: duckdb.Error) -> errors.Error:
+    """The error of our tree that says the same as ``error``, with DuckDB's useful text and without its view of the fragment's SQL."""
+    text = _SYSTEM_HINT.sub("", _EXCERPT.sub("", _PREFIX.sub("", str(error)))).strip()
+    target = next((target for source, pattern, target in _MEANING if isinstance(error, source) and re.search(pattern, text)), errors.InternalError)
+    advice = _FORBIDDEN if isinstance(error, (duckdb.PermissionException, duckdb.IOException)) else _ADVICE.get(target, "")
+    return target(text + advice)

@@ -1,0 +1,149 @@
+"""A fragment: a piece of a statement that one kernel call answers over tables in memory. Pure data, and the door to both kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from secateur.engine.kernels.arrow_fragment import ArrowFragment
+from secateur.engine.kernels.result_types import arrow_type, relation_casts
+from secateur.partitioning.types import SqlType
+
+if TYPE_CHECKING:
+    from secateur.engine.kernels.cancellation import Cancellation
+
+__all__ = ["Fragment", "KernelName", "run", "run_with"]
+
+
+class KernelName(Enum):
+    """The kernels, by the names that EXPLAIN and metrics use."""
+
+    ARROW = "arrow"
+    DUCKDB = "duckdb"
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A piece of a statement over named relations.
+
+    Attributes:
+        sql: A SELECT in DuckDB's dialect over the relation names, parameters written ``$1`` to ``$n``.
+        relations: The relation names used in ``sql``, such as ``s0``.
+        columns: Name and SQL type text of each result column. A parameter of another width than at planning may widen a type (``k + ?``); the names always
+            hold.
+        arrow: The same for the arrow kernel, or None when only DuckDB can answer exactly.
+        casts: Per relation the columns, with their SQL types, that Arrow cannot tell from others: HUGEINT lies in memory as ``decimal128(38, 0)``.
+            :meth:`over` fills it in.
+    """
+
+    sql: str
+    relations: tuple[str, ...]
+    columns: tuple[tuple[str, str], ...]
+    arrow: ArrowFragment | None = None
+    casts: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+
+    @classmethod
+    def over(
+        cls,
+        sql: str,
+        schemas: Mapping[str, Mapping[str, SqlType | str]],
+        columns: Sequence[tuple[str, str]],
+        arrow: ArrowFragment | None = None,
+    ) -> Fragment:
+        """Build a fragment from the SQL types of its relations' columns.
+
+        Args:
+            sql: As the attribute.
+            schemas: Relation name to column name to SQL type, or the type's text. Columns that are not read need not be there.
+            columns: As the attribute.
+            arrow: As the attribute.
+        """
+        casts = ((relation, relation_casts(schema)) for relation, schema in schemas.items())
+        return cls(sql, tuple(schemas), tuple(columns), arrow, tuple((relation, cast) for relation, cast in casts if cast))
+
+    @property
+    def column_names(self) -> list[str]:
+        return [name for name, _ in self.columns]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the result, for an empty answer without a run. Cost: a few microseconds."""
+        return pa.schema([pa.field(name, arrow_type(text)) for name, text in self.columns])
+
+    def to_wire(self) -> list[Any]:
+        """Plain data for msgpack; :meth:`from_wire` reads it back."""
+        return [
+            self.sql,
+            list(self.relations),
+            [list(column) for column in self.columns],
+            None if self.arrow is None else self.arrow.to_wire(),
+            [[relation, [list(cast) for cast in casts]] for relation, casts in self.casts],
+        ]
+
+    @classmethod
+    def from_wire(cls, data: Sequence[Any]) -> Fragment:
+        sql, relations, columns, arrow, casts = data
+        return cls(
+            sql,
+            tuple(relations),
+            tuple((name, text) for name, text in columns),
+            None if arrow is None else ArrowFragment.from_wire(arrow),
+            tuple((relation, tuple((name, text) for name, text in columns)) for relation, columns in casts),
+        )
+
+
+def run(fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any] = (), *, cancellation: Cancellation | None = None) -> pa.Table:
+    """Answer a fragment over tables in memory.
+
+    Safe to call from several threads; DuckDB releases the GIL while it works, and so does Arrow on large inputs.
+
+    Args:
+        fragment: What to answer.
+        relations: A table for each of ``fragment.relations``, columns in the Arrow form of their SQL types.
+        params: Values of ``$1`` to ``$n`` as Python objects.
+        cancellation: Lets another thread stop the call.
+
+    Returns:
+        The result, columns named and typed as ``fragment.columns``; the same from either kernel.
+
+    Raises:
+        DataError: A value does not fit, such as an overflow or a bad cast.
+        ParameterError: Wrong number of parameters, or one that SQL has no type for.
+        LimitExceededError: The kernel's memory limit is reached.
+        JobCancelledError: ``cancellation`` was used.
+        ProgrammingError: The statement asks for something that does not exist or is not allowed.
+    """
+    return run_with(fragment, relations, params, cancellation=cancellation)[0]
+
+
+def run_with(
+    fragment: Fragment,
+    relations: Mapping[str, pa.Table],
+    params: Sequence[Any] = (),
+    *,
+    kernel: KernelName | None = None,
+    cancellation: Cancellation | None = None,
+) -> tuple[pa.Table, KernelName]:
+    """As :func:`run`, with a wish for a kernel, and the name of the kernel that answered.
+
+    Args:
+        fragment: As :func:`run`.
+        relations: As :func:`run`.
+        params: As :func:`run`.
+        kernel: ARROW is a wish: a fragment or a parameter value that it cannot answer exactly goes to DuckDB all the same. None takes ARROW where possible.
+        cancellation: As :func:`run`.
+    """
+    if fragment.arrow is not None and kernel is not KernelName.DUCKDB:
+        import secateur.engine.kernels.arrow_kernel as arrow_kernel
+
+        answer = arrow_kernel.run(fragment.arrow, relations[fragment.relations[0]], params)
+        if answer is not None:
+            return answer, KernelName.ARROW
+    from secateur.engine.kernels import duckdb_kernel  # imported at the first use: a process that plans or serves only simple fragments does not pay for it
+
+    answer = duckdb_kernel.default_kernel().run(fragment.sql, relations, params, names=fragment.column_names, casts=fragment.casts, cancellation=cancellation)
+    return answer, KernelName.DUCKDB
