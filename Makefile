@@ -2,7 +2,7 @@
 #
 #   make demo                        the whole way once, on real data
 #   make test PYTEST_ARGS='-k name'  passes arguments on to pytest
-#   make demo PYTHON=python3.12      builds .venv with another Python (3.11 or later)
+#   make PYTHON=python3.12 install   builds .venv with another Python (3.11 or later); `make distclean` first if there is one
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
@@ -67,7 +67,7 @@ lock: $(STAMP) ## resolve pyproject.toml anew into constraints.txt, for every su
 
 clean: ## remove what the targets wrote, but keep .venv
 	@rm -rf build dist spark-warehouse metastore_db derby.log constraints.txt.new .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	@find secateur tests examples benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +
+	@find . -name $(VENV) -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
 distclean: clean ## remove .venv as well
 	@rm -rf $(VENV)
@@ -78,7 +78,7 @@ install: $(STAMP) ## set up .venv only
 # The build tools come first and from the constraints, so that building a source package downloads nothing that is not pinned.
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-		echo "secateur needs Python 3.11 or later, but '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || echo missing). Name another one: make PYTHON=python3.11" >&2; exit 1; }
+		echo "secateur needs Python 3.11 or later, but '$(PYTHON)' is $$($(PYTHON) --version 2>/dev/null || echo missing). Name another one: make PYTHON=python3.11" >&2; exit 1; }
 	@if [ ! -f $@ ]; then rm -rf $(VENV); echo "Creating $(VENV) with $$($(PYTHON) --version)"; $(PYTHON) -m venv $(VENV); fi
 	@rm -f $@
 	@echo "Installing into $(VENV): Ray and Spark are large, the first time takes a few minutes"

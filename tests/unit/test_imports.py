@@ -1,0 +1,177 @@
+"""The house rules that a reader relies on: imports point one way, each outside library sits behind one place, public names exist.
+
+Sources are read with ``ast``, not imported: an import inside a function or under ``TYPE_CHECKING`` counts as well.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "secateur"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+# A room may import from the floors below it and from itself. Rooms on one floor do not know each other.
+FLOORS = [
+    {"errors"},
+    {"partitioning"},
+    {"wire"},
+    {"client", "dag"},
+    {"storage"},
+    {"engine"},
+    {"connectors"},
+    {"planner"},
+    {"cluster"},
+    {"server"},
+    {"cli"},
+]
+FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+
+# Library -> the only files or folders that may import it.
+HOMES = {
+    "ray": ["cluster/runtimes/ray.py"],
+    "pyspark": ["connectors/spark/"],
+    "py4j": ["connectors/spark/"],
+    "sqlglot": ["planner/"],
+    "duckdb": ["engine/kernels/"],
+}
+
+CLIENT_NEVER_LOADS = ["duckdb", "pyspark", "ray", "secateur.engine", "secateur.planner", "sqlglot"]
+
+
+def imports_of(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and absolute dotted name of everything that a source file imports."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+        match node:
+            case ast.Import(names=names):
+                for alias in names:
+                    yield node.lineno, alias.name
+            case ast.ImportFrom(module=module, level=0, names=names):
+                assert module is not None
+                for alias in names:
+                    yield node.lineno, f"{module}.{alias.name}"
+            case ast.ImportFrom():
+                raise AssertionError(f"{path}:{node.lineno}: relative import; write the absolute name")
+
+
+def room_of(dotted: str) -> str | None:
+    """The room that a dotted name inside secateur belongs to; None for the package itself and for other packages."""
+    parts = dotted.split(".")
+    return parts[1] if len(parts) > 1 and parts[0] == "secateur" and (PACKAGE / parts[1]).exists() | (PACKAGE / f"{parts[1]}.py").exists() else None
+
+
+def place_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def room_breaches(path: Path) -> list[str]:
+    own = place_of(path).split("/")[0].removesuffix(".py")
+    if own not in FLOOR_OF:
+        return []
+    breaches = []
+    for line, name in imports_of(path):
+        other = room_of(name)
+        if other is not None and other != own and FLOOR_OF.get(other, len(FLOORS)) >= FLOOR_OF[own]:
+            breaches.append(f"{place_of(path)}:{line}: {own} imports {name}, which is not on a floor below")
+    return breaches
+
+
+def library_breaches(path: Path) -> list[str]:
+    place = place_of(path)
+    breaches = []
+    for line, name in imports_of(path):
+        library = name.split(".")[0]
+        homes = HOMES.get(library)
+        if homes is not None and not any(place == home or (home.endswith("/") and place.startswith(home)) for home in homes):
+            breaches.append(f"{place}:{line}: only {' and '.join(homes)} may import {library}")
+    return breaches
+
+
+def test_every_room_has_a_floor() -> None:
+    rooms = {place_of(path).split("/")[0].removesuffix(".py") for path in SOURCES}
+    # The package's own front door is above all floors.
+    assert rooms - {"__init__", "__main__"} <= FLOOR_OF.keys()
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=place_of)
+def test_imports_point_one_way(path: Path) -> None:
+    assert room_breaches(path) == []
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=place_of)
+def test_each_library_sits_behind_one_place(path: Path) -> None:
+    assert library_breaches(path) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "source", "breaches"),
+    [
+        pytest.param("storage/x.py", "from secateur.engine import plan", 1, id="upwards"),
+        pytest.param("dag/x.py", "import secateur.client", 1, id="same-floor"),
+        pytest.param("client/x.py", "def f():\n    from secateur.planner.plan import SelectPlan", 1, id="inside-a-function"),
+        pytest.param("cluster/x.py", "from secateur.errors import Error\nfrom secateur.wire import Channel", 0, id="downwards"),
+        pytest.param("cluster/x.py", "import ray", 1, id="library-elsewhere"),
+        pytest.param("cluster/runtimes/ray.py", "import ray.util", 0, id="library-at-home"),
+        pytest.param("engine/kernels/x.py", "import duckdb", 0, id="library-in-its-folder"),
+        pytest.param("engine/x.py", "from duckdb import connect", 1, id="library-beside-its-folder"),
+    ],
+)
+def test_the_rules_find_what_they_forbid(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str, source: str, breaches: int) -> None:
+    for room in FLOOR_OF:
+        (tmp_path / room).mkdir()
+    path = tmp_path / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(source)
+    monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path)
+    assert len(room_breaches(path) + library_breaches(path)) == breaches
+
+
+@pytest.mark.parametrize("path", [path for path in SOURCES if path.name == "__init__.py"], ids=place_of)
+def test_package_inits_only_reexport(path: Path) -> None:
+    allowed = ast.Import | ast.ImportFrom
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        is_all = isinstance(node, ast.Assign | ast.AnnAssign) and "__all__" in ast.unparse(node)
+        # PEP 562: a lazy re-export, so that importing the package does not import Spark; PEP 249's globals and the version are constants.
+        is_lazy = isinstance(node, ast.FunctionDef) and node.name in ("__getattr__", "__dir__")
+        is_constant = isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and isinstance(node.value, ast.Constant | ast.Dict)
+        is_typing = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        assert isinstance(node, allowed) or is_docstring or is_all or is_lazy or is_constant or is_typing, f"{place_of(path)}:{node.lineno}"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=place_of)
+def test_public_names_exist(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    lists = [
+        ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]
+    ]
+    if not lists:
+        assert path.name in ("__init__.py", "__main__.py"), f"{place_of(path)} has no __all__"
+        return
+    [names] = lists
+    assert len(names) == len(set(names))  # their order is held by ruff
+    module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"))
+    assert [name for name in names if not hasattr(module, name)] == []
+
+
+def test_the_public_names() -> None:
+    """What a user writes after ``import secateur``: adding to it is a decision, and taking away breaks somebody."""
+    secateur = importlib.import_module("secateur")
+    assert set(PUBLIC_NAMES) <= set(secateur.__all__)
+    assert [name for name in PUBLIC_NAMES if not hasattr(secateur, name)] == []
+
+
+PUBLIC_NAMES = ["Cluster", "Connection", "JobConfig", "apilevel", "connect", "paramstyle", "spark", "start", "threadsafety"]
+
+
+def test_a_client_loads_no_planner_engine_or_heavy_library() -> None:
+    code = f"import sys, secateur.client; print([name for name in {CLIENT_NEVER_LOADS!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]"
