@@ -42,7 +42,7 @@ class Channel:
     ) -> None:
         self.host = host
         self.port = port
-        self.hello: dict[str, Any] = {}
+        self.hello = Answer({})
         """The server's answer to the hello of the present connection."""
         self._hello = Hello(token, client or f"python pid {os.getpid()}")
         self._timeout_s = timeout_s
@@ -60,7 +60,7 @@ class Channel:
     def address(self) -> str:
         return f"{self.host}:{self.port}"
 
-    def connect(self) -> dict[str, Any]:
+    def connect(self) -> Answer:
         """Connect now unless connected; returns the server's answer to hello.
 
         Raises:
@@ -201,7 +201,7 @@ class Channel:
             raise ProtocolError(
                 f"{self.address} accepted the connection but did not answer our hello: does the address belong to another service?", address=self.address
             ) from error
-        self.hello = frame.header
+        self.hello = Answer(frame.header, (frame.payload,) if frame.payload else ())
         self._send_limits = peer_limits(frame.header, self._limits)
 
     def _set_timeout(self, timeout_s: float | None) -> None:

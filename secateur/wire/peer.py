@@ -48,7 +48,7 @@ class Peer:
     def address(self) -> str:
         return f"{self.host}:{self.port}"
 
-    async def connect(self) -> dict[str, Any]:
+    async def connect(self) -> Answer:
         """Connect now unless connected; returns the server's answer to hello.
 
         Raises:
@@ -161,7 +161,7 @@ class Peer:
             await link.close(ProtocolError("no hello"))
             raise
         link.forget(request_id)
-        link.greeted(frame.header)
+        link.greeted(frame)
         return link
 
 
@@ -170,7 +170,7 @@ class _Link(asyncio.Protocol):
 
     def __init__(self, address: str, limits: Limits) -> None:
         self.failure: Error | None = None
-        self.hello: dict[str, Any] = {}
+        self.hello = Answer({})
         self._address = address
         self._limits = limits
         self._send_limits = limits
@@ -203,9 +203,9 @@ class _Link(asyncio.Protocol):
         self._gone.set()
         self._fail(MemberLostError(f"the connection to {self._address} broke: {exc or 'the peer closed it'}", address=self._address))
 
-    def greeted(self, hello: dict[str, Any]) -> None:
-        self.hello = hello
-        self._send_limits = peer_limits(hello, self._limits)
+    def greeted(self, frame: Frame) -> None:
+        self.hello = Answer(frame.header, (frame.payload,) if frame.payload else ())
+        self._send_limits = peer_limits(frame.header, self._limits)
 
     def ask(self, op: str, args: dict[str, Any] | None, payload: Payload) -> int:
         """Send a request; its answers are awaited with :meth:`answer` and dropped with :meth:`forget`."""

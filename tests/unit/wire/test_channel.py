@@ -69,7 +69,7 @@ def test_a_request_brings_its_answer(serve: Serve, echo: Any, channel_to: Any) -
     answer = channel.request("echo", {"x": [1, "y"]}, b"pay")
     assert answer.header == {"x": [1, "y"]}
     assert bytes(answer.payload) == b"pay"
-    assert channel.hello["cluster_id"] == "c1"
+    assert channel.hello.header["cluster_id"] == "c1"
     assert channel.request("later", {"x": 2}).header == {"late": True, "x": 2}
     large = bytes(range(256)) * 40_000
     assert bytes(channel.request("echo", {}, [large[:5], memoryview(large)[5:]]).payload) == large
