@@ -1,0 +1,78 @@
+"""The tables that exist, by name. Kept by the controller, pushed to the members.
+
+A frozen value: every change gives a new catalog with the next version, so whoever holds one sees a consistent set of tables.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from secateur.errors import NotSupportedError, TableExistsError, UnknownTableError
+from secateur.partitioning.table import TableDef
+
+__all__ = ["Catalog"]
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """A set of tables at one moment.
+
+    Attributes:
+        version: Grows with every change; plans and clients remember the version they were made for.
+        last_table_id: The newest id given out; ids are never used again.
+        by_name: The tables by case-folded name.
+    """
+
+    version: int = 1
+    last_table_id: int = 0
+    by_name: Mapping[str, TableDef] = field(default_factory=lambda: MappingProxyType({}))
+
+    def tables(self) -> tuple[TableDef, ...]:
+        """All tables, by name."""
+        return tuple(self.by_name[name] for name in sorted(self.by_name))
+
+    def find(self, name: str) -> TableDef | None:
+        """The table of that name without regard to case, or None."""
+        return self.by_name.get(name.casefold())
+
+    def table(self, name: str) -> TableDef:
+        """The table of that name without regard to case.
+
+        Raises:
+            UnknownTableError: No such table; the message names the nearest ones.
+        """
+        table = self.find(name)
+        if table is None:
+            near = difflib.get_close_matches(name.casefold(), self.by_name, n=3)
+            names = [self.by_name[n].name for n in near] or [t.name for t in self.tables()[:10]]
+            hint = f"did you mean {' or '.join(names)}?" if near else f"there is {', '.join(names)}" if names else "there are no tables yet"
+            raise UnknownTableError(f"table {name!r} does not exist; {hint}", table=name)
+        return table
+
+    def with_table(self, table: TableDef) -> tuple[Catalog, TableDef]:
+        """The catalog with one more table, and the table under its new id.
+
+        Raises:
+            TableExistsError: The name is taken.
+            NotSupportedError: The name is not a plain identifier.
+        """
+        if not table.name or "." in table.name:
+            raise NotSupportedError(f"table name {table.name!r}: schemas are not supported, use a name without a dot")
+        if self.find(table.name) is not None:
+            raise TableExistsError(f"table {table.name!r} exists already; DROP TABLE it first or use CREATE TABLE IF NOT EXISTS", table=table.name)
+        table = replace(table, table_id=self.last_table_id + 1)
+        by_name = MappingProxyType({**self.by_name, table.name.casefold(): table})
+        return Catalog(self.version + 1, table.table_id, by_name), table
+
+    def without_table(self, name: str) -> tuple[Catalog, TableDef]:
+        """The catalog without a table, and the table that was dropped.
+
+        Raises:
+            UnknownTableError: No such table.
+        """
+        table = self.table(name)
+        by_name = MappingProxyType({key: value for key, value in self.by_name.items() if key != table.name.casefold()})
+        return Catalog(self.version + 1, self.last_table_id, by_name), table

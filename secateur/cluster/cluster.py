@@ -1,0 +1,160 @@
+"""The object that a user starts and stops: a running cluster, seen from the process that started it."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from secateur.client import Connection, connect
+from secateur.cluster.runtimes.embedded import EmbeddedRuntime
+from secateur.cluster.runtimes.runtime import Runtime
+from secateur.cluster.settings import ClusterSettings
+from secateur.errors import InterfaceError, NotSupportedError, ProgrammingError
+from secateur.wire import Channel
+
+__all__ = ["Cluster", "MemberInfo", "start"]
+
+
+@dataclass(frozen=True, slots=True)
+class MemberInfo:
+    """One member as the controller sees it.
+
+    Attributes:
+        id: ``m1``, ``m2``, ...
+        address: ``host:port`` of its socket.
+        state: ``"active"`` or ``"lost"``.
+        partitions_primary: Partitions, over all tables, that it serves; a replicated table counts as one.
+        partitions_backup: Partitions, over all tables, of which it keeps a backup.
+        rows: Rows of the partitions that it serves.
+        bytes: Arrow bytes of everything it keeps, backups included.
+        executions: Statements and jobs in which it took part.
+        frames_received: Frames of statements, jobs, loads and data that reached it; housekeeping does not count.
+    """
+
+    id: str
+    address: str
+    state: str
+    partitions_primary: int
+    partitions_backup: int
+    rows: int
+    bytes: int
+    executions: int
+    frames_received: int
+
+
+class Cluster:
+    """A running cluster. Made by :func:`start`; a context manager that stops it.
+
+    Attributes:
+        address: ``secateur://host:port``, what :func:`secateur.connect` takes.
+    """
+
+    def __init__(self, settings: ClusterSettings, runtime: Runtime) -> None:
+        self._settings = settings
+        self._runtime = runtime
+        self._lock = threading.Lock()
+        self._stopped = False
+        atexit.register(self.stop)
+        try:
+            host_port = runtime.start_controller()
+            runtime.start_members([f"m{index + 1}" for index in range(settings.members)])
+        except BaseException:
+            self.stop()
+            raise
+        host, _, port = host_port.rpartition(":")
+        self.address = f"secateur://{host_port}"
+        self._channel = Channel(host, int(port), token=settings.token, client="cluster owner", timeout_s=settings.start_timeout_s)
+
+    def connect(self) -> Connection:
+        """Open a connection; the same as ``secateur.connect(cluster.address, token=...)``."""
+        self._check_running()
+        return connect(self.address, token=self._settings.token)
+
+    def members(self) -> list[MemberInfo]:
+        """Ask for the state of all members. Costs one round trip to each; not counted in ``frames_received``."""
+        self._check_running()
+        rows = self._channel.request("members").header["members"]
+        return [MemberInfo(**row) for row in rows]
+
+    def scale(self, members: int) -> None:
+        """Change the number of members while serving.
+
+        Raises:
+            NotSupportedError: Moving partitions between members is not implemented.
+        """
+        self._check_running()
+        raise NotSupportedError(f"scale({members}): partitions cannot move between members yet; start a cluster of {members} members and load the tables again")
+
+    def kill_member(self, member_id: str) -> None:
+        """End a member as a crash would, for tests of what happens then.
+
+        Returns when the controller has noticed: backups serve what the member served; a partition without a backup is unavailable until its table is loaded again.
+
+        Raises:
+            ProgrammingError: No live member has that id.
+        """
+        self._check_running()
+        alive = [member.id for member in self.members() if member.state == "active"]
+        if member_id not in alive:
+            raise ProgrammingError(f"there is no live member {member_id!r}; there is {', '.join(alive)}")
+        self._runtime.kill_member(member_id)
+        self._channel.request("member_lost", {"member": member_id})
+
+    def stop(self) -> None:
+        """End all processes, sockets and threads of the cluster. May be called twice; runs by itself at exit of the process."""
+        with self._lock:
+            if self._stopped:
+                return
+            self._stopped = True
+        atexit.unregister(self.stop)
+        channel = getattr(self, "_channel", None)
+        if channel is not None:
+            channel.close()
+        self._runtime.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        state = "stopped" if self._stopped else f"{self._settings.members} members"
+        return f"<Cluster {getattr(self, 'address', '')} {self._runtime.name} {state}>"
+
+    def _check_running(self) -> None:
+        if self._stopped:
+            raise InterfaceError("the cluster is stopped; start another with secateur.start()")
+
+
+def start(members: int = 3, runtime: Literal["ray", "embedded"] = "embedded", **settings: Any) -> Cluster:
+    """Start a cluster and return when all members serve.
+
+    Args:
+        members: How many members.
+        runtime: ``"embedded"`` runs them in this process; ``"ray"`` as Ray actors, on the Ray cluster this process is connected to or else a local one.
+        **settings: Other fields of :class:`~secateur.cluster.settings.ClusterSettings`, such as ``token``.
+
+    Raises:
+        ProgrammingError: An unknown runtime or setting, or a value out of bounds.
+        OperationalError: The processes did not come up.
+    """
+    try:
+        chosen = ClusterSettings(members=members, **settings)
+    except TypeError as error:
+        known = ", ".join(name for name in ClusterSettings.__dataclass_fields__)
+        raise ProgrammingError(f"secateur.start: {error}; known settings: {known}") from error
+    match runtime:
+        case "embedded":
+            return Cluster(chosen, EmbeddedRuntime(chosen))
+        case "ray":
+            try:
+                from secateur.cluster.runtimes.ray import RayRuntime
+            except ImportError as error:
+                raise ProgrammingError('runtime="ray" needs Ray: pip install "secateur[ray]", or use runtime="embedded"') from error
+            return Cluster(chosen, RayRuntime(chosen))
+        case _:
+            raise ProgrammingError(f"runtime={runtime!r}: use \"ray\" or \"embedded\"")

@@ -1,0 +1,263 @@
+"""The controller: catalog, topology, planner, publishing of loads. It has no rows, and no query passes through it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+from secateur.cluster.catalog import Catalog
+from secateur.cluster.loads import Load, LoadPublisher
+from secateur.cluster.membership import Event, MemberJoined, MemberLost, TableCreated, advance
+from secateur.cluster.peers import Peers
+from secateur.cluster.settings import ClusterSettings
+from secateur.cluster.statement_replies import StatementReplies
+from secateur.errors import MemberLostError, OperationalError, ProtocolError, UnreachableError
+from secateur.partitioning.table import TableDef
+from secateur.partitioning.topology import MemberAddress, Topology
+from secateur.wire import FrameServer, Reply, Request, pack
+
+__all__ = ["Controller"]
+
+_WATCH_INTERVAL_S: Final = 1.0
+_GONE: Final = (MemberLostError, UnreachableError)
+"""A connection that breaks or is refused means a dead process. A late answer does not: the member may only be busy."""
+
+Answer = Reply | Awaitable[Reply] | AsyncIterator[Reply]
+
+
+class Controller:
+    """The controller of one cluster. Lives on one event loop.
+
+    Args:
+        settings: Of the cluster.
+    """
+
+    def __init__(self, settings: ClusterSettings) -> None:
+        self._settings = settings
+        self._server = FrameServer(self, host=settings.host, port=settings.port, token=settings.token, limits=settings.limits)
+        self._peers = Peers("controller", settings)
+        self._loads = LoadPublisher(self._peers)
+        self._last_load = 0
+        self._catalog = Catalog()
+        self._topology = Topology(1, (), {})
+        self._lost: dict[str, MemberAddress] = {}
+        self._changing = asyncio.Lock()
+        self._watching: asyncio.Task[None] | None = None
+        self._planning = ThreadPoolExecutor(1, thread_name_prefix="secateur-planner")  # plans while the loop goes on serving
+        self._statements = StatementReplies(settings.plan_cache_max)
+        self._ops: dict[str, Callable[[Request], Answer]] = {
+            "hello": self._hello,
+            "topology": self._send_topology,
+            "catalog": self._send_catalog,
+            "prepare": self._prepare,
+            "explain": self._explain,
+            "plan": self._send_plan,
+            "load_publish": self._publish_load,
+            "load_abort": self._abort_load,
+            "members": self._members,
+            "join": self._join,
+            "member_lost": self._member_lost,
+        }
+
+    async def start(self) -> str:
+        """Listen; returns ``host:port``.
+
+        Raises:
+            OperationalError: The socket is not to be had.
+        """
+        await self._server.start()
+        self._watching = asyncio.get_running_loop().create_task(self._watch())
+        return f"{self._server.host}:{self._server.port}"
+
+    async def stop(self) -> None:
+        """Drop every connection and everything that runs."""
+        if self._watching is not None:
+            self._watching.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._watching
+        await self._server.stop()
+        await self._peers.close()
+        self._planning.shutdown(wait=True, cancel_futures=True)
+
+    def handle(self, request: Request) -> Answer:
+        """Answer a request; see :class:`secateur.wire.Handler`."""
+        answer = self._ops.get(request.op)
+        if answer is None:
+            raise ProtocolError(f"a controller does not know the operation {request.op!r}; does the address belong to a member?")
+        return answer(request)
+
+    def notify(self, request: Request) -> None:
+        """Nobody sends one-way messages to a controller."""
+        raise ProtocolError(f"a controller takes no one-way messages; got {request.op!r}")
+
+    # -- what clients and members may know
+
+    def _hello(self, _: Request) -> Reply:
+        return Reply({"cluster_id": self._settings.cluster_id, **self._versions()}, pack(self._topology.to_wire()))
+
+    def _versions(self) -> dict[str, Any]:
+        return {"catalog_version": self._catalog.version, "topology_version": self._topology.version}
+
+    def _send_topology(self, _: Request) -> Reply:
+        return Reply(self._versions(), pack(self._topology.to_wire()))
+
+    def _send_catalog(self, request: Request) -> Reply:
+        name = request.args.get("name")
+        tables = self._catalog.tables() if name is None else (self._catalog.table(name),)
+        return Reply({**self._versions(), "tables": [table.to_wire() for table in tables]})
+
+    def _send_plan(self, request: Request) -> Reply:
+        return Reply({}, pack(self._statements.plan(request.args["plan_id"]).to_wire()))
+
+    async def _members(self, _: Request) -> Reply:
+        addresses = self._topology.members
+        answers = await asyncio.gather(*(self._peers.call(member.id, "stats", {}) for member in addresses), return_exceptions=True)
+        rows = []
+        for member, answer in zip(addresses, answers, strict=True):
+            if isinstance(answer, _GONE):
+                await self._change(MemberLost(member.id))
+            elif isinstance(answer, BaseException):
+                raise answer
+            else:
+                rows.append(self._describe(member, answer))
+        rows.extend(_describe_lost(member) for member in self._lost.values())
+        return Reply({"members": sorted(rows, key=lambda row: (len(row["id"]), row["id"]))})
+
+    def _describe(self, member: MemberAddress, stats: dict[str, Any]) -> dict[str, Any]:
+        primaries = {table.table_id: set(self._primaries(table, member.id)) for table in self._catalog.tables()}
+        known = [table for table in stats["tables"] if table["table_id"] in primaries]
+        served = sum(len(partitions) for partitions in primaries.values())
+        return {
+            "id": member.id,
+            "address": f"{member.host}:{member.port}",
+            "state": "active",
+            "partitions_primary": served,
+            "partitions_backup": sum(table["partitions"] for table in known) - served,
+            "rows": sum(rows for table in known for partition, rows in table["rows"].items() if partition in primaries[table["table_id"]]),
+            "bytes": sum(table["bytes"] for table in known),
+            "executions": stats["executions"],
+            "frames_received": stats["frames_received"],
+        }
+
+    def _primaries(self, table: TableDef, member_id: str) -> list[int]:
+        return [0] if table.replicated else self._topology.ownership(table.scheme.affinity_group()).partitions_of(member_id)
+
+    # -- statements
+
+    async def _prepare(self, request: Request) -> Reply:
+        reply, change = await self._plan(self._statements.prepare, request)
+        if change is not None:
+            await change(self)
+        return Reply({**reply.header, **self._versions()}, reply.payload)
+
+    async def _explain(self, request: Request) -> Reply:
+        reply: Reply = await self._plan(self._statements.explain, request)
+        return reply
+
+    async def _plan(self, work: Callable[..., Any], request: Request) -> Any:
+        args = request.args
+        return await asyncio.get_running_loop().run_in_executor(
+            self._planning, work, args["sql"], args["params"], args.get("settings") or {}, self._catalog, self._topology
+        )
+
+    async def create_table(self, table: TableDef, *, if_not_exists: bool) -> None:
+        """Give a table its id and owners, and tell the members.
+
+        Raises:
+            TableExistsError: The name is taken.
+            NotSupportedError: It wants more backups than the tables that it is co-located with.
+        """
+        async with self._changing:
+            if if_not_exists and self._catalog.find(table.name) is not None:
+                return
+            catalog, table = self._catalog.with_table(table)
+            await self._advance(TableCreated(table))
+            await asyncio.gather(
+                *(
+                    self._peers.call(member.id, "create_table", {"table": table.to_wire(), "partitions": self._hosted(table, member.id)})
+                    for member in self._topology.members
+                )
+            )
+            self._catalog = catalog
+
+    async def drop_table(self, name: str, *, if_exists: bool) -> None:
+        """Forget a table everywhere.
+
+        Raises:
+            UnknownTableError: There is no such table.
+        """
+        async with self._changing:
+            if if_exists and self._catalog.find(name) is None:
+                return
+            self._catalog, table = self._catalog.without_table(name)
+            await asyncio.gather(
+                *(self._peers.call(member.id, "drop_table", {"table_id": table.table_id}) for member in self._topology.members), return_exceptions=True
+            )
+
+    def _hosted(self, table: TableDef, member_id: str) -> list[int]:
+        return [0] if table.replicated else self._topology.ownership(table.scheme.affinity_group()).held_by(member_id)
+
+    # -- loads
+
+    async def _publish_load(self, request: Request) -> Reply:
+        args = request.args
+        table = self._catalog.table(args["table"])
+        hosted = {member.id: frozenset(self._hosted(table, member.id)) for member in self._topology.members}
+        self._last_load += 1
+        attempts = {int(partition): int(attempt) for partition, attempt in args["parts"].items()}
+        copies = {member: partitions for member, partitions in hosted.items() if partitions}
+        rows = await self._loads.publish(Load(args["load_id"], self._last_load, table, args["mode"], attempts, copies))
+        return Reply({"rows": rows, **self._versions()})
+
+    async def _abort_load(self, request: Request) -> Reply:
+        await self._loads.abort(request.args["load_id"], self._topology.member_ids)
+        return Reply()
+
+    # -- members
+
+    async def _join(self, request: Request) -> Reply:
+        args = request.args
+        await self._change(MemberJoined(MemberAddress(args["member"], args["host"], args["port"])))
+        return Reply(self._versions())
+
+    async def _member_lost(self, request: Request) -> Reply:
+        await self._change(MemberLost(request.args["member"]))
+        return Reply(self._versions())
+
+    async def _change(self, event: Event) -> None:
+        async with self._changing:
+            await self._advance(event)
+
+    async def _advance(self, event: Event) -> None:
+        """Take over the next topology and send it to the members. A member that cannot be reached is found by the watch."""
+        before, self._topology = self._topology, advance(self._topology, event)
+        if self._topology is before:
+            return
+        gone = {member.id: member for member in before.members if member.id not in self._topology.member_ids}
+        self._lost.update(gone)
+        for member_id in self._topology.member_ids:
+            self._lost.pop(member_id, None)
+        self._peers.update(self._topology)
+        payload = pack(self._topology.to_wire())
+        outcomes = await asyncio.gather(*(self._peers.call(member_id, "topology", {}, payload) for member_id in self._topology.member_ids), return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException) and not isinstance(outcome, OperationalError):
+                raise outcome
+
+    async def _watch(self) -> None:
+        """Find out that a member died although nobody said so."""
+        while True:
+            await asyncio.sleep(_WATCH_INTERVAL_S)
+            members = self._topology.member_ids
+            answers = await asyncio.gather(*(self._peers.call(member_id, "ping", {}) for member_id in members), return_exceptions=True)
+            for member_id, answer in zip(members, answers, strict=True):
+                if isinstance(answer, _GONE):
+                    await self._change(MemberLost(member_id))
+
+
+def _describe_lost(member: MemberAddress) -> dict[str, Any]:
+    counters = dict.fromkeys(("partitions_primary", "partitions_backup", "rows", "bytes", "executions", "frames_received"), 0)
+    return {"id": member.id, "address": f"{member.host}:{member.port}", "state": "lost", **counters}

@@ -1,0 +1,101 @@
+"""Publishing a bulk load: at once on all members, or not at all.
+
+Rows arrive at the members beforehand, staged under a load id where no reader sees them. Publishing is a two-phase commit that the controller runs: every member that
+keeps a copy of the table first *prepares* (checks duplicate keys and builds the new partitions aside; all that can fail, fails here), then every member *publishes*
+(swaps pointers; cannot fail). A member that dies between the two phases takes only its own copies with it.
+
+**Invariant**: at most one load of a table is between prepare and publish.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from secateur.errors import Error, LoadFailedError, OperationalError, UnreachableError
+from secateur.partitioning.table import TableDef
+
+__all__ = ["Load", "LoadPublisher", "MemberCaller"]
+
+
+class MemberCaller(Protocol):
+    """How the publisher speaks to members."""
+
+    async def call(self, member_id: str, op: str, args: dict[str, Any]) -> dict[str, Any]:
+        """Send a housekeeping request and return the answer's header."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A staged load, ready to be published.
+
+    Attributes:
+        load_id: Given by whoever staged it.
+        number: Grows with every load of the cluster; readers tell by it whether members answered from the same publications.
+        table: The table.
+        mode: ``"append"``, ``"overwrite"`` or ``"upsert"``.
+        attempts: Which attempt counts, by partition: a retried task stages the same partition twice under different numbers.
+        copies: The partitions of which a member keeps a copy, by member id, for every member of the table.
+    """
+
+    load_id: str
+    number: int
+    table: TableDef
+    mode: str
+    attempts: Mapping[int, int]
+    copies: Mapping[str, frozenset[int]]
+
+
+class LoadPublisher:
+    """Runs the two phases.
+
+    Args:
+        members: How to reach the members.
+    """
+
+    def __init__(self, members: MemberCaller) -> None:
+        self._members = members
+        self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def publish(self, load: Load) -> int:
+        """Publish a load everywhere; returns the number of rows published.
+
+        Raises:
+            DuplicateKeyError: An appended key is already there. The table is as it was.
+            LoadFailedError: A member could not prepare. The table is as it was.
+        """
+        async with self._locks[load.table.table_id]:
+            outcomes = await asyncio.gather(*(self._prepare(member, load) for member in load.copies), return_exceptions=True)
+            failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+            if failures:
+                await self.abort(load.load_id, load.copies)
+                raise _as_load_failure(load, failures[0]) from failures[0]
+            published = await asyncio.gather(
+                *(self._members.call(member, "load_publish", {"load_id": load.load_id, "number": load.number}) for member in load.copies), return_exceptions=True
+            )
+            lost = [outcome for outcome in published if isinstance(outcome, BaseException) and not isinstance(outcome, OperationalError)]
+            if lost:
+                raise lost[0]
+        return sum(outcome["rows_primary"] for outcome in outcomes if not isinstance(outcome, BaseException))
+
+    async def abort(self, load_id: str, members: Mapping[str, Any] | list[str]) -> None:
+        """Drop a staged load everywhere. Members that cannot be reached have lost it anyway."""
+        outcomes = await asyncio.gather(*(self._members.call(member, "load_abort", {"load_id": load_id}) for member in members), return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException) and not isinstance(outcome, OperationalError):
+                raise outcome
+
+    async def _prepare(self, member: str, load: Load) -> dict[str, Any]:
+        copies = load.copies[member]
+        parts = [[partition, attempt] for partition, attempt in load.attempts.items() if partition in copies]
+        args = {"load_id": load.load_id, "table_id": load.table.table_id, "mode": load.mode, "parts": parts}
+        return await self._members.call(member, "load_prepare", args)
+
+
+def _as_load_failure(load: Load, cause: BaseException) -> Error:
+    if isinstance(cause, Error) and not isinstance(cause, OperationalError | UnreachableError):
+        return cause
+    return LoadFailedError(f"load {load.load_id} into {load.table.name} was not published, the table is as it was: {cause}", table=load.table.name)

@@ -1,0 +1,85 @@
+"""An asyncio event loop in a thread of its own, for code that is called from ordinary threads.
+
+Controllers and members live on such a loop: in the embedded runtime all on one, in the Ray runtime one in each actor process, so that Ray's own loop never
+stands between a socket and its answer. uvloop is used where it is installed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Any, TypeVar
+
+from secateur.errors import DeadlineError, InterfaceError
+
+__all__ = ["LoopThread"]
+
+T = TypeVar("T")
+
+
+def _new_event_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+class LoopThread:
+    """A running event loop in a daemon thread.
+
+    Args:
+        name: Name of the thread, for debuggers and stack dumps.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._loop = _new_event_loop()
+        self._thread = threading.Thread(target=self._main, name=name, daemon=True)
+        self._thread.start()
+
+    def _main(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+
+    @property
+    def is_running(self) -> bool:
+        return self._thread.is_alive()
+
+    def run(self, work: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
+        """Run a coroutine on the loop and wait for its result.
+
+        Raises:
+            DeadlineError: It took longer than ``timeout_s``; the coroutine is cancelled.
+            InterfaceError: The loop was stopped already.
+        """
+        if not self._thread.is_alive():
+            work.close()
+            raise InterfaceError(f"event loop {self._thread.name} was stopped already")
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result(timeout_s)
+        except FutureTimeoutError:
+            if future.done():
+                raise
+            future.cancel()
+            raise DeadlineError(f"{self._thread.name}: no answer within {timeout_s} s") from None
+
+    def stop(self) -> None:
+        """Cancel what still runs, stop the loop, end the thread. May be called twice."""
+        if not self._thread.is_alive():
+            return
+        asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def _cancel_others() -> None:
+    others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    await asyncio.get_running_loop().shutdown_asyncgens()
+    await asyncio.get_running_loop().shutdown_default_executor()

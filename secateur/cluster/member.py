@@ -1,0 +1,149 @@
+"""A member: the socket, the partitions behind it, and who answers which request."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+from secateur.cluster.peers import Peers
+from secateur.cluster.settings import ClusterSettings
+from secateur.cluster.statements import StatementRunner
+from secateur.cluster.writes import MemberWrites
+from secateur.engine.runtime import JobRuntime
+from secateur.engine.kernels.fragment import run
+from secateur.engine.plan import SelectPlan
+from secateur.engine.services import MemberServices
+from secateur.errors import ProtocolError, UnknownTableError
+from secateur.partitioning.table import TableDef
+from secateur.partitioning.topology import Topology
+from secateur.storage.member_store import MemberStore
+from secateur.wire import FrameServer, Peer, Reply, Request, unpack
+
+__all__ = ["Member"]
+
+_HOUSEKEEPING: Final = frozenset({"hello", "create_table", "drop_table", "topology", "load_prepare", "load_publish", "load_abort", "ping", "stats"})
+"""Requests from the controller that concern no statement, and so do not count as frames received."""
+
+Answer = Reply | Awaitable[Reply] | AsyncIterator[Reply]
+
+
+class Member:
+    """One member. Lives on one event loop.
+
+    Args:
+        member_id: Its id.
+        settings: Of the cluster.
+        controller_address: ``host:port`` of the controller, which it joins at :meth:`start`.
+    """
+
+    def __init__(self, member_id: str, settings: ClusterSettings, controller_address: str) -> None:
+        host, _, port = controller_address.rpartition(":")
+        self.member_id = member_id
+        self._settings = settings
+        self._controller = Peer(host, int(port), token=settings.token, client=member_id, timeout_s=settings.start_timeout_s, limits=settings.limits)
+        self._server = FrameServer(self, host=settings.host, token=settings.token, limits=settings.limits)
+        self._executor = ThreadPoolExecutor(settings.kernel_threads, thread_name_prefix=f"secateur-{member_id}-kernel")
+        self._store = MemberStore()
+        self._tables: dict[str, TableDef] = {}
+        self._peers = Peers(member_id, settings)
+        self._jobs: JobRuntime
+        self._statements: StatementRunner
+        self._writes = MemberWrites(member_id, self._store, self._peers, self._executor)
+        self._topology_version = 0
+        self._frames_received = 0
+        self._executions = 0
+        self._ops: dict[str, Callable[[Request], Answer]] = {
+            "hello": lambda _: Reply({"member": member_id}),
+            "execute": self._execute,
+            "write": self._writes.write,
+            "stage": self._writes.stage,
+            "load_prepare": self._writes.prepare,
+            "load_publish": self._writes.publish,
+            "load_abort": self._writes.abort,
+            "create_table": self._create_table,
+            "drop_table": self._drop_table,
+            "topology": self._take_topology,
+            "ping": lambda _: Reply(),
+            "stats": self._stats,
+        }
+
+    async def start(self) -> None:
+        """Listen, and join the cluster.
+
+        Raises:
+            OperationalError: The socket or the controller is not to be had.
+        """
+        services = MemberServices(self._store, run, self._executor, table=self._table, allow_code=self._settings.allow_code)
+        self._jobs = JobRuntime(self.member_id, services, self._peers)
+        self._statements = StatementRunner(self.member_id, self._store, self._jobs, self._executor, self._fetch_plan, self._settings.plan_cache_max)
+        await self._server.start()
+        await self._controller.request("join", {"member": self.member_id, "host": self._server.host, "port": self._server.port})
+
+    async def stop(self) -> None:
+        """Drop every connection and everything that runs, without a word to the others."""
+        await self._server.stop()
+        await self._jobs.close()
+        await self._peers.close()
+        await self._controller.close()
+        self._executor.shutdown(wait=True, cancel_futures=True)
+
+    def handle(self, request: Request) -> Answer:
+        """Answer a request; see :class:`secateur.wire.Handler`."""
+        answer = self._ops.get(request.op)
+        if answer is None:
+            raise ProtocolError(f"a member does not know the operation {request.op!r}; does the address belong to a controller?")
+        if request.op not in _HOUSEKEEPING:
+            self._frames_received += 1
+        return answer(request)
+
+    def notify(self, request: Request) -> None:
+        """Take a one-way message: those of jobs."""
+        self._frames_received += 1
+        if request.op == "job_start":
+            self._executions += 1
+        self._jobs.on_message({**request.args, "op": request.op}, request.payload)
+
+    def _execute(self, request: Request) -> Answer:
+        self._executions += 1
+        return self._statements.execute(request.args)
+
+    async def _fetch_plan(self, plan_id: str) -> SelectPlan:
+        answer = await self._controller.request("plan", {"plan_id": plan_id})
+        return SelectPlan.from_wire(unpack(answer.payload))
+
+    def _create_table(self, request: Request) -> Reply:
+        table = TableDef.from_wire(request.args["table"])
+        self._store.create_table(table, request.args["partitions"])
+        self._tables[table.name.casefold()] = table
+        self._writes.add_table(table)
+        return Reply()
+
+    def _drop_table(self, request: Request) -> Reply:
+        table_id = request.args["table_id"]
+        self._store.drop_table(table_id)
+        self._writes.remove_table(table_id)
+        self._tables = {name: table for name, table in self._tables.items() if table.table_id != table_id}
+        return Reply()
+
+    def _take_topology(self, request: Request) -> Reply:
+        topology = Topology.from_wire(unpack(request.payload))
+        if topology.version > self._topology_version:
+            self._topology_version = topology.version
+            self._peers.update(topology)
+            self._statements.update(topology)
+            self._writes.update(topology)
+        return Reply()
+
+    def _stats(self, _: Request) -> Reply:
+        tables: list[dict[str, Any]] = [
+            {"table_id": stats.table_id, "rows": dict(stats.partition_rows), "bytes": stats.nbytes, "partitions": stats.partitions} for stats in self._store.stats()
+        ]
+        return Reply({"tables": tables, "executions": self._executions, "frames_received": self._frames_received})
+
+    def _table(self, name: str) -> TableDef:
+        table = self._tables.get(name.casefold())
+        if table is None:
+            raise UnknownTableError(f"table {name!r} does not exist on member {self.member_id}", table=name)
+        return table

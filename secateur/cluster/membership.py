@@ -1,0 +1,97 @@
+"""Who is in the cluster and who owns what: a state machine without I/O.
+
+Events go in, the next :class:`~secateur.partitioning.topology.Topology` comes out; the controller sends it to the members. The simulation and the real cluster run the same code.
+
+When a member is lost, each of its partitions goes to the backup that is first in line: a backup has every acknowledged write, so nothing has to move. The lost member stays
+in the ownership, behind the survivors, until somebody replaces it: **a member becomes an owner only of what it has**. A partition whose copies are all lost keeps the lost
+member as primary, so whoever needs it gets an error that names the member.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+import numpy as np
+
+from secateur.errors import NotSupportedError, ProgrammingError
+from secateur.partitioning.affinity import assign
+from secateur.partitioning.table import TableDef
+from secateur.partitioning.topology import MemberAddress, Ownership, Topology
+
+__all__ = ["Event", "MemberJoined", "MemberLost", "TableCreated", "advance"]
+
+
+@dataclass(frozen=True, slots=True)
+class MemberJoined:
+    """A member listens at an address and has no rows."""
+
+    address: MemberAddress
+
+
+@dataclass(frozen=True, slots=True)
+class MemberLost:
+    """A member is gone with all that it had."""
+
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableCreated:
+    """A table needs owners."""
+
+    table: TableDef
+
+
+Event = MemberJoined | MemberLost | TableCreated
+
+
+def advance(topology: Topology, event: Event) -> Topology:
+    """The topology after an event, with the next version; the same one if the event changes nothing.
+
+    Raises:
+        ProgrammingError: A member joins under an id that is taken.
+        NotSupportedError: A table wants more backups than the tables that it is co-located with.
+    """
+    match event:
+        case MemberJoined(address):
+            if address.id in topology.member_ids:
+                raise ProgrammingError(f"member {address.id} is in the cluster already, at {topology.member(address.id).host}:{topology.member(address.id).port}")
+            return Topology(topology.version + 1, (*topology.members, address), topology.owners)
+        case MemberLost(member_id):
+            if member_id not in topology.member_ids:
+                return topology
+            members = tuple(member for member in topology.members if member.id != member_id)
+            owners = {group: _promote(ownership, member_id) for group, ownership in topology.owners.items()}
+            return Topology(topology.version + 1, members, owners)
+        case TableCreated(table):
+            return _with_table(topology, table)
+        case _:
+            assert_never(event)
+
+
+def _promote(ownership: Ownership, lost: str) -> Ownership:
+    """Move the lost member behind the survivors in each partition, which keep their order."""
+    if lost not in ownership.members:
+        return ownership
+    is_lost = ownership.owners == ownership.members.index(lost)
+    order = np.argsort(is_lost, axis=0, kind="stable")
+    return replace(ownership, owners=np.take_along_axis(ownership.owners, order, axis=0))
+
+
+def _with_table(topology: Topology, table: TableDef) -> Topology:
+    if table.replicated:
+        return topology
+    group = table.scheme.affinity_group()
+    known = topology.owners.get(group)
+    copies = min(1 + table.backups, len(topology.members))
+    if known is None:
+        owners = {**topology.owners, group: assign(table.partition_count, topology.member_ids, copies)}
+        return Topology(topology.version + 1, topology.members, owners)
+    if copies > known.replicas:
+        raise NotSupportedError(
+            f"table {table.name} wants {table.backups} backups, the tables of the same partition scheme have {known.replicas - 1}: "
+            f"create the table with the most backups first, or choose another SEED",
+            table=table.name,
+        )
+    return topology

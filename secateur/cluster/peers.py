@@ -1,0 +1,66 @@
+"""Connections from one process of the cluster to the members: opened when needed, kept, closed together."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from secateur.cluster.settings import ClusterSettings
+from secateur.errors import MemberLostError
+from secateur.partitioning.topology import Topology
+from secateur.wire import Payload, Peer
+
+__all__ = ["Peers"]
+
+
+class Peers:
+    """The members of the newest topology, reachable by id. Lives on one event loop. It is the engine's Transport.
+
+    Args:
+        name: How this side calls itself in the members' logs.
+        settings: Token, limits and time-outs of the cluster.
+    """
+
+    def __init__(self, name: str, settings: ClusterSettings) -> None:
+        self._name = name
+        self._settings = settings
+        self._addresses: dict[str, tuple[str, int]] = {}
+        self._peers: dict[str, Peer] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def update(self, topology: Topology) -> None:
+        """Take over the addresses of a topology; connections to members that left or moved are closed."""
+        self._addresses = {member.id: (member.host, member.port) for member in topology.members}
+        for member_id, peer in list(self._peers.items()):
+            if self._addresses.get(member_id) != (peer.host, peer.port):
+                task = asyncio.get_running_loop().create_task(self._peers.pop(member_id).close())
+                self._closing.add(task)
+                task.add_done_callback(self._closing.discard)
+
+    def peer(self, member_id: str) -> Peer:
+        """The connection to a member.
+
+        Raises:
+            MemberLostError: The topology has no such member.
+        """
+        peer = self._peers.get(member_id)
+        if peer is None:
+            address = self._addresses.get(member_id)
+            if address is None:
+                raise MemberLostError(f"member {member_id} has left the cluster", member=member_id)
+            peer = Peer(*address, token=self._settings.token, client=self._name, timeout_s=self._settings.start_timeout_s, limits=self._settings.limits)
+            self._peers[member_id] = peer
+        return peer
+
+    async def call(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> dict[str, Any]:
+        """Send a request to a member and return the header of its answer."""
+        return (await self.peer(member_id).request(op, args, payload)).header
+
+    async def send(self, member_id: str, header: dict[str, Any], payload: Payload) -> None:
+        """Send a one-way message to a member, in order; see :class:`secateur.engine.transport.Transport`."""
+        await self.peer(member_id).notify(header["op"], header, payload)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await asyncio.gather(*(peer.close() for peer in self._peers.values()), *self._closing)
+        self._peers.clear()

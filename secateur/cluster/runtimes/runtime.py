@@ -1,0 +1,29 @@
+"""What a runtime has to offer: places where the controller and the members live."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+__all__ = ["Runtime"]
+
+
+class Runtime(Protocol):
+    """Starts, stops and kills the processes of one cluster. Called from the thread that owns the cluster."""
+
+    name: str
+
+    def start_controller(self) -> str:
+        """Start the controller; returns its ``host:port``."""
+
+    def start_members(self, member_ids: list[str]) -> None:
+        """Start members; returns when all have joined the controller.
+
+        Raises:
+            OperationalError: One of them did not come up.
+        """
+
+    def kill_member(self, member_id: str) -> None:
+        """End a member at once, without a word to anybody, as a crash would."""
+
+    def stop(self) -> None:
+        """End everything this runtime started. May be called twice, and after a failed start."""

@@ -1,0 +1,51 @@
+"""What a cluster is started with."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+
+from secateur.errors import ProgrammingError
+from secateur.wire import Limits
+
+__all__ = ["ClusterSettings"]
+
+_MEMBERS_MAX = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSettings:
+    """Settings that every process of a cluster shares.
+
+    Attributes:
+        members: How many members to start.
+        host: The address that controller and members listen on; loopback unless told otherwise.
+        port: The controller's port; 0 takes any free one.
+        token: The secret that every connection has to prove; None asks for none.
+        allow_code: Whether authenticated clients may submit DAGs that carry Python functions.
+        kernel_memory_bytes_max: What the duckdb kernel of one member may use before it spills; None leaves DuckDB's default.
+        kernel_threads: Threads of one member for kernel calls that may take long.
+        plan_cache_max: Plans kept by the controller and by each member.
+        start_timeout_s: Seconds that controller and members may take to come up.
+        cluster_id: Tells clusters apart: in Ray actor names, and so that a client notices that an address belongs to another cluster now.
+        limits: Bounds of every connection.
+    """
+
+    members: int = 3
+    host: str = "127.0.0.1"
+    port: int = 0
+    token: str | None = field(default=None, repr=False)
+    allow_code: bool = True
+    kernel_memory_bytes_max: int | None = None
+    kernel_threads: int = 2
+    plan_cache_max: int = 1024
+    start_timeout_s: float = 60.0
+    cluster_id: str = field(default_factory=lambda: secrets.token_hex(4))
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.members <= _MEMBERS_MAX:
+            raise ProgrammingError(f"members={self.members!r}: a cluster has 1 to {_MEMBERS_MAX} members")
+        if self.token is not None and not self.token:
+            raise ProgrammingError("token='' proves nothing: pass a secret, or None for no token")
+

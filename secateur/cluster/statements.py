@@ -1,0 +1,144 @@
+"""Running a planned SELECT on a member: the rungs *local* and *distributed*.
+
+The member binds the plan's partition trees itself, whatever the client computed: a client with an old topology may ask the wrong member, but never gets a wrong answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from secateur.engine.runtime import JobRuntime
+from secateur.engine.kernels.fragment import run
+from secateur.engine.plan import ScanPlan, SelectPlan
+from secateur.engine.select_job import select_job
+from secateur.errors import MemberLostError, ParameterError, TopologyChangedError
+from secateur.partitioning.topology import Topology
+from secateur.storage.member_store import MemberStore
+from secateur.wire import Reply, encode_table
+
+__all__ = ["StatementRunner"]
+
+_INLINE_ROWS_MAX: Final = 20_000
+"""Up to here the arrow kernel is done before a thread would have woken up; the event loop is held for less than a millisecond."""
+_REPLICATED_PARTITIONS: Final = (0,)
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """What this member knows of the cluster at one topology version.
+
+    Attributes:
+        topology: Members and owners.
+        mine: The partitions that this member serves, by affinity group.
+    """
+
+    topology: Topology
+    mine: dict[str, frozenset[int]]
+
+
+class StatementRunner:
+    """Answers ``execute`` requests. Lives on the member's event loop.
+
+    Args:
+        member_id: This member.
+        store: Its partitions.
+        jobs: Its engine, for statements that need other members.
+        executor: Threads for kernel calls.
+        fetch_plan: Gets a plan from the controller by its id.
+        plans_max: Plans kept.
+    """
+
+    def __init__(
+        self, member_id: str, store: MemberStore, jobs: JobRuntime, executor: Executor, fetch_plan: Callable[[str], Awaitable[SelectPlan]], plans_max: int
+    ) -> None:
+        self._member_id = member_id
+        self._store = store
+        self._jobs = jobs
+        self._executor = executor
+        self._fetch_plan = fetch_plan
+        self._plans: OrderedDict[str, SelectPlan] = OrderedDict()
+        self._plans_max = plans_max
+        self._view: _View | None = None
+
+    def update(self, topology: Topology) -> None:
+        """Take over a newer topology."""
+        mine = {group: frozenset(ownership.partitions_of(self._member_id)) for group, ownership in topology.owners.items()}
+        self._view = _View(topology, mine)
+
+    def execute(self, args: dict[str, Any]) -> Reply | Awaitable[Reply]:
+        """Answer one execution of a plan.
+
+        Args:
+            args: ``plan`` (id), ``params`` (values in order), ``pruning`` (bool).
+
+        Raises:
+            TopologyChangedError: A required partition has no owner here or elsewhere as far as this member knows; nothing was done.
+        """
+        plan_id = args["plan"]
+        plan = self._plans.get(plan_id)
+        if plan is None:
+            return self._fetch_and_run(plan_id, args)
+        self._plans.move_to_end(plan_id)
+        return self._run(plan, args["params"], pruning=args["pruning"])
+
+    async def _fetch_and_run(self, plan_id: str, args: dict[str, Any]) -> Reply:
+        plan = self._plans[plan_id] = await self._fetch_plan(plan_id)
+        while len(self._plans) > self._plans_max:
+            self._plans.popitem(last=False)
+        answer = self._run(plan, args["params"], pruning=args["pruning"])
+        return answer if isinstance(answer, Reply) else await answer
+
+    def _run(self, plan: SelectPlan, params: Sequence[Any], *, pruning: bool) -> Reply | Awaitable[Reply]:
+        if len(params) != plan.parameter_count:
+            raise ParameterError(f"the statement has {plan.parameter_count} parameters, {len(params)} were given", expected=plan.parameter_count, given=len(params))
+        view = self._view
+        if view is None:
+            raise TopologyChangedError(f"member {self._member_id} has not joined yet; try again")
+        partitions = [_partitions(scan, params, pruning=pruning) for scan in plan.scans]
+        if all(scan.replicated or view.mine[scan.group].issuperset(ids) for scan, ids in zip(plan.scans, partitions, strict=True)):
+            return self._run_local(plan, params, partitions, view.topology, pruning=pruning)
+        return self._run_distributed(plan, params, partitions, view.topology, pruning=pruning)
+
+    def _run_local(self, plan: SelectPlan, params: Sequence[Any], partitions: list[Sequence[int]], topology: Topology, *, pruning: bool) -> Reply | Awaitable[Reply]:
+        relations = {
+            scan.relation: self._store.relation(scan.table_id, ids, scan.columns, scan.bind_prefix(params) if pruning else None)
+            for scan, ids in zip(plan.scans, partitions, strict=True)
+        }
+        if plan.local.arrow is not None and sum(relation.num_rows for relation in relations.values()) <= _INLINE_ROWS_MAX:
+            return _reply(run(plan.local, relations, params), plan, partitions, topology, "local", 1)
+        return self._run_in_thread(plan, relations, params, partitions, topology)
+
+    async def _run_in_thread(
+        self, plan: SelectPlan, relations: dict[str, pa.Table], params: Sequence[Any], partitions: list[Sequence[int]], topology: Topology
+    ) -> Reply:
+        table = await asyncio.get_running_loop().run_in_executor(self._executor, run, plan.local, relations, params)
+        return _reply(table, plan, partitions, topology, "local", 1)
+
+    async def _run_distributed(self, plan: SelectPlan, params: Sequence[Any], partitions: list[Sequence[int]], topology: Topology, *, pruning: bool) -> Reply:
+        raise NotImplementedError
+
+
+def _partitions(scan: ScanPlan, params: Sequence[Any], *, pruning: bool) -> Sequence[int]:
+    """The partitions that a scan has to read, ascending."""
+    if scan.replicated:
+        return _REPLICATED_PARTITIONS
+    return scan.tree.bind(params).ids if pruning else scan.tree.live_ids()
+
+
+def _reply(table: pa.Table, plan: SelectPlan, partitions: list[Sequence[int]], topology: Topology, execution: str, members_touched: int) -> Reply:
+    header = {
+        "execution": execution,
+        "members_touched": members_touched,
+        "partitions_read": sum(len(ids) for ids in partitions),
+        "partitions_total": sum(scan.tree.total for scan in plan.scans),
+        "topology_version": topology.version,
+        "rows": table.num_rows,
+    }
+    return Reply(header, encode_table(table))

@@ -1,0 +1,152 @@
+"""Writes on a member: direct writes, staging and publishing of loads, and the copies on the backups.
+
+A write goes to the primary of its partition; the primary applies it and sends it to the backups of that partition; it is acknowledged when all have it. Both
+steps happen in one turn of the event loop and connections keep their order, so backups apply writes in the primary's order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor
+from typing import Any
+
+import pyarrow as pa
+
+from secateur.cluster.peers import Peers
+from secateur.errors import ProtocolError, TopologyChangedError
+from secateur.partitioning.table import TableDef
+from secateur.partitioning.topology import Topology
+from secateur.storage.member_store import MemberStore
+from secateur.wire import Reply, Request, decode_table, encode_table
+
+__all__ = ["MemberWrites"]
+
+
+class MemberWrites:
+    """Answers ``write``, ``stage`` and ``load_*`` requests. Lives on the member's event loop.
+
+    Args:
+        member_id: This member.
+        store: Its partitions.
+        peers: The other members.
+        executor: Threads for sorting and merging.
+    """
+
+    def __init__(self, member_id: str, store: MemberStore, peers: Peers, executor: Executor) -> None:
+        self._member_id = member_id
+        self._store = store
+        self._peers = peers
+        self._executor = executor
+        self._tables: dict[int, TableDef] = {}
+        self._topology: Topology | None = None
+
+    def update(self, topology: Topology) -> None:
+        """Take over a newer topology."""
+        self._topology = topology
+
+    def add_table(self, table: TableDef) -> None:
+        self._tables[table.table_id] = table
+
+    def remove_table(self, table_id: int) -> None:
+        self._tables.pop(table_id, None)
+
+    async def write(self, request: Request) -> Reply:
+        """Write rows of one partition, visible at once.
+
+        Raises:
+            TopologyChangedError: This member is not the primary; nothing was written.
+            DuplicateKeyError: An appended key is already there; nothing was written.
+        """
+        args, rows = request.args, decode_table(request.payload)
+        table_id, partition, mode = args["table_id"], args["partition"], args["mode"]
+        if args.get("copy"):
+            return Reply({"rows": self._store.write(table_id, partition, rows, mode)})
+        backups = self._backups(table_id, [partition])
+        written = self._store.write(table_id, partition, rows, mode)
+        await self._forward("write", {**args, "copy": True}, ((member, request.payload) for member in backups))
+        return Reply({"rows": written})
+
+    async def stage(self, request: Request) -> Reply:
+        """Keep rows of a load aside, here and on the backups.
+
+        Raises:
+            TopologyChangedError: This member is not the primary of a partition; nothing was staged.
+        """
+        args, rows = request.args, decode_table(request.payload)
+        table_id, parts = args["table_id"], args["parts"]
+        if sum(count for _, count in parts) != rows.num_rows:
+            raise ProtocolError(f"stage: the parts name {sum(count for _, count in parts)} rows, the payload has {rows.num_rows}")
+        pieces = dict(_pieces(parts, rows))
+        backups = {} if args.get("copy") else self._backups(table_id, pieces)
+        for partition, piece in pieces.items():
+            self._store.stage(args["load_id"], table_id, partition, args["attempt"], piece)
+        copies = []
+        for member, partitions in backups.items():
+            copy = pa.concat_tables([pieces[partition] for partition in partitions])
+            copies.append((member, [[partition, pieces[partition].num_rows] for partition in partitions], encode_table(copy)))
+        await asyncio.gather(
+            *(self._peers.call(member, "stage", {**args, "parts": copied, "copy": True}, payload) for member, copied, payload in copies)
+        )
+        return Reply({"rows": rows.num_rows})
+
+    async def prepare(self, request: Request) -> Reply:
+        """First phase of publishing a load; see :mod:`secateur.cluster.loads`. Sorting and merging happen in a thread."""
+        args = request.args
+        preparation = self._store.begin_prepare(args["load_id"], args["table_id"], args["mode"], {partition: attempt for partition, attempt in args["parts"]})
+        await asyncio.get_running_loop().run_in_executor(self._executor, preparation.run)
+        rows = self._store.finish_prepare(preparation)
+        prepared = preparation.prepared or []
+        primaries = self._primaries(args["table_id"])
+        return Reply({"rows": rows, "rows_primary": sum(part.rows.rows for part in prepared if part.partition in primaries)})
+
+    def publish(self, request: Request) -> Reply:
+        """Second phase of publishing a load: make it visible."""
+        return Reply({"rows": self._store.publish(request.args["load_id"], request.args["number"])})
+
+    def abort(self, request: Request) -> Reply:
+        """Drop a load."""
+        return Reply({"dropped": self._store.abort(request.args["load_id"])})
+
+    def _primaries(self, table_id: int) -> frozenset[int]:
+        topology, table = self._place(table_id)
+        if table.replicated:
+            # Every member has all rows; one of them counts.
+            return frozenset({0} if topology.member_ids[0] == self._member_id else ())
+        return frozenset(topology.ownership(table.scheme.affinity_group()).partitions_of(self._member_id))
+
+    def _backups(self, table_id: int, partitions: Iterable[int]) -> dict[str, list[int]]:
+        """The partitions by the members that keep a backup of them; none may have its primary elsewhere."""
+        topology, table = self._place(table_id)
+        if table.replicated:
+            return {}
+        ownership = topology.ownership(table.scheme.affinity_group())
+        alive = set(topology.member_ids)
+        backups: defaultdict[str, list[int]] = defaultdict(list)
+        for partition in partitions:
+            primary, *others = ownership.holders(partition)
+            if primary != self._member_id:
+                raise TopologyChangedError(
+                    f"partition {partition} of {table.name} belongs to {primary} at topology version {topology.version}, not to {self._member_id}; nothing was written",
+                    topology_version=topology.version,
+                )
+            for member in others:
+                if member in alive:
+                    backups[member].append(partition)
+        return backups
+
+    def _place(self, table_id: int) -> tuple[Topology, TableDef]:
+        if self._topology is None or table_id not in self._tables:
+            raise TopologyChangedError(f"member {self._member_id} does not know table {table_id}: it was dropped, or this member has just joined", table_id=table_id)
+        return self._topology, self._tables[table_id]
+
+    async def _forward(self, op: str, args: dict[str, Any], copies: Iterable[tuple[str, Any]]) -> None:
+        await asyncio.gather(*(self._peers.call(member, op, args, payload) for member, payload in copies))
+
+
+def _pieces(parts: Sequence[Sequence[int]], rows: pa.Table) -> Iterable[tuple[int, pa.Table]]:
+    start = 0
+    for partition, count in parts:
+        yield partition, rows.slice(start, count)
+        start += count

@@ -1,0 +1,79 @@
+"""Publishing loads: both phases, with members that fail in either."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from secateur.cluster.loads import Load, LoadPublisher
+from secateur.errors import DuplicateKeyError, LoadFailedError, MemberLostError
+from secateur.partitioning.scheme import PartitionScheme
+from secateur.partitioning.table import TableDef
+
+TABLE = TableDef("t", 7, (), (), PartitionScheme())
+LOAD = Load("load", 1, TABLE, "append", {0: 0, 1: 0, 2: 1}, {"m1": frozenset({0, 1}), "m2": frozenset({1, 2})})
+
+
+class Members:
+    """Members that answer from a script and remember what they were asked."""
+
+    def __init__(self, failures: dict[tuple[str, str], Exception] | None = None) -> None:
+        self.calls: list[tuple[str, str]] = []
+        self.parts: dict[str, Any] = {}
+        self.failures = failures or {}
+        self.gate: asyncio.Event | None = None
+
+    async def call(self, member_id: str, op: str, args: dict[str, Any]) -> dict[str, Any]:
+        self.calls.append((member_id, op))
+        if self.gate is not None and op == "load_prepare":
+            await self.gate.wait()
+        if (member_id, op) in self.failures:
+            raise self.failures[member_id, op]
+        if op == "load_prepare":
+            self.parts[member_id] = args["parts"]
+        return {"rows_primary": 10}
+
+
+def publish(members: Members) -> int:
+    return asyncio.run(LoadPublisher(members).publish(LOAD))
+
+
+def test_every_member_prepares_what_it_hosts_before_any_publishes() -> None:
+    members = Members()
+    assert publish(members) == 20
+    assert [op for _, op in members.calls] == ["load_prepare"] * 2 + ["load_publish"] * 2
+    assert members.parts == {"m1": [[0, 0], [1, 0]], "m2": [[1, 0], [2, 1]]}
+
+
+def test_a_duplicate_key_on_one_member_publishes_nowhere() -> None:
+    members = Members({("m2", "load_prepare"): DuplicateKeyError("t: key (id=1) is already there", table="t")})
+    with pytest.raises(DuplicateKeyError, match="id=1"):
+        publish(members)
+    assert [op for _, op in members.calls] == ["load_prepare"] * 2 + ["load_abort"] * 2
+
+
+def test_a_member_lost_before_it_prepared_fails_the_load() -> None:
+    members = Members({("m1", "load_prepare"): MemberLostError("gone", member="m1"), ("m1", "load_abort"): MemberLostError("gone", member="m1")})
+    with pytest.raises(LoadFailedError, match="was not published, the table is as it was: gone"):
+        publish(members)
+    assert ("m2", "load_abort") in members.calls
+
+
+def test_a_member_lost_after_it_prepared_does_not_undo_the_load() -> None:
+    assert publish(Members({("m2", "load_publish"): MemberLostError("gone", member="m2")})) == 20
+
+
+def test_loads_of_one_table_are_published_one_after_the_other() -> None:
+    async def two_at_once() -> list[tuple[str, str]]:
+        members = Members()
+        members.gate = asyncio.Event()
+        publisher = LoadPublisher(members)
+        first, second = asyncio.create_task(publisher.publish(LOAD)), asyncio.create_task(publisher.publish(LOAD))
+        await asyncio.sleep(0)
+        members.gate.set()
+        await asyncio.gather(first, second)
+        return members.calls
+
+    assert [op for _, op in asyncio.run(two_at_once())] == (["load_prepare"] * 2 + ["load_publish"] * 2) * 2

@@ -1,0 +1,96 @@
+"""Membership: what a join, a loss and a new table do to the topology."""
+
+from __future__ import annotations
+
+import pytest
+
+from secateur.cluster.membership import MemberJoined, MemberLost, TableCreated, advance
+from secateur.errors import NotSupportedError, ProgrammingError
+from secateur.partitioning.scheme import HashComponent, PartitionScheme
+from secateur.partitioning.table import Column, TableDef
+from secateur.partitioning.topology import MemberAddress, Topology
+from secateur.partitioning.types import SqlType, TypeKind
+
+BIGINT = SqlType(TypeKind.BIGINT)
+SCHEME = PartitionScheme(hashes=(HashComponent(("id",), 12),), types=(("id", BIGINT),))
+
+
+def table(*, backups: int = 1, replicated: bool = False) -> TableDef:
+    scheme = PartitionScheme() if replicated else SCHEME
+    return TableDef("t", 1, (Column("id", BIGINT, nullable=False),), ("id",), scheme, backups, replicated)
+
+
+def cluster_of(count: int) -> Topology:
+    topology = Topology(1, (), {})
+    for index in range(count):
+        topology = advance(topology, MemberJoined(MemberAddress(f"m{index + 1}", "127.0.0.1", 7000 + index)))
+    return topology
+
+
+def test_every_change_grows_the_version() -> None:
+    topology = cluster_of(3)
+    assert topology.version == 4
+    assert topology.member_ids == ("m1", "m2", "m3")
+    assert advance(topology, MemberLost("m2")).version == 5
+
+
+def test_an_id_joins_once() -> None:
+    with pytest.raises(ProgrammingError, match="m2 is in the cluster already, at 127.0.0.1:7001"):
+        advance(cluster_of(2), MemberJoined(MemberAddress("m2", "127.0.0.1", 9)))
+
+
+def test_the_loss_of_an_unknown_member_changes_nothing() -> None:
+    topology = cluster_of(2)
+    assert advance(topology, MemberLost("m9")) is topology
+
+
+def test_tables_of_one_scheme_share_owners() -> None:
+    first = advance(cluster_of(3), TableCreated(table()))
+    assert advance(first, TableCreated(table())) is first
+
+
+def test_a_replicated_table_needs_no_owners() -> None:
+    topology = cluster_of(3)
+    assert advance(topology, TableCreated(table(replicated=True))) is topology
+
+
+def test_more_backups_than_the_co_located_tables_have_are_refused() -> None:
+    topology = advance(cluster_of(3), TableCreated(table(backups=1)))
+    with pytest.raises(NotSupportedError, match="wants 2 backups, the tables of the same partition scheme have 1"):
+        advance(topology, TableCreated(table(backups=2)))
+
+
+def test_a_lone_member_has_no_backups() -> None:
+    topology = advance(cluster_of(1), TableCreated(table(backups=1)))
+    assert topology.ownership(SCHEME.affinity_group()).replicas == 1
+
+
+@pytest.mark.parametrize("lost", ["m1", "m2", "m3"])
+def test_a_lost_member_is_succeeded_by_its_backups_alone(lost: str) -> None:
+    topology = advance(cluster_of(3), TableCreated(table(backups=1)))
+    before = topology.ownership(SCHEME.affinity_group())
+    after = advance(topology, MemberLost(lost)).ownership(SCHEME.affinity_group())
+    for partition in range(12):
+        primary, backup = before.holders(partition)
+        assert after.primary(partition) == (backup if primary == lost else primary)
+        assert set(after.holders(partition)) == {primary, backup}
+
+
+def test_a_partition_without_copies_keeps_naming_the_lost_member() -> None:
+    topology = advance(cluster_of(2), TableCreated(table(backups=0)))
+    group = SCHEME.affinity_group()
+    orphans = topology.ownership(group).partitions_of("m1")
+    after = advance(topology, MemberLost("m1"))
+    assert orphans
+    assert after.ownership(group).partitions_of("m1") == orphans
+    assert after.member_ids == ("m2",)
+
+
+def test_successive_losses_never_choose_a_member_without_the_data() -> None:
+    topology = advance(cluster_of(4), TableCreated(table(backups=2)))
+    group = SCHEME.affinity_group()
+    holders = [set(topology.ownership(group).holders(partition)) for partition in range(12)]
+    for lost in ("m2", "m3"):
+        topology = advance(topology, MemberLost(lost))
+        for partition in range(12):
+            assert topology.ownership(group).primary(partition) in holders[partition] - {"m2", "m3"} | ({"m3"} if lost == "m2" else set())
