@@ -2,8 +2,8 @@
 
 What converts is what loses nothing: dictionaries and large strings to plain ones; integers and decimals to any type that holds every value; floats to
 integers and decimals where each is exactly representable (pandas turns integers with a gap into floats); coarser and finer times where no digit is lost; text
-to UUID. Times without a zone are read as UTC, times with one are moved to UTC. DOUBLE to FLOAT rounds, as single precision is what such a column asks for.
-Everything else is an error that names the column, the first value that does not fit, and what to do.
+to UUID; lists whose elements convert. Times without a zone are read as UTC, times with one are moved to UTC. Decimals and wider floats round to FLOAT and
+DOUBLE, since rounding is what such a column asks for. Everything else is an error that names the column, the first value that does not fit, and what to do.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from secateur.errors import DataError
 from secateur.partitioning.types import SqlType, TypeKind
 
-__all__ = ["cast_column"]
+__all__ = ["cast_column", "scalar_text"]
 
 _Column: TypeAlias = pa.ChunkedArray | pa.Array
 
@@ -31,6 +31,7 @@ _NIBBLE: Final = np.full(256, _NOT_HEX, dtype=np.uint8)
 _NIBBLE[list(b"0123456789abcdef")] = range(16)
 _NIBBLE[list(b"ABCDEF")] = range(10, 16)
 _TEXT_SHOWN_MAX: Final = 80
+_ALL_INTEGERS: Final = pa.decimal128(20, 0)
 
 
 def cast_column(column: _Column, type_: SqlType, *, name: str) -> pa.ChunkedArray:
@@ -51,10 +52,6 @@ def cast_column(column: _Column, type_: SqlType, *, name: str) -> pa.ChunkedArra
     target = type_.arrow
     if chunked.type == target:
         return chunked
-    if pa.types.is_null(chunked.type):
-        return pa.chunked_array([pa.nulls(len(chunked), target)])
-    if pa.types.is_dictionary(chunked.type):
-        return cast_column(chunked.cast(chunked.type.value_type), type_, name=name)
     convert = _conversion(chunked.type, type_)
     if convert is None:
         raise DataError(
@@ -66,14 +63,21 @@ def cast_column(column: _Column, type_: SqlType, *, name: str) -> pa.ChunkedArra
         return pa.chunked_array([convert(chunk) for chunk in chunked.chunks], type=target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, _NotExactError) as error:
         row = _first_failure(chunked, convert)
-        shown = repr(chunked[row].as_py())
-        shown = shown if len(shown) <= _TEXT_SHOWN_MAX else f"{shown[:_TEXT_SHOWN_MAX]}..."
-        message = f"column {name}, row {row}: {shown} ({chunked.type}) cannot be a {type_}{_hint(type_)}"
+        message = f"column {name}, row {row}: {scalar_text(chunked[row])} ({chunked.type}) does not fit {type_}{_hint(type_)}"
         raise DataError(message, column=name, type=str(type_), row=row) from error
 
 
 class _NotExactError(Exception):
     """A conversion of ours met a value that it would change."""
+
+
+def scalar_text(value: pa.Scalar) -> str:
+    """An Arrow value for a message: not too long, and never an error of its own."""
+    try:
+        text = repr(value.as_py())
+    except (OverflowError, ValueError):
+        return "a value beyond the range of Python"
+    return text if len(text) <= _TEXT_SHOWN_MAX else f"{text[:_TEXT_SHOWN_MAX]}..."
 
 
 def _hint(type_: SqlType) -> str:
@@ -107,16 +111,32 @@ def _conversion(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.
         return converted
 
     def rounded(array: pa.Array) -> pa.Array:
-        converted = array.cast(target, safe=False)
-        if not pc.all(pc.equal(pc.is_inf(converted), pc.is_inf(array)), min_count=0).as_py():
+        wide = array.cast(pa.float64())
+        converted = wide.cast(target, safe=False)
+        if not pc.all(pc.equal(pc.is_inf(converted), pc.is_inf(wide)), min_count=0).as_py():
             raise _NotExactError
         return converted
 
+    def exact_decimal(array: pa.Array) -> pa.Array:
+        # Arrow refuses INTEGER to DECIMAL(10,2) for what the type could hold; by way of a decimal of all digits it looks at the values.
+        return array.cast(_ALL_INTEGERS).cast(target)
+
+    if source == target:
+        return lambda array: array
+    if pa.types.is_null(source):
+        return lambda array: pa.nulls(len(array), target)
+    if pa.types.is_dictionary(source):
+        plain = _conversion(source.value_type, type_)
+        return None if plain is None else lambda array: plain(array.dictionary_decode())
+    if type_.kind is TypeKind.DECIMAL and pa.types.is_integer(source):
+        return exact_decimal
     if numeric and (pa.types.is_integer(source) or pa.types.is_decimal(source)):
+        return exact
+    if type_.is_integer and type_.kind is not TypeKind.HUGEINT and pa.types.is_boolean(source):
         return exact
     if numeric and pa.types.is_floating(source):
         return exact_both_ways
-    if type_.is_float and pa.types.is_floating(source):
+    if type_.is_float and (pa.types.is_floating(source) or pa.types.is_decimal(source)):
         return rounded
     if type_.is_float and pa.types.is_integer(source):
         return exact
@@ -126,7 +146,7 @@ def _conversion(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.
         case TypeKind.BLOB if _is_binary(source):
             return exact
         case TypeKind.DATE if pa.types.is_date(source) or pa.types.is_timestamp(source):
-            return exact_both_ways
+            return _to_date
         case TypeKind.TIMESTAMP | TypeKind.TIMESTAMPTZ if pa.types.is_timestamp(source) or pa.types.is_date(source):
             return _timestamps(target)
         case TypeKind.TIME if pa.types.is_time(source):
@@ -136,13 +156,35 @@ def _conversion(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.
         case TypeKind.UUID if _is_binary(source):
             return _wrap_uuids
         case TypeKind.LIST if pa.types.is_list(source) or pa.types.is_large_list(source) or pa.types.is_fixed_size_list(source):
-            return exact
+            return _lists(source, type_)
         case _:
             return None
 
 
 def _is_binary(source: pa.DataType) -> bool:
     return bool(pa.types.is_binary(source) or pa.types.is_large_binary(source) or pa.types.is_binary_view(source) or pa.types.is_fixed_size_binary(source))
+
+
+def _lists(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.Array] | None:
+    assert type_.element is not None
+    convert = _conversion(source.value_type, type_.element)
+    if convert is None:
+        return None
+
+    def convert_lists(array: pa.Array) -> pa.Array:
+        lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy()
+        offsets = pa.array(np.concatenate(([0], np.cumsum(lengths))), pa.int32())
+        return pa.ListArray.from_arrays(offsets, convert(array.flatten()), type=type_.arrow, mask=array.is_null() if array.null_count else None)
+
+    return convert_lists
+
+
+def _to_date(array: pa.Array) -> pa.Array:
+    moments = _timestamps(pa.timestamp("us"))(array)
+    days = moments.cast(pa.date32(), safe=False)
+    if not pc.all(pc.equal(days.cast(pa.timestamp("us")), moments), min_count=0).as_py():
+        raise _NotExactError
+    return days
 
 
 def _timestamps(target: pa.DataType) -> Callable[[pa.Array], pa.Array]:

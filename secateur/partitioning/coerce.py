@@ -65,7 +65,7 @@ def coerce(value: Any, type_: SqlType, *, column: str | None = None) -> Any:
     shown = repr(value)
     shown = shown if len(shown) <= _TEXT_SHOWN_MAX else f"{shown[:_TEXT_SHOWN_MAX]}..."
     where = "the value" if column is None else f"column {column}:"
-    raise DataError(f"{where} {shown} ({type(value).__name__}) cannot be a {type_}: {reason}", column=column, type=str(type_))
+    raise DataError(f"{where} {shown} ({type(value).__name__}) does not fit {type_}: {reason}", column=column, type=str(type_))
 
 
 def _convert(value: Any, type_: SqlType) -> Any:
@@ -82,10 +82,12 @@ def _convert(value: Any, type_: SqlType) -> Any:
 
 def _from_numpy(value: np.generic) -> Any:
     if isinstance(value, np.datetime64):
+        # A unit that is too coarse or too fine overflows or truncates silently: the way back shows it.
         micros = value.astype("datetime64[us]")
-        if np.isnat(value) or micros != value:
-            raise _CannotError("it is not a whole number of microseconds")
-        return micros.astype(datetime)
+        moment = micros.astype(datetime)
+        if np.isnat(value) or micros.astype(value.dtype) != value or not isinstance(moment, datetime):
+            raise _CannotError("it is not a whole number of microseconds in the years 1 to 9999")
+        return moment
     return value.item()
 
 

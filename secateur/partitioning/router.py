@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from secateur.errors import NoRangeError, NullKeyError, ParameterError
+from secateur.partitioning.cast import scalar_text
 from secateur.partitioning.coerce import coerce
 from secateur.partitioning.components import HashComponent, RangeComponent
 from secateur.partitioning.encoding import EncodedColumn, encode_array, scalar_encoder
@@ -120,7 +121,7 @@ class Router:
             raise self._null_key(self._range_columns[key.index(None)])
         position = self.locate(key)
         if position == NO_RANGE:
-            raise self._no_range(key, rows=1)
+            raise self._no_range([repr(value) for value in key], rows=1)
         return int(self._bases[position]) + _mixed_radix(self._bucketers[position], values)
 
     def _canonical(self, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,17 +152,17 @@ class Router:
         position = index.locate_rows(columns)
         outside = np.flatnonzero(position == NO_RANGE)
         if len(outside):
-            raise self._no_range(tuple(column[int(outside[0])].as_py() for column in columns), rows=len(outside))
+            raise self._no_range([scalar_text(column[int(outside[0])]) for column in columns], rows=len(outside))
         return position
 
     def _null_key(self, column: str) -> NullKeyError:
         return NullKeyError(f"column {column} partitions its table by range and is NULL; give it a value", column=column)
 
-    def _no_range(self, key: tuple[Any, ...], *, rows: int) -> NoRangeError:
-        shown = ", ".join(f"{name}={value!r}" for name, value in zip(self._range_columns, key, strict=True))
+    def _no_range(self, key: Sequence[str], *, rows: int) -> NoRangeError:
+        shown = ", ".join(f"{name}={value}" for name, value in zip(self._range_columns, key, strict=True))
         return NoRangeError(
             f"no range partition covers {shown} ({rows} such row{'s' if rows > 1 else ''}); add one with ALTER TABLE ... ADD PARTITION, or leave the row out",
-            value=[str(value) for value in key],
+            value=list(key),
         )
 
 
