@@ -1,1 +1,12 @@
-"""client."""
+"""The thin client: knows the partition function and the owners, not the planner; sends a statement straight to the owning member."""
+
+from __future__ import annotations
+
+from secateur.client.connect import connect
+from secateur.client.connection import Connection
+from secateur.client.cursor import Cursor
+from secateur.client.explain import Explain
+from secateur.client.stats import QueryStats
+from secateur.client.table_handle import TableHandle
+
+__all__ = ["Connection", "Cursor", "Explain", "QueryStats", "TableHandle", "connect"]

@@ -1,0 +1,62 @@
+"""Whatever holds a table, as Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+
+from secateur.errors import DataError
+
+__all__ = ["as_chunks", "as_table"]
+
+_CHUNK_BYTES: Final = 32 << 20
+
+
+def as_table(data: Any) -> pa.Table | pa.RecordBatchReader:
+    """Take a table from pyarrow, pandas, polars, or anything else with ``__arrow_c_stream__``, or a mapping of column names to values.
+
+    Arrow data are not copied. A RecordBatchReader stays one: it is read once, batch by batch.
+
+    Raises:
+        DataError: It is none of these, or its values do not convert.
+    """
+    if isinstance(data, (pa.Table, pa.RecordBatchReader)):
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    try:
+        if type(data).__module__.partition(".")[0] == "pandas":
+            return pa.Table.from_pandas(data, preserve_index=False)
+        if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__") or isinstance(data, Mapping):
+            return pa.table(data)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise DataError(f"the {type(data).__name__} does not convert to Arrow: {error}") from error
+    kinds = "a pyarrow Table or RecordBatch, a pandas or polars DataFrame, or a dict of columns"
+    raise DataError(f"a {type(data).__module__}.{type(data).__qualname__} is no table: give {kinds}")
+
+
+def as_chunks(data: pa.Table | pa.RecordBatchReader, chunk_bytes: int = _CHUNK_BYTES) -> Iterator[pa.Table]:
+    """Cut data into tables of about ``chunk_bytes``, none of them empty; slices, not copies."""
+    if isinstance(data, pa.Table):
+        yield from _slices(data, chunk_bytes)
+        return
+    pending: list[pa.RecordBatch] = []
+    pending_bytes = 0
+    for batch in data:
+        pending.append(batch)
+        pending_bytes += batch.nbytes
+        if pending_bytes >= chunk_bytes:
+            yield from _slices(pa.Table.from_batches(pending), chunk_bytes)
+            pending, pending_bytes = [], 0
+    if pending:
+        yield from _slices(pa.Table.from_batches(pending), chunk_bytes)
+
+
+def _slices(table: pa.Table, chunk_bytes: int) -> Iterator[pa.Table]:
+    rows = table.num_rows
+    pieces = max(1, -(-table.nbytes // chunk_bytes))
+    step = max(1, -(-rows // pieces))
+    for start in range(0, rows, step):
+        yield table.slice(start, step)

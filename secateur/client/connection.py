@@ -1,0 +1,103 @@
+"""The connection of PEP 249, with tables and plans beside cursors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Final, Self
+
+from secateur import errors
+from secateur.client.cursor import Cursor
+from secateur.client.explain import Explain
+from secateur.client.parameters import Parameters, plain_values
+from secateur.client.session import Session
+from secateur.client.table_handle import TableHandle
+from secateur.errors import NotSupportedError
+
+__all__ = ["Connection"]
+
+
+class Connection:
+    """A connection to a cluster. Made by :func:`secateur.connect`; a context manager that closes itself.
+
+    Threads may share it. Every statement commits by itself: there are no transactions over several statements.
+    """
+
+    Error: Final = errors.Error
+    InterfaceError: Final = errors.InterfaceError
+    DatabaseError: Final = errors.DatabaseError
+    DataError: Final = errors.DataError
+    OperationalError: Final = errors.OperationalError
+    IntegrityError: Final = errors.IntegrityError
+    InternalError: Final = errors.InternalError
+    ProgrammingError: Final = errors.ProgrammingError
+    NotSupportedError: Final = errors.NotSupportedError
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @property
+    def address(self) -> str:
+        """``secateur://host:port`` of the cluster."""
+        return self._session.address
+
+    @property
+    def closed(self) -> bool:
+        return self._session.closed
+
+    def cursor(self) -> Cursor:
+        """A new cursor."""
+        self._session.check_open()
+        return Cursor(self, self._session)
+
+    def execute(self, sql: str, params: Parameters = ()) -> Cursor:
+        """Execute one statement on a new cursor; see :meth:`Cursor.execute`."""
+        return self.cursor().execute(sql, params)
+
+    def executemany(self, sql: str, seq_of_params: Sequence[Parameters]) -> Cursor:
+        """Execute one INSERT for many sets of parameters on a new cursor; see :meth:`Cursor.executemany`."""
+        return self.cursor().executemany(sql, seq_of_params)
+
+    def explain(self, sql: str, params: Parameters = ()) -> Explain:
+        """How a statement would run: kept partitions and members, and the reason where nothing is pruned. Nothing is executed.
+
+        Args:
+            sql: The statement, without EXPLAIN in front.
+            params: Its parameters; without them, the plan shows them open.
+        """
+        answer = self._session.ask("explain", {"sql": sql, "params": plain_values(params), "settings": self._session.settings()})
+        return Explain(answer.header["text"], answer.header["json"])
+
+    def table(self, name: str) -> TableHandle:
+        """One table, by name without regard to case.
+
+        Raises:
+            UnknownTableError: There is no such table.
+        """
+        return TableHandle(self._session, self._session.table(name))
+
+    def commit(self) -> None:
+        """Does nothing: every statement has committed already."""
+        self._session.check_open()
+
+    def rollback(self) -> None:
+        """Refuse: what was executed has committed already.
+
+        Raises:
+            NotSupportedError: Always.
+        """
+        self._session.check_open()
+        raise NotSupportedError("rollback(): every statement commits by itself; there is nothing to roll back")
+
+    def close(self) -> None:
+        """Close all sockets. May be called twice."""
+        self._session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Connection {self.address}{' closed' if self.closed else ''}>"

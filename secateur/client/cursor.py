@@ -1,0 +1,208 @@
+"""The cursor of PEP 249, with Arrow and pandas beside rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+
+from secateur.client.insert import insert_many, insert_rows, insert_select
+from secateur.client.parameters import Parameters, plain_values
+from secateur.client.rows import Description, ResultColumn, Rows
+from secateur.client.select import run_select
+from secateur.client.session import Session
+from secateur.client.statement import Done, InsertRows, InsertSelect, PlanText, Prepared, SelectStatement, SetPruning
+from secateur.client.stats import QueryStats
+from secateur.errors import InterfaceError, NotSupportedError
+
+if TYPE_CHECKING:
+    from secateur.client.connection import Connection
+
+__all__ = ["Cursor"]
+
+
+class Cursor:
+    """Executes statements and hands out their results. Made by :meth:`Connection.cursor`; not to be shared between threads.
+
+    Attributes:
+        connection: Where it came from.
+        arraysize: Rows that :meth:`fetchmany` fetches unless told otherwise.
+        rowcount: Rows of the last result, or rows inserted; -1 where that means nothing.
+        stats: What the last SELECT touched; None after anything else.
+    """
+
+    def __init__(self, connection: Connection, session: Session) -> None:
+        self.connection = connection
+        self.arraysize = 1
+        self.rowcount = -1
+        self.stats: QueryStats | None = None
+        self._session = session
+        self._rows: Rows | None = None
+        self._closed = False
+
+    @property
+    def description(self) -> list[Description] | None:
+        """Name, type code, display size, internal size, precision, scale and null-ok of each column of the result; None when there is no result.
+
+        The type code is the SQL text of the type; it equals the type object of its kind (``code == secateur.NUMBER``).
+        """
+        return None if self._rows is None else [column.describe() for column in self._rows.columns]
+
+    @property
+    def rownumber(self) -> int | None:
+        """The index of the next row in the result; None when there is no result."""
+        return None if self._rows is None else self._rows.position
+
+    def execute(self, operation: str, parameters: Parameters = ()) -> Self:
+        """Execute one statement.
+
+        Args:
+            operation: Its text.
+            parameters: A sequence for ``?`` and ``$1``, a mapping for ``$name``.
+
+        Returns:
+            This cursor, so that a fetch can follow.
+
+        Raises:
+            Error: What is wrong with the statement, its parameters or the data; the connection and the cursor stay usable.
+        """
+        started_s = time.perf_counter()
+        self._begin(operation)
+        params = plain_values(parameters)
+        prepared, cached = self._session.prepare(operation, params)
+        self._carry_out(prepared, operation, params, cached=cached, started_s=started_s)
+        return self
+
+    def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> Self:
+        """Execute an INSERT once for each set of parameters; all rows of an ``INSERT ... VALUES`` become visible at once, or none.
+
+        Raises:
+            NotSupportedError: The statement is neither an INSERT nor DDL.
+        """
+        self._begin(operation)
+        total = -1
+        pending: list[InsertRows] = []
+        for parameters in seq_of_parameters:
+            params = plain_values(parameters)
+            prepared, _ = self._session.prepare(operation, params)
+            match prepared:
+                case InsertRows():
+                    pending.append(prepared)
+                case InsertSelect():
+                    total = max(total, 0) + insert_select(self._session, operation, params, prepared)
+                case Done():
+                    pass
+                case SelectStatement() | PlanText() | SetPruning():
+                    raise NotSupportedError("executemany() is for INSERT; call execute() for each set of parameters to read the results")
+        self.rowcount = insert_many(self._session, pending) if pending else total
+        return self
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """The next row, or None when there is none left."""
+        rows = self._result().take(1)
+        return rows[0] if rows else None
+
+    def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
+        """The next ``size`` rows (:attr:`arraysize` unless given), fewer at the end."""
+        wanted = self.arraysize if size is None else size
+        if wanted < 0:
+            raise InterfaceError(f"fetchmany({wanted}): the number of rows cannot be negative")
+        return self._result().take(wanted)
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """The rows that are left."""
+        rows = self._result()
+        return rows.take(rows.table.num_rows)
+
+    def fetch_arrow_table(self) -> pa.Table:
+        """The rows that are left, as they came: nothing is converted or copied."""
+        return self._result().take_table()
+
+    def fetch_df(self) -> Any:
+        """The rows that are left as a pandas DataFrame.
+
+        Raises:
+            NotSupportedError: pandas is not installed.
+        """
+        rows = self._result()
+        try:
+            import pandas  # noqa: F401 - pyarrow needs it, and its own message does not say what to install
+        except ImportError as error:
+            raise NotSupportedError("fetch_df() needs pandas: pip install pandas, or use fetch_arrow_table()") from error
+        return rows.take_table().to_pandas()
+
+    def setinputsizes(self, sizes: Sequence[Any]) -> None:
+        """Does nothing: PEP 249 asks for the method only."""
+
+    def setoutputsize(self, size: int, column: int | None = None) -> None:
+        """Does nothing: PEP 249 asks for the method only."""
+
+    def close(self) -> None:
+        """Drop the result; the cursor is of no further use."""
+        self._closed = True
+        self._rows = None
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return self._result().iterate()
+
+    def __next__(self) -> tuple[Any, ...]:
+        row = self.fetchone()
+        if row is None:
+            raise StopIteration
+        return row
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._closed:
+            return "<Cursor closed>"
+        if self._rows is None:
+            return "<Cursor without result>"
+        return f"<Cursor at row {self._rows.position} of {self._rows.table.num_rows}: {', '.join(column.name for column in self._rows.columns)}>"
+
+    def _begin(self, operation: str) -> None:
+        self._check_open()
+        if not isinstance(operation, str):
+            raise InterfaceError(f"a statement is text, not a {type(operation).__name__}")
+        self._rows = None
+        self.rowcount = -1
+        self.stats = None
+
+    def _carry_out(self, prepared: Prepared, sql: str, params: list[Any] | dict[str, Any], *, cached: bool, started_s: float) -> None:
+        match prepared:
+            case SelectStatement():
+                selected = run_select(self._session, sql, params, prepared, cached=cached, started_s=started_s)
+                self.stats = selected.stats
+                self._take(selected.table, selected.columns)
+            case InsertRows():
+                self.rowcount = insert_rows(self._session, prepared)
+            case InsertSelect():
+                self.rowcount = insert_select(self._session, sql, params, prepared)
+            case PlanText():
+                self._take(prepared.table, prepared.columns)
+            case SetPruning():
+                self._session.pruning = prepared.value
+            case Done():
+                pass
+
+    def _take(self, table: pa.Table, columns: Sequence[ResultColumn]) -> None:
+        self._rows = Rows(table, columns)
+        self.rowcount = table.num_rows
+
+    def _result(self) -> Rows:
+        self._check_open()
+        if self._rows is None:
+            raise InterfaceError("there is no result to fetch: execute a query first")
+        return self._rows
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise InterfaceError("the cursor is closed; make another with connection.cursor()")
+        self._session.check_open()

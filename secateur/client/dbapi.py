@@ -1,0 +1,81 @@
+"""The module globals, type constructors and type objects of PEP 249."""
+
+from __future__ import annotations
+
+import time as _time
+from datetime import date, datetime, time
+from typing import Final
+
+__all__ = [
+    "BINARY",
+    "DATETIME",
+    "NUMBER",
+    "ROWID",
+    "STRING",
+    "Binary",
+    "Date",
+    "DateFromTicks",
+    "Time",
+    "TimeFromTicks",
+    "Timestamp",
+    "TimestampFromTicks",
+    "apilevel",
+    "paramstyle",
+    "threadsafety",
+]
+
+apilevel: Final = "2.0"
+threadsafety: Final = 2
+"""Threads may share the module and connections, not cursors."""
+paramstyle: Final = "qmark"
+"""``?``; ``$1`` and ``$name`` work as well."""
+
+Date = date
+Time = time
+Timestamp = datetime
+Binary = bytes
+
+
+def DateFromTicks(ticks: float) -> date:  # noqa: N802 - PEP 249 gives the name
+    """The local date at a number of seconds since the epoch."""
+    return date.fromtimestamp(ticks)
+
+
+def TimeFromTicks(ticks: float) -> time:  # noqa: N802 - PEP 249 gives the name
+    """The local time of day at a number of seconds since the epoch."""
+    return time(*_time.localtime(ticks)[3:6])
+
+
+def TimestampFromTicks(ticks: float) -> datetime:  # noqa: N802 - PEP 249 gives the name
+    """The local time at a number of seconds since the epoch."""
+    return datetime.fromtimestamp(ticks)
+
+
+class _TypeObject:
+    """Equals the type codes of one group of types. A type code is the SQL text of a column's type, such as ``DECIMAL(10,2)``."""
+
+    def __init__(self, name: str, *kinds: str) -> None:
+        self._name = name
+        self._kinds = frozenset(kinds)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, str):
+            return other.partition("(")[0] in self._kinds
+        return self is other
+
+    def __hash__(self) -> int:
+        return hash(self._name)
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+STRING: Final = _TypeObject("STRING", "VARCHAR", "UUID")
+BINARY: Final = _TypeObject("BINARY", "BLOB")
+NUMBER: Final = _TypeObject(
+    "NUMBER",
+    *("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "FLOAT", "DOUBLE", "DECIMAL"),
+)
+DATETIME: Final = _TypeObject("DATETIME", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "INTERVAL")
+ROWID: Final = _TypeObject("ROWID")
+"""Equals nothing: rows have keys, not numbers."""

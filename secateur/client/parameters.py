@@ -1,0 +1,132 @@
+"""Statement parameters: from what a user passes to a list of plain values in the order of the statement."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, Final, TypeAlias, cast
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+
+from secateur.errors import ParameterError
+
+__all__ = ["Parameters", "ordered_values", "parameter_types", "plain_values"]
+
+Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
+"""Values for ``?`` and ``$1`` in order, or for ``$name`` by name."""
+
+_PLAIN: Final = frozenset({type(None), bool, int, float, str, bytes, Decimal, date, datetime, time, timedelta, UUID})
+_BASES: Final[tuple[Callable[[Any], Any], ...]] = (int, float, str, bytes, Decimal)
+
+
+def plain_values(params: Parameters) -> list[Any] | dict[str, Any]:
+    """Check parameters and turn every value into a plain Python one: what travels, and what the partition function sees on both sides.
+
+    numpy and pyarrow scalars become the value they hold, enum members their value, tuples lists, and subclasses such as pandas' Timestamp their base.
+
+    Raises:
+        ParameterError: A value of a type that no column has, named by position or name; or no sequence or mapping at all.
+    """
+    if isinstance(params, (list, tuple)):
+        return [value if type(value) in _PLAIN else _plain(value, str(position)) for position, value in enumerate(params, 1)]
+    if isinstance(params, Mapping):
+        return {_name(name): _plain(value, f"${name}") for name, value in params.items()}
+    if params is None:
+        return []
+    if isinstance(params, np.ndarray) or (isinstance(params, Sequence) and not isinstance(params, (str, bytes, bytearray, memoryview))):
+        return [_plain(value, str(position)) for position, value in enumerate(params, 1)]
+    raise ParameterError(f"parameters have to be a sequence, such as [value], or a mapping of names, not a {type(params).__name__}")
+
+
+def parameter_types(params: list[Any] | dict[str, Any]) -> tuple[Any, ...]:
+    """What a plan may depend on besides the text: the Python types of plain parameters, with their names when they have any."""
+    if isinstance(params, dict):
+        return tuple(sorted((name, type(value).__name__) for name, value in params.items()))
+    return tuple(map(type, params))
+
+
+def ordered_values(params: list[Any] | dict[str, Any], count: int, names: Sequence[str]) -> list[Any]:
+    """Plain parameters in the order of a statement.
+
+    Args:
+        params: From :func:`plain_values`.
+        count: How many the statement has.
+        names: Their names in order when they are named, else empty.
+
+    Raises:
+        ParameterError: Too many, too few, or others than the statement has.
+    """
+    if isinstance(params, list):
+        if names and count:
+            raise ParameterError(f"the statement has named parameters ({', '.join(f'${name}' for name in names)}): pass a mapping of names to values")
+        if len(params) != count:
+            raise ParameterError(f"the statement has {_counted(count)}, {len(params)} were given", expected=count, given=len(params))
+        return params
+    if len(names) != count:
+        if not params and not count:
+            return []
+        raise ParameterError(f"the statement has {_counted(count)} without names: pass a sequence of values, not a mapping", expected=count, given=len(params))
+    by_folded = {name.casefold(): value for name, value in params.items()}
+    missing = [name for name in names if name.casefold() not in by_folded]
+    unknown = sorted(by_folded.keys() - {name.casefold() for name in names})
+    if missing or unknown:
+        said = [f"{label} {', '.join(f'${name}' for name in group)}" for label, group in (("missing", missing), ("not in the statement:", unknown)) if group]
+        raise ParameterError(
+            f"the statement has the parameters {', '.join(f'${name}' for name in names)}; {'; '.join(said)}", expected=count, given=len(params)
+        )
+    return [by_folded[name.casefold()] for name in names]
+
+
+def _counted(count: int) -> str:
+    return f"{count} parameter{'' if count == 1 else 's'}"
+
+
+def _name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise ParameterError(f"parameter names have to be text, not {name!r} ({type(name).__name__}); for $1, $2 pass a sequence")
+    return name.removeprefix("$")
+
+
+def _plain(value: Any, where: str) -> Any:
+    if type(value) in _PLAIN:
+        return value
+    match value:
+        case enum.Enum():
+            return _plain(value.value, where)
+        case np.datetime64() | np.timedelta64():
+            return _instant(value, where)
+        case np.generic() | pa.Scalar():
+            return _plain(value.item() if isinstance(value, np.generic) else value.as_py(), where)
+        case datetime() if value == value:  # pandas' NaT is a datetime that does not equal itself
+            return datetime.combine(value.date(), value.timetz())
+        case datetime():
+            return None
+        case date():
+            return date(value.year, value.month, value.day)
+        case timedelta():
+            return timedelta(value.days, value.seconds, value.microseconds)
+        case bytearray() | memoryview():
+            return bytes(value)
+        case list() | tuple() | np.ndarray():
+            return [_plain(item, where) for item in value]
+        case _:
+            for base in _BASES:
+                if isinstance(value, cast(type, base)):
+                    return base(value)
+            kinds = "None, bool, int, float, str, bytes, Decimal, date, time, datetime, timedelta, UUID, or a list of them"
+            raise ParameterError(
+                f"parameter {where} is a {type(value).__module__}.{type(value).__qualname__}, which no column holds: pass {kinds}", position=where
+            )
+
+
+def _instant(value: np.datetime64 | np.timedelta64, where: str) -> Any:
+    if np.isnat(value):
+        return None
+    plain: Any = value.astype("datetime64[us]" if isinstance(value, np.datetime64) else "timedelta64[us]").item()
+    if isinstance(plain, int):
+        raise ParameterError(f"parameter {where} ({value!r}) is outside of the calendar, which ends in the year 9999", position=where)
+    return plain

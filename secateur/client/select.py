@@ -1,0 +1,163 @@
+"""Running a SELECT from the client: choose the rung, ask the member, and follow partitions that have moved."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from secateur.client.parameters import ordered_values
+from secateur.client.pruning import Pruning
+from secateur.client.routing import Rung, choose_route
+from secateur.client.rows import ResultColumn
+from secateur.client.session import Session
+from secateur.client.statement import InsertSelect, SelectStatement
+from secateur.client.stats import QueryStats
+from secateur.client.verify import same_rows
+from secateur.errors import Error, InterfaceError, MemberLostError, PruningMismatchError, TopologyChangedError, UnknownTableError, UnreachableError
+from secateur.wire import decode_tables
+
+__all__ = ["Selected", "run_select"]
+
+_RETRY_S: Final = 10.0
+"""How long a read follows a cluster in change: a lost member is noticed within seconds."""
+_PAUSE_MIN_S: Final = 0.02
+_PAUSE_MAX_S: Final = 0.5
+_VERIFY_ROUNDS: Final = 3
+_MOVED: Final = (TopologyChangedError, MemberLostError, UnreachableError, UnknownTableError)
+"""What a member's answer is when the client's picture of the cluster is out of date."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A result, its columns, and what it cost."""
+
+    table: pa.Table
+    columns: tuple[ResultColumn, ...]
+    stats: QueryStats
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    table: pa.Table
+    execution: Rung
+    members_touched: int
+    partitions_read: int
+    partitions_total: int
+    topology_version: int
+
+
+def run_select(session: Session, sql: str, params: list[Any] | dict[str, Any], statement: SelectStatement, *, cached: bool, started_s: float) -> Selected:
+    """Run a planned SELECT under the session's pruning setting.
+
+    Reads do nothing twice that matters, so while the cluster changes they are tried again with fresh owners and, if need be, a fresh plan, for at most 10 s.
+
+    Args:
+        session: Where.
+        sql: The text, to plan again if the plan has become stale.
+        params: Plain parameters as the user gave them.
+        statement: The plan.
+        cached: Whether the plan was known before.
+        started_s: ``time.perf_counter()`` when the user called.
+
+    Raises:
+        ParameterError: The parameters are not those of the statement.
+        PruningMismatchError: With ``SET pruning = verify``, the unpruned run gave other rows.
+        OperationalError: The members could not be reached for longer than that.
+    """
+    pruning = session.pruning
+    if pruning is Pruning.VERIFY:
+        statement, outcome = _verified(session, sql, params, statement)
+    else:
+        statement, outcome = _following(session, sql, params, statement, pruning=bool(pruning))
+    stats = QueryStats(
+        members_touched=outcome.members_touched,
+        members_total=len(session.topology.members),
+        partitions_read=outcome.partitions_read,
+        partitions_total=outcome.partitions_total,
+        execution=outcome.execution,
+        pruning=pruning,
+        topology_version=outcome.topology_version,
+        plan_cached=cached,
+        elapsed_ms=(time.perf_counter() - started_s) * 1000,
+    )
+    return Selected(outcome.table, statement.columns, stats)
+
+
+def _verified(session: Session, sql: str, params: list[Any] | dict[str, Any], statement: SelectStatement) -> tuple[SelectStatement, _Outcome]:
+    """Run pruned and unpruned and compare. A difference that comes from rows written in between does not last, so it has to show three times."""
+    for _ in range(_VERIFY_ROUNDS):
+        statement, pruned = _following(session, sql, params, statement, pruning=True)
+        statement, unpruned = _following(session, sql, params, statement, pruning=False)
+        if not statement.deterministic or same_rows(pruned.table, unpruned.table):
+            return statement, pruned
+    raise PruningMismatchError(
+        f"pruned and unpruned runs differ: {pruned.table.num_rows} rows from {pruned.partitions_read} partitions against {unpruned.table.num_rows} rows from "
+        f"{unpruned.partitions_read}, for {sql!r} with parameters {params!r}; please report it, and use SET pruning = off until it is mended",
+        sql=sql,
+        rows_pruned=pruned.table.num_rows,
+        rows_unpruned=unpruned.table.num_rows,
+    )
+
+
+def _following(
+    session: Session, sql: str, params: list[Any] | dict[str, Any], statement: SelectStatement, *, pruning: bool
+) -> tuple[SelectStatement, _Outcome]:
+    """Run, and when the cluster has changed, learn and run again."""
+    deadline_s = 0.0
+    pause_s = _PAUSE_MIN_S
+    while True:
+        try:
+            return statement, _run(session, statement, ordered_values(params, statement.parameter_count, statement.parameter_names), pruning=pruning)
+        except _MOVED as error:
+            now_s = time.monotonic()
+            deadline_s = deadline_s or now_s + _RETRY_S
+            if now_s >= deadline_s:
+                raise
+            known = session.topology.version
+            moved = session.refresh_topology().version > known
+            statement = _planned_again(session, sql, params, error)
+            if not moved:
+                time.sleep(pause_s)
+                pause_s = min(pause_s * 2, _PAUSE_MAX_S)
+
+
+def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any], because: Error) -> SelectStatement:
+    session.forget(sql, params)
+    prepared, _ = session.prepare(sql, params)
+    match prepared:
+        case SelectStatement():
+            return prepared
+        case InsertSelect():
+            return prepared.source
+        case _:
+            raise InterfaceError(f"{sql!r} was a query and is none any more") from because
+
+
+def _run(session: Session, statement: SelectStatement, params: Sequence[Any], *, pruning: bool) -> _Outcome:
+    topology = session.topology
+    route = choose_route(statement, params, topology, pruning=pruning)
+    if route.rung is Rung.NONE:
+        assert statement.empty is not None
+        return _Outcome(statement.empty, route.rung, 0, 0, statement.partitions_total, topology.version)
+    member = route.members[session.turn() % len(route.members)] if len(route.members) > 1 else route.members[0]
+    args = {
+        "plan": statement.plan_id,
+        "params": params,
+        "pruning": pruning,
+        "topology_version": topology.version,
+        "catalog_version": statement.catalog_version,
+    }
+    answer = session.ask_member(member, "execute", args)
+    header = answer.header
+    return _Outcome(
+        table=decode_tables(answer.parts),
+        execution=Rung(header["execution"]),
+        members_touched=header["members_touched"],
+        partitions_read=header["partitions_read"],
+        partitions_total=header["partitions_total"],
+        topology_version=header["topology_version"],
+    )

@@ -1,0 +1,184 @@
+"""What the objects of one connection share: the sockets, the topology, the plans, the settings.
+
+A session speaks to the controller for everything that concerns the catalog, and to members for rows. Which member, it finds out by itself from the topology;
+when a member says that the topology has changed, it asks the controller for the new one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from typing import Any, Final
+
+from secateur.client.parameters import parameter_types
+from secateur.client.pruning import Pruning
+from secateur.client.statement import Prepared, SelectStatement, read_prepared
+from secateur.client.statement_cache import StatementCache, StatementKey
+from secateur.errors import InterfaceError, UnreachableError
+from secateur.partitioning.table import TableDef
+from secateur.partitioning.topology import Topology
+from secateur.wire import Answer, Channel, Payload, unpack
+
+__all__ = ["Session"]
+
+_STATEMENTS_MAX: Final = 512
+
+
+class Session:
+    """The shared state of one connection. Thread-safe.
+
+    Args:
+        host: Host of the controller.
+        port: Port of the controller.
+        token: The secret of the cluster, if it has one.
+        timeout_s: Seconds to wait for a connection or an answer; None waits for ever.
+
+    Raises:
+        UnreachableError: Nobody answers there.
+        AuthenticationError: The token is missing or wrong.
+        ProtocolError: Something answers that is not a cluster of ours.
+    """
+
+    def __init__(self, host: str, port: int, *, token: str | None, timeout_s: float | None) -> None:
+        self.pruning = Pruning.ON
+        self.statements = StatementCache(_STATEMENTS_MAX)
+        self.closed = False
+        self._token = token
+        self._timeout_s = timeout_s
+        self._controller = Channel(host, port, token=token, timeout_s=timeout_s)
+        self._members: dict[tuple[str, int], Channel] = {}
+        self._lock = threading.Lock()
+        self._turns = itertools.count()
+        try:
+            hello = self._controller.connect()
+        except BaseException:
+            self._controller.close()
+            raise
+        self._cluster_id = hello.header.get("cluster_id")
+        self._catalog_version: int = hello.header["catalog_version"]
+        self._topology = Topology.from_wire(unpack(hello.payload))
+        self._newest_topology = self._topology.version
+
+    @property
+    def address(self) -> str:
+        return f"secateur://{self._controller.address}"
+
+    @property
+    def topology(self) -> Topology:
+        """The newest topology that this session has heard of; asks the controller when a member spoke of a newer one."""
+        if self._topology.version < self._newest_topology:
+            return self.refresh_topology()
+        return self._topology
+
+    def refresh_topology(self) -> Topology:
+        """Ask the controller for the owners. One round trip."""
+        answer = self.ask("topology")
+        topology = Topology.from_wire(unpack(answer.payload))
+        with self._lock:
+            if topology.version >= self._topology.version:
+                self._topology = topology
+            # Whoever spoke of a newer one than the controller has was wrong; asking again and again would not help.
+            self._newest_topology = self._topology.version
+            return self._topology
+
+    def ask(self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"") -> Answer:
+        """Send a request to the controller.
+
+        Raises:
+            Error: Whatever it answers, or that it is out of reach.
+        """
+        self.check_open()
+        answer = self._controller.request(op, args, payload)
+        if self._controller.hello.header.get("cluster_id") != self._cluster_id:
+            raise UnreachableError(f"{self.address} belongs to another cluster now: the one this connection was made for has gone; connect again")
+        self.note(answer.header)
+        return answer
+
+    def ask_member(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> Answer:
+        """Send a request to a member; other than :meth:`ask` in that an answer to it comes from the member's own socket.
+
+        Raises:
+            Error: Whatever it answers, or that it is out of reach.
+        """
+        self.check_open()
+        answer = self._member(member_id).request(op, args, payload)
+        self.note(answer.header)
+        return answer
+
+    def note(self, header: dict[str, Any]) -> None:
+        """Hear of newer versions of the catalog or the topology from an answer."""
+        version = header.get("catalog_version", 0)
+        if version > self._catalog_version:
+            self._catalog_version = version
+            self.statements.clear()
+        version = header.get("topology_version", 0)
+        if version > self._newest_topology:
+            self._newest_topology = version
+
+    def turn(self) -> int:
+        """A number that grows with every call, to take turns by."""
+        return next(self._turns)
+
+    def prepare(self, sql: str, params: list[Any] | dict[str, Any]) -> tuple[Prepared, bool]:
+        """The plan of a statement, and whether it was known already.
+
+        Everything but a SELECT is prepared anew each time: the controller carries out DDL and evaluates the rows of an INSERT when it is asked.
+
+        Raises:
+            Error: What the planner says of the statement.
+        """
+        key: StatementKey = (sql, parameter_types(params))
+        known = self.statements.get(key)
+        if known is not None:
+            return known, True
+        prepared = read_prepared(self.ask("prepare", {"sql": sql, "params": params, "settings": self.settings()}))
+        if isinstance(prepared, SelectStatement) and prepared.catalog_version >= self._catalog_version:
+            self.statements.put(key, prepared)
+        return prepared, False
+
+    def forget(self, sql: str, params: list[Any] | dict[str, Any]) -> None:
+        """Drop the plan of a statement that turned out to be stale."""
+        self.statements.forget((sql, parameter_types(params)))
+
+    def settings(self) -> dict[str, Any]:
+        """The settings as the controller wants them."""
+        return {"pruning": self.pruning.value}
+
+    def table(self, name: str) -> TableDef:
+        """Fetch the definition of a table. One round trip.
+
+        Raises:
+            UnknownTableError: There is no such table.
+        """
+        (definition,) = self.ask("catalog", {"name": name}).header["tables"]
+        return TableDef.from_wire(definition)
+
+    def check_open(self) -> None:
+        """Raise unless the connection is open.
+
+        Raises:
+            InterfaceError: It is closed.
+        """
+        if self.closed:
+            raise InterfaceError("the connection is closed; open another with secateur.connect()")
+
+    def close(self) -> None:
+        """Close all sockets. Requests of other threads end with an InterfaceError."""
+        self.closed = True
+        with self._lock:
+            channels = [self._controller, *self._members.values()]
+            self._members.clear()
+        for channel in channels:
+            channel.close()
+
+    def _member(self, member_id: str) -> Channel:
+        member = self._topology.member(member_id)
+        place = member.host, member.port
+        channel = self._members.get(place)
+        if channel is None:
+            with self._lock:
+                self.check_open()
+                channel = self._members.get(place)
+                if channel is None:
+                    channel = self._members[place] = Channel(*place, token=self._token, timeout_s=self._timeout_s)
+        return channel

@@ -1,0 +1,155 @@
+"""What the controller's ``prepare`` answers: a statement that is done, or what the client has still to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from secateur.client.pruning import Pruning
+from secateur.client.rows import ResultColumn
+from secateur.errors import ProtocolError
+from secateur.partitioning.table import TableDef
+from secateur.partitioning.tree import PartitionTree
+from secateur.wire import Answer, decode_table, decode_tables
+
+__all__ = ["Done", "InsertRows", "InsertSelect", "PlanText", "Prepared", "Scan", "SelectStatement", "SetPruning", "read_prepared"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """One mention of a table.
+
+    Attributes:
+        table: The table's name.
+        alias: The name by which the statement calls it.
+        group: The affinity group, by which the topology knows the owners.
+        replicated: Whether every member has a full copy.
+        tree: The required partitions, open in the parameters.
+    """
+
+    table: str
+    alias: str
+    group: str
+    replicated: bool
+    tree: PartitionTree
+
+
+@dataclass(frozen=True, slots=True)
+class SelectStatement:
+    """A planned SELECT: what a client needs to route it.
+
+    Attributes:
+        plan_id: By which members know the plan.
+        scans: Every mention of a table.
+        columns: The columns of the result.
+        parameter_count: How many parameters it has.
+        parameter_names: Their names in order, when they are named, else empty.
+        empty: The answer when no partition can match; None when it depends on the parameters.
+        deterministic: Whether equal data and parameters give equal rows.
+        catalog_version: The catalog it was planned for.
+    """
+
+    plan_id: str
+    scans: tuple[Scan, ...]
+    columns: tuple[ResultColumn, ...]
+    parameter_count: int
+    parameter_names: tuple[str, ...]
+    empty: pa.Table | None
+    deterministic: bool
+    catalog_version: int
+
+    @property
+    def partitions_total(self) -> int:
+        return sum(scan.tree.total for scan in self.scans)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A statement that the controller has carried out, such as DDL."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class InsertRows:
+    """Rows to load: ``INSERT ... VALUES``, evaluated."""
+
+    table: TableDef
+    rows: pa.Table
+    mode: str
+
+
+@dataclass(frozen=True, slots=True)
+class InsertSelect:
+    """``INSERT ... SELECT``: a query whose result is to be loaded into the named columns."""
+
+    table: TableDef
+    columns: tuple[str, ...]
+    source: SelectStatement
+    mode: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetPruning:
+    """``SET pruning = ...``: a setting of this session."""
+
+    value: Pruning
+
+
+@dataclass(frozen=True, slots=True)
+class PlanText:
+    """``EXPLAIN``: a result that is there already."""
+
+    columns: tuple[ResultColumn, ...]
+    table: pa.Table
+
+
+Prepared: TypeAlias = SelectStatement | Done | InsertRows | InsertSelect | SetPruning | PlanText
+
+
+def read_prepared(answer: Answer) -> Prepared:
+    """Read the controller's answer.
+
+    Raises:
+        ProtocolError: It has a form that this client does not know.
+    """
+    try:
+        statement = answer.header["statement"]
+        match statement["kind"]:
+            case "select":
+                return _select(statement)
+            case "ddl":
+                return Done(statement.get("message", ""))
+            case "insert" if "source_select" in statement:
+                table = TableDef.from_wire(statement["table"])
+                return InsertSelect(table, tuple(statement["columns"]), _select(statement["source_select"]), statement["mode"])
+            case "insert":
+                return InsertRows(TableDef.from_wire(statement["table"]), decode_tables(answer.parts), statement["mode"])
+            case "set" if statement["name"] == "pruning":
+                return SetPruning(Pruning(statement["value"]))
+            case "explain":
+                table = decode_tables(answer.parts)
+                return PlanText(tuple(ResultColumn(name, "VARCHAR") for name in table.schema.names), table)
+            case kind:
+                raise ProtocolError(
+                    f"the controller prepared a statement of kind {kind!r}, which this client does not know: install the version of the cluster"
+                )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ProtocolError(
+            f"the controller's answer to prepare does not read ({type(error).__name__}: {error}): install the version of the cluster"
+        ) from error
+
+
+def _select(data: dict[str, Any]) -> SelectStatement:
+    return SelectStatement(
+        plan_id=data["plan_id"],
+        scans=tuple(Scan(scan["table"], scan["alias"], scan["group"], scan["replicated"], PartitionTree.from_wire(scan["tree"])) for scan in data["scans"]),
+        columns=tuple(ResultColumn(name, text) for name, text in data["columns"]),
+        parameter_count=data["parameter_count"],
+        parameter_names=tuple(data["parameter_names"] or ()),
+        empty=None if data["empty"] is None else decode_table(data["empty"]),
+        deterministic=data["deterministic"],
+        catalog_version=data["schema_version"],
+    )
