@@ -1,1 +1,40 @@
-"""dag."""
+"""The description of a job: vertices, edges, and the contract of the processors inside. Pure values, no I/O."""
+
+from secateur.dag.dag import DAG, FrozenDAG
+from secateur.dag.edge import Edge, EdgeConfig, between, from_
+from secateur.dag.job_config import JobConfig
+from secateur.dag.parameter import Param
+from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Unrestricted
+from secateur.dag.processor import Emitter, Offload, Outbox, Processor, ProcessorContext
+from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SupplierContext
+from secateur.dag.total_parallelism_one import force_total_parallelism_one, lazy_total_parallelism_one
+from secateur.dag.vertex import Vertex
+
+__all__ = [
+    "DAG",
+    "Anywhere",
+    "Edge",
+    "EdgeConfig",
+    "Emitter",
+    "FrozenDAG",
+    "JobConfig",
+    "MetaContext",
+    "Offload",
+    "OnCoordinator",
+    "OnMembers",
+    "OnPartitions",
+    "Outbox",
+    "Param",
+    "Placement",
+    "Processor",
+    "ProcessorContext",
+    "ProcessorMetaSupplier",
+    "ProcessorSupplier",
+    "SupplierContext",
+    "Unrestricted",
+    "Vertex",
+    "between",
+    "force_total_parallelism_one",
+    "from_",
+    "lazy_total_parallelism_one",
+]

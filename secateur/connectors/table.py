@@ -1,0 +1,131 @@
+"""A table as the source of a DAG: all of it, some partitions, or the rows of some keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from secateur.dag.codec import portable
+from secateur.dag.parameter import Param, bind_value
+from secateur.dag.supplier import MetaContext
+from secateur.engine.partitions_reader import KeyLookup, PartitionsReader, ReadRequest
+from secateur.errors import DagError, NoRangeError
+from secateur.partitioning.coerce import coerce
+from secateur.partitioning.table import TableDef
+
+__all__ = ["TableSource", "table_source"]
+
+
+def table_source(
+    name: str, *, keys: Sequence[Mapping[str, Any]] | None = None, partitions: Sequence[int] | None = None, columns: Sequence[str] | None = None
+) -> TableSource:
+    """A source of the rows of a table. It runs on the members that own what it reads, and brings no other member into the job.
+
+    Args:
+        name: The table.
+        keys: Read only the rows with these values. Each key names the same columns: all partitioning columns of the table, and any others. A value may be a
+            :class:`~secateur.dag.parameter.Param`, which is bound when the job starts.
+        partitions: Read only these partitions. Not together with ``keys``.
+        columns: The columns wanted, in order; None for all.
+
+    Raises:
+        DagError: ``keys`` and ``partitions`` are both given, or the keys name different columns. That the table and its columns exist is only known when the
+            job starts.
+    """
+    if keys is not None and partitions is not None:
+        raise DagError(f"table_source({name!r}): give keys or partitions, not both")
+    if keys is not None and len({frozenset(key) for key in keys}) > 1:
+        raise DagError(f"table_source({name!r}): every key must name the same columns")
+    return TableSource(
+        name,
+        keys=None if keys is None else tuple(dict(key) for key in keys),
+        partitions=None if partitions is None else tuple(partitions),
+        columns=None if columns is None else tuple(columns),
+    )
+
+
+@portable("table-source")
+class TableSource(PartitionsReader):
+    """The meta-supplier of :func:`table_source`."""
+
+    def __init__(self, name: str, *, keys: tuple[dict[str, Any], ...] | None, partitions: tuple[int, ...] | None, columns: tuple[str, ...] | None) -> None:
+        super().__init__()
+        self._name = name
+        self._keys = keys
+        self._wanted_partitions = partitions
+        self._columns = columns
+
+    def resolve(self, context: MetaContext) -> ReadRequest:
+        table = context.table(self._name)
+        columns = None if self._columns is None else tuple(table.column(column).name for column in self._columns)
+        lookup = None if self._keys is None else _lookup(table, self._keys, context)
+        if lookup is not None:
+            partitions: Sequence[int] = sorted(lookup.by_partition)
+        elif self._wanted_partitions is not None:
+            partitions = _checked_partitions(table, self._wanted_partitions)
+        else:
+            partitions = table.scheme.live_partitions().tolist()
+        return ReadRequest(table.table_id, table.scheme.affinity_group(), partitions, table.replicated, columns, keys=lookup)
+
+    def to_spec(self) -> Any:
+        keys = None if self._keys is None else [{column: _value_to_wire(value) for column, value in key.items()} for key in self._keys]
+        return [
+            self._name,
+            keys,
+            None if self._wanted_partitions is None else list(self._wanted_partitions),
+            None if self._columns is None else list(self._columns),
+        ]
+
+    @classmethod
+    def from_spec(cls, spec: Any) -> TableSource:
+        name, keys, partitions, columns = spec
+        return cls(
+            name,
+            keys=None if keys is None else tuple({column: _value_from_wire(value) for column, value in key.items()} for key in keys),
+            partitions=None if partitions is None else tuple(partitions),
+            columns=None if columns is None else tuple(columns),
+        )
+
+
+def _lookup(table: TableDef, keys: Sequence[Mapping[str, Any]], context: MetaContext) -> KeyLookup:
+    """The keys with their values bound and converted, by partition. A NULL, or a key that no range covers, matches nothing."""
+    named = {table.column(column).name: column for key in keys[:1] for column in key}
+    missing = [column for column in table.scheme.columns if column not in named]
+    if keys and missing:
+        raise DagError(
+            f"vertex {context.vertex!r}: the keys name {', '.join(named) or 'no column'}, but a row's partition in {table.name} also depends on "
+            f"{', '.join(missing)}; name all partitioning columns, or read the whole table and filter"
+        )
+    prefix = table.primary_key[: len(named)]
+    is_prefix = set(prefix) == set(named)
+    columns = prefix if is_prefix else tuple(named)
+    by_partition: dict[int, dict[tuple[Any, ...], None]] = {}
+    for key in keys:
+        bound = {column: bind_value(key[written], context.params) for column, written in named.items()}
+        values = {column: None if value is None else coerce(value, table.column(column).type, column=column) for column, value in bound.items()}
+        if None in values.values():
+            continue
+        try:
+            partition = table.scheme.partition_of({column: values[column] for column in table.scheme.columns})
+        except NoRangeError:
+            continue
+        by_partition.setdefault(partition, {})[tuple(values[column] for column in columns)] = None
+    return KeyLookup(columns, is_prefix, {partition: tuple(found) for partition, found in by_partition.items()})
+
+
+def _checked_partitions(table: TableDef, partitions: Sequence[int]) -> list[int]:
+    wanted = sorted(set(partitions))
+    live = set(table.scheme.live_partitions().tolist())
+    unknown = [partition for partition in wanted if partition not in live]
+    if unknown:
+        raise DagError(f"table {table.name} has no partition {unknown[0]}; it has {len(live)}, ids below {table.partition_count}")
+    return wanted
+
+
+def _value_to_wire(value: Any) -> list[Any]:
+    return ["param", value.key] if isinstance(value, Param) else ["value", value]
+
+
+def _value_from_wire(data: Sequence[Any]) -> Any:
+    kind, value = data
+    return Param(value) if kind == "param" else value

@@ -1,0 +1,192 @@
+"""The DAG: a mutable builder that refuses each wrong step at once, and the frozen value that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from secateur.dag.edge import Edge
+from secateur.dag.processor import Processor
+from secateur.dag.supplier import ProcessorMetaSupplier, ProcessorSupplier
+from secateur.dag.vertex import Vertex
+from secateur.errors import DagError
+
+__all__ = ["DAG", "FrozenDAG"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FrozenDAG:
+    """A complete and valid DAG. May run any number of times, also at once.
+
+    Attributes:
+        vertices: In topological order: each after all that feed it.
+        edges: By topological position of the source, then source ordinal.
+        inbound: The edges into each vertex, by destination ordinal.
+        outbound: The edges out of each vertex, by source ordinal.
+    """
+
+    vertices: tuple[Vertex, ...]
+    edges: tuple[Edge, ...]
+    inbound: Mapping[str, tuple[Edge, ...]]
+    outbound: Mapping[str, tuple[Edge, ...]]
+
+    def freeze(self) -> FrozenDAG:
+        """Itself: it is frozen."""
+        return self
+
+    def __iter__(self) -> Iterator[Vertex]:
+        return iter(self.vertices)
+
+
+class DAG:
+    """Builds a DAG. Every method refuses what can never become valid; :meth:`freeze` checks the rest and ends the building.
+
+    >>> from secateur.dag import between
+    >>> dag = DAG()
+    >>> _ = dag.new_vertex("numbers", Processor)
+    >>> _ = dag.new_vertex("sum", Processor)
+    >>> _ = dag.edge(between("numbers", "sum").all_to_one().distributed())
+    >>> [v.name for v in dag.freeze()]
+    ['numbers', 'sum']
+    """
+
+    def __init__(self) -> None:
+        self._vertices: dict[str, Vertex] = {}
+        self._edges: list[Edge] = []
+        self._frozen: FrozenDAG | None = None
+
+    def vertex(self, vertex: Vertex) -> DAG:
+        """Add a vertex.
+
+        Raises:
+            DagError: The name is taken, or the DAG is frozen.
+        """
+        self._check_open()
+        if vertex.name in self._vertices:
+            raise DagError(f"the DAG already has a vertex {vertex.name!r}; vertex names are unique")
+        self._vertices[vertex.name] = vertex
+        return self
+
+    def new_vertex(
+        self, name: str, source: ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor], local_parallelism: int | None = None
+    ) -> Vertex:
+        """Make a vertex, add it and return it; see :meth:`secateur.dag.vertex.Vertex.of`."""
+        made = Vertex.of(name, source, local_parallelism)
+        self.vertex(made)
+        return made
+
+    def edge(self, edge: Edge) -> DAG:
+        """Add an edge between two vertices that are already there.
+
+        Raises:
+            DagError: A vertex is unknown, an ordinal is taken, the edge closes a cycle, or the DAG is frozen.
+        """
+        self._check_open()
+        for end in (edge.source, edge.destination):
+            if end not in self._vertices:
+                raise DagError(f"edge {edge.name} names the vertex {end!r}, which is not in the DAG; it has {_names(self._vertices)}; add the vertex first")
+        for other in self._edges:
+            if (other.source, other.source_ordinal) == (edge.source, edge.source_ordinal):
+                raise DagError(
+                    f"edge {edge.name}: output {edge.source_ordinal} of {edge.source!r} already feeds {other.destination!r}; use from_(..., ordinal)"
+                )
+            if (other.destination, other.destination_ordinal) == (edge.destination, edge.destination_ordinal):
+                raise DagError(
+                    f"edge {edge.name}: input {edge.destination_ordinal} of {edge.destination!r} is already fed by {other.source!r}; use to(..., ordinal)"
+                )
+        if edge.source in _reachable(edge.destination, _successors(self._edges)):
+            raise DagError(f"edge {edge.name} closes a cycle: {edge.source!r} already depends on {edge.destination!r}")
+        self._edges.append(edge)
+        return self
+
+    def freeze(self) -> FrozenDAG:
+        """Check the whole and end the building; later calls return the same value.
+
+        Raises:
+            DagError: There is no vertex, ordinals have a gap, or edge priorities can deadlock. The DAG stays open then.
+        """
+        if self._frozen is None:
+            if not self._vertices:
+                raise DagError("the DAG has no vertex")
+            order = {name: position for position, name in enumerate(_topological_order(self._vertices, self._edges))}
+            inbound = {name: tuple(sorted((e for e in self._edges if e.destination == name), key=lambda e: e.destination_ordinal)) for name in order}
+            outbound = {name: tuple(sorted((e for e in self._edges if e.source == name), key=lambda e: e.source_ordinal)) for name in order}
+            for name in order:
+                _check_contiguous(name, "input", [e.destination_ordinal for e in inbound[name]])
+                _check_contiguous(name, "output", [e.source_ordinal for e in outbound[name]])
+            _check_priorities(inbound, self._edges)
+            self._frozen = FrozenDAG(
+                vertices=tuple(self._vertices[name] for name in order),
+                edges=tuple(edge for name in order for edge in outbound[name]),
+                inbound=MappingProxyType(inbound),
+                outbound=MappingProxyType(outbound),
+            )
+        return self._frozen
+
+    def _check_open(self) -> None:
+        if self._frozen is not None:
+            raise DagError("the DAG is frozen: it was built to its end, or a run has begun; build another one")
+
+
+def _names(vertices: Mapping[str, Vertex]) -> str:
+    return ", ".join(map(repr, vertices)) or "none"
+
+
+def _successors(edges: list[Edge]) -> dict[str, list[str]]:
+    successors: dict[str, list[str]] = {}
+    for edge in edges:
+        successors.setdefault(edge.source, []).append(edge.destination)
+    return successors
+
+
+def _reachable(start: str, successors: Mapping[str, list[str]]) -> set[str]:
+    seen = {start}
+    waiting = [start]
+    while waiting:
+        for name in successors.get(waiting.pop(), ()):
+            if name not in seen:
+                seen.add(name)
+                waiting.append(name)
+    return seen
+
+
+def _topological_order(vertices: Mapping[str, Vertex], edges: list[Edge]) -> list[str]:
+    """Kahn's algorithm; among the vertices that are free, the one added first comes first."""
+    successors = _successors(edges)
+    open_inputs = dict.fromkeys(vertices, 0)
+    for edge in edges:
+        open_inputs[edge.destination] += 1
+    order = [name for name, count in open_inputs.items() if not count]
+    for name in order:
+        for successor in successors.get(name, ()):
+            open_inputs[successor] -= 1
+            if not open_inputs[successor]:
+                order.append(successor)
+    return order
+
+
+def _check_contiguous(vertex: str, side: str, ordinals: list[int]) -> None:
+    if ordinals != list(range(len(ordinals))):
+        raise DagError(f"vertex {vertex!r} has {side} ordinals {ordinals}; they must count from 0 without a gap")
+
+
+def _check_priorities(inbound: Mapping[str, tuple[Edge, ...]], edges: list[Edge]) -> None:
+    """Refuse two inputs of different priority that share a vertex upstream.
+
+    The shared vertex fills the queue of the input that waits, blocks, and so never feeds the input that is read: a deadlock. A small amount of data would pass,
+    but a job that works until the data grow is worse than one that is refused.
+    """
+    predecessors: dict[str, list[str]] = {}
+    for edge in edges:
+        predecessors.setdefault(edge.destination, []).append(edge.source)
+    for vertex, vertex_edges in inbound.items():
+        upstream = {edge: _reachable(edge.source, predecessors) for edge in vertex_edges}
+        for first in vertex_edges:
+            for second in vertex_edges:
+                shared = upstream[first] & upstream[second]
+                if first.priority < second.priority and shared:
+                    raise DagError(
+                        f"vertex {vertex!r} reads {first.name} before {second.name}, but both come from {min(shared)!r}: it would block on the edge that waits "
+                        "and the job would deadlock; give both edges the same priority, or read the source twice"
+                    )

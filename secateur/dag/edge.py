@@ -1,0 +1,249 @@
+"""Edges: which output bucket feeds which input, how rows are routed, how far they go, in which order inputs are read.
+
+Source: Hazelcast Jet, ``com.hazelcast.jet.core.Edge`` and ``EdgeConfig``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from secateur.errors import DagError
+
+if TYPE_CHECKING:
+    from secateur.dag.vertex import Vertex
+    from secateur.partitioning.scheme import PartitionScheme
+
+__all__ = [
+    "AllToOne",
+    "Broadcast",
+    "Distributed",
+    "DistributedTo",
+    "Edge",
+    "EdgeConfig",
+    "EdgeStart",
+    "FanOut",
+    "Isolated",
+    "Local",
+    "Partitioned",
+    "Reach",
+    "Routing",
+    "Unicast",
+    "between",
+    "from_",
+]
+
+QUEUE_BATCHES_MAX: Final = 16
+QUEUE_BYTES_MAX: Final = 32 << 20
+WINDOW_BYTES_MAX: Final = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Unicast:
+    """Each batch goes to one consumer; they take turns, and one without room is passed over. Distributed: to any consumer of the job."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioned:
+    """Each row goes to the consumer that its key belongs to: equal keys meet in one processor.
+
+    Attributes:
+        columns: The key columns. Keys of different integer widths agree; NULL is a key like any other.
+        scheme: None: the key is hashed over the routing partitions of the job, all of which are dealt over the participants. With a table's scheme, a row goes
+            to the member that owns its partition of that table (if it takes part): the rows meet the table's data. ``columns`` then stand for the scheme's
+            columns, in order.
+    """
+
+    columns: tuple[str, ...]
+    scheme: PartitionScheme | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast:
+    """Every batch goes to every consumer. Distributed: on every participant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Isolated:
+    """Producer i feeds consumer i modulo their number, so order is kept and no two chains mix. Always local."""
+
+
+@dataclass(frozen=True, slots=True)
+class AllToOne:
+    """All rows go to one consumer: the one that owns the routing partition of ``key``.
+
+    Attributes:
+        key: Edges with equal keys meet in the same consumer; different keys spread the load of several such edges.
+    """
+
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FanOut:
+    """Each batch goes to one consumer **on each** participant; on a member the consumers take turns. Local, it is unicast."""
+
+
+Routing = Unicast | Partitioned | Broadcast | Isolated | AllToOne | FanOut
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """Rows stay on the member where they are made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distributed:
+    """Rows may go to any participant that runs the destination."""
+
+
+@dataclass(frozen=True, slots=True)
+class DistributedTo:
+    """All rows go to one member, which becomes a participant.
+
+    Attributes:
+        member: Its id.
+    """
+
+    member: str
+
+
+Reach = Local | Distributed | DistributedTo
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeConfig:
+    """Bounds of the queues of an edge.
+
+    Attributes:
+        queue_batches_max: Batches from producers on the same member that wait for one consumer.
+        queue_bytes_max: Their bytes.
+        window_bytes_max: Bytes that one member may have sent to another on this edge without having heard that a processor took them.
+    """
+
+    queue_batches_max: int = QUEUE_BATCHES_MAX
+    queue_bytes_max: int = QUEUE_BYTES_MAX
+    window_bytes_max: int = WINDOW_BYTES_MAX
+
+    def __post_init__(self) -> None:
+        for name in ("queue_batches_max", "queue_bytes_max", "window_bytes_max"):
+            if getattr(self, name) < 1:
+                raise DagError(f"EdgeConfig.{name} is {getattr(self, name)}; it must be at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A connection from a bucket of one vertex to an input of another. The methods return a changed copy.
+
+    >>> edge = between("scan", "aggregate").partitioned("customer_id").distributed()
+    >>> edge.routing, edge.is_distributed
+    (Partitioned(columns=('customer_id',), scheme=None), True)
+
+    Attributes:
+        source: Name of the vertex that produces.
+        source_ordinal: Its bucket, from 0 without gaps.
+        destination: Name of the vertex that consumes.
+        destination_ordinal: Its input, from 0 without gaps.
+        routing: Which consumer gets which rows.
+        reach: Which members the rows may go to.
+        priority: Inputs with a smaller number are drained completely before one with a larger is read.
+        config: Bounds of the queues.
+    """
+
+    source: str
+    destination: str
+    source_ordinal: int = 0
+    destination_ordinal: int = 0
+    routing: Routing = Unicast()
+    reach: Reach = Local()
+    priority: int = 0
+    config: EdgeConfig = EdgeConfig()
+
+    def __post_init__(self) -> None:
+        if self.source == self.destination:
+            raise DagError(f"edge {self.name} starts and ends at the same vertex; a DAG has no cycle")
+        if self.source_ordinal < 0 or self.destination_ordinal < 0:
+            raise DagError(f"edge {self.name} has a negative ordinal; ordinals count from 0")
+        if isinstance(self.routing, Isolated) and not isinstance(self.reach, Local):
+            raise DagError(f"edge {self.name} is isolated and distributed; an isolated edge is always local: use unicast or partitioned()")
+        if isinstance(self.routing, Partitioned):
+            columns, scheme = self.routing.columns, self.routing.scheme
+            if not columns or len(set(columns)) != len(columns):
+                raise DagError(f"edge {self.name} is partitioned by {columns!r}; name at least one column, each once")
+            if scheme is not None and len(columns) != len(scheme.columns):
+                raise DagError(f"edge {self.name} is partitioned by {columns!r}, but the scheme hashes {scheme.columns!r}; name as many columns, in that order")
+
+    @property
+    def name(self) -> str:
+        """The edge in words, for messages."""
+        return f"{self.source!r}[{self.source_ordinal}] -> {self.destination!r}[{self.destination_ordinal}]"
+
+    @property
+    def is_distributed(self) -> bool:
+        return not isinstance(self.reach, Local)
+
+    def unicast(self) -> Edge:
+        """Each batch to one consumer; the default."""
+        return replace(self, routing=Unicast())
+
+    def partitioned(self, *columns: str, scheme: PartitionScheme | None = None) -> Edge:
+        """Each row to the consumer of its key; see :class:`Partitioned`."""
+        return replace(self, routing=Partitioned(columns, scheme))
+
+    def broadcast(self) -> Edge:
+        """Every batch to every consumer."""
+        return replace(self, routing=Broadcast())
+
+    def isolated(self) -> Edge:
+        """Producer i to consumer i."""
+        return replace(self, routing=Isolated())
+
+    def all_to_one(self, key: str = "") -> Edge:
+        """Everything to one consumer; see :class:`AllToOne`."""
+        return replace(self, routing=AllToOne(key))
+
+    def fan_out(self) -> Edge:
+        """Each batch to one consumer on each member."""
+        return replace(self, routing=FanOut())
+
+    def distributed(self) -> Edge:
+        """Rows may go to every participant."""
+        return replace(self, reach=Distributed())
+
+    def distribute_to(self, member: str) -> Edge:
+        """All rows go to one member, which becomes a participant."""
+        return replace(self, reach=DistributedTo(member))
+
+    def with_priority(self, priority: int) -> Edge:
+        """Smaller numbers are drained first; 0 is the default."""
+        return replace(self, priority=priority)
+
+    def with_config(self, config: EdgeConfig) -> Edge:
+        """Other bounds for the queues."""
+        return replace(self, config=config)
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeStart:
+    """The first half of an edge; :meth:`to` completes it."""
+
+    source: str
+    source_ordinal: int
+
+    def to(self, destination: Vertex | str, ordinal: int = 0) -> Edge:
+        """The edge from the source to input ``ordinal`` of ``destination``."""
+        return Edge(self.source, _name(destination), self.source_ordinal, ordinal)
+
+
+def between(source: Vertex | str, destination: Vertex | str) -> Edge:
+    """The edge from bucket 0 of a vertex to input 0 of another, local and unicast."""
+    return Edge(_name(source), _name(destination))
+
+
+def from_(source: Vertex | str, ordinal: int = 0) -> EdgeStart:
+    """Start an edge at bucket ``ordinal`` of a vertex: ``from_(scan, 1).to(join, 0)``."""
+    return EdgeStart(_name(source), ordinal)
+
+
+def _name(vertex: Vertex | str) -> str:
+    return vertex if isinstance(vertex, str) else vertex.name

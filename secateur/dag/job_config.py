@@ -1,0 +1,64 @@
+"""The arguments of a job beside its DAG and its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from secateur.errors import DagError
+
+__all__ = ["RESULT_BYTES_MAX", "JobConfig"]
+
+RESULT_BYTES_MAX: Final = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class JobConfig:
+    """How a job is to run.
+
+    Attributes:
+        name: For people; None when it has none. Not unique by itself.
+        required_partitions: The partitions that the job can touch, by table name or affinity group. Only the members that own one of them take part, and a
+            source that needs more than this is refused. None: the needs that the sources declare decide.
+        member_pruning: False deploys to every member, whatever is required: the switch to find out whether pruning is at fault.
+        timeout_s: The job fails with ``DeadlineError`` after that many seconds; None: it may run for ever.
+        result_bytes_max: Most bytes that the result sinks of the job may collect at the coordinator.
+    """
+
+    name: str | None = None
+    required_partitions: Mapping[str, frozenset[int]] | None = None
+    member_pruning: bool = True
+    timeout_s: float | None = None
+    result_bytes_max: int = RESULT_BYTES_MAX
+
+    def __post_init__(self) -> None:
+        if self.timeout_s is not None and not self.timeout_s > 0:
+            raise DagError(f"JobConfig.timeout_s is {self.timeout_s!r}; it must be a positive number of seconds, or None")
+        if self.result_bytes_max < 1:
+            raise DagError(f"JobConfig.result_bytes_max is {self.result_bytes_max!r}; it must be at least 1")
+        for key, partitions in (self.required_partitions or {}).items():
+            if not all(isinstance(partition, int) and partition >= 0 for partition in partitions):
+                raise DagError(f"JobConfig.required_partitions[{key!r}] must hold partition ids (integers from 0), not {sorted(map(repr, partitions))[:5]}")
+
+    def to_wire(self) -> dict[str, Any]:
+        """Plain data for msgpack; :meth:`from_wire` reads it back."""
+        required = self.required_partitions
+        return {
+            "name": self.name,
+            "required_partitions": None if required is None else {key: sorted(ids) for key, ids in required.items()},
+            "member_pruning": self.member_pruning,
+            "timeout_s": self.timeout_s,
+            "result_bytes_max": self.result_bytes_max,
+        }
+
+    @classmethod
+    def from_wire(cls, data: Mapping[str, Any]) -> JobConfig:
+        required = data["required_partitions"]
+        return cls(
+            name=data["name"],
+            required_partitions=None if required is None else {key: frozenset(ids) for key, ids in required.items()},
+            member_pruning=data["member_pruning"],
+            timeout_s=data["timeout_s"],
+            result_bytes_max=data["result_bytes_max"],
+        )

@@ -1,0 +1,41 @@
+"""References to job parameters inside a DAG that is built before the parameters are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from secateur.dag.processor import Params
+from secateur.errors import ParameterError
+
+__all__ = ["Param", "bind_value"]
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """Stands for a parameter of the job until a run binds it.
+
+    Attributes:
+        key: Position from 0, or name.
+    """
+
+    key: int | str
+
+
+def bind_value(value: Any, params: Params) -> Any:
+    """The value itself, or the parameter that it stands for.
+
+    Raises:
+        ParameterError: The job was started without that parameter.
+    """
+    if not isinstance(value, Param):
+        return value
+    key = value.key
+    if isinstance(params, Mapping):
+        if isinstance(key, str) and key in params:
+            return params[key]
+        raise ParameterError(f"the DAG needs the parameter {key!r}, but the job was started with {', '.join(map(repr, params)) or 'no parameters'}")
+    if isinstance(key, int) and 0 <= key < len(params):
+        return params[key]
+    raise ParameterError(f"the DAG needs the parameter {key!r}, but the job was started with {len(params)} positional parameters")

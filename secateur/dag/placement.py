@@ -1,0 +1,63 @@
+"""Where a vertex has to run.
+
+A meta-supplier answers with one of these once it is initialised; the plan builder turns the answers of all vertices into participants. This is what makes
+member pruning possible for any DAG: a source that says which partitions it needs does not drag the other members into the job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+__all__ = ["Anywhere", "OnCoordinator", "OnMembers", "OnPartitions", "Placement", "Unrestricted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unrestricted:
+    """The vertex does not say.
+
+    With inbound edges it runs on every participant that its input can reach. Without, it is a source of unknown extent: it runs on **every member**, and a job
+    that is restricted to some partitions refuses it instead of losing the rows of the members that are left out.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class OnPartitions:
+    """The vertex reads these partitions, each at its owner.
+
+    Attributes:
+        group: Affinity group of the partitions.
+        by_member: Partition ids by owner; the owners become participants. Empty: the vertex runs nowhere.
+    """
+
+    group: str
+    by_member: Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class OnMembers:
+    """The vertex runs on exactly these members, which become participants.
+
+    Attributes:
+        members: Member ids without duplicates.
+        parallelism_max: Most processors on each; 1 with one member means one processor in the whole job.
+    """
+
+    members: tuple[str, ...]
+    parallelism_max: int
+
+
+@dataclass(frozen=True, slots=True)
+class OnCoordinator:
+    """One processor in the whole job, on the member that coordinates it: result sinks and final stages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anywhere:
+    """One processor in the whole job, on any participant: a source whose data are everywhere or nowhere, such as a replicated table or a Python list.
+
+    It runs on the coordinator when that takes part anyway, otherwise on the first participant, so that it adds no member to the job.
+    """
+
+
+Placement = Unrestricted | OnPartitions | OnMembers | OnCoordinator | Anywhere

@@ -1,0 +1,205 @@
+"""How processors come to the members: meta-supplier, supplier, processors.
+
+The life of a vertex, in order::
+
+    at the coordinator     MetaSupplier.init(context) -> placement() -> get(members)
+    on each of its members Supplier.init(context) -> get(count) -> Processor.init(...) each
+    at the end             Processor.close(), Supplier.close(error), and at the coordinator MetaSupplier.close(error)
+
+``close`` is called on every object whose ``init`` was begun, also when that init failed.
+
+ Each run of a DAG works on a **shallow copy** of its meta-suppliers: what ``init`` assigns to ``self`` belongs to that run. So nothing that depends on
+parameters, owners or the topology is ever kept with a cached plan.
+
+Source: Hazelcast Jet, ``ProcessorMetaSupplier`` and ``ProcessorSupplier``, including ``initIsCooperative`` and ``closeIsCooperative`` of Jet 5.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from secateur.dag.job_config import JobConfig
+from secateur.dag.placement import Placement, Unrestricted
+from secateur.dag.processor import Params, Processor
+from secateur.errors import DagError, InternalError, SchemeError
+from secateur.partitioning.table import TableDef
+from secateur.partitioning.topology import Topology
+
+__all__ = [
+    "FactorySupplier",
+    "MetaContext",
+    "ProcessorMetaSupplier",
+    "ProcessorSupplier",
+    "ReplicatedMetaSupplier",
+    "SupplierContext",
+    "meta_supplier_of",
+]
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, slots=True)
+class MetaContext:
+    """What a meta-supplier may know. The same for all vertices of a run but for ``vertex``.
+
+    Attributes:
+        job_id: Unique in the cluster.
+        vertex: Name of the vertex.
+        coordinator: Id of the member that coordinates the run.
+        config: The arguments of the job.
+        params: The parameters of the job.
+        topology: Members and owners; the whole run uses this one version.
+        table: Finds a table's description; raises ``UnknownTableError``.
+    """
+
+    job_id: str
+    vertex: str
+    coordinator: str
+    config: JobConfig
+    params: Params
+    topology: Topology
+    table: Callable[[str], TableDef]
+
+    def owners(self, group: str, partitions: Sequence[int]) -> dict[str, tuple[int, ...]]:
+        """The partitions by the member that owns them.
+
+        Raises:
+            SchemeError: The topology has no such affinity group: no table of that scheme exists.
+        """
+        if group not in self.topology.owners:
+            raise SchemeError(f"vertex {self.vertex!r}: no table has the affinity group {group!r} at topology version {self.topology.version}")
+        return {member: tuple(ids) for member, ids in self.topology.primaries(group, partitions).items() if ids}
+
+
+@dataclass(frozen=True, slots=True)
+class SupplierContext:
+    """What a supplier may know about the member that it serves.
+
+    Attributes:
+        job_id: Unique in the cluster.
+        vertex: Name of the vertex.
+        member: Id of this member.
+        local_parallelism: Processors that ``get`` will be asked for.
+        total_parallelism: Processors of the vertex in the whole job.
+        params: The parameters of the job.
+        services: What the member offers to its processors, by type; read with :meth:`service`.
+    """
+
+    job_id: str
+    vertex: str
+    member: str
+    local_parallelism: int
+    total_parallelism: int
+    params: Params
+    services: Mapping[type, Any] = field(default_factory=dict)
+
+    def service(self, kind: type[S]) -> S:
+        """The member's service of a type, such as its store.
+
+        Raises:
+            InternalError: The member has none.
+        """
+        try:
+            found: S = self.services[kind]
+        except KeyError:
+            raise InternalError(f"vertex {self.vertex!r} on member {self.member}: the member offers no {kind.__name__}") from None
+        return found
+
+
+class ProcessorSupplier:
+    """Makes the processors of one vertex on one member. Travels to the member, so its state must be picklable or, with a registered kind, plain data.
+
+    Attributes:
+        init_is_cooperative: True promises that ``init``, ``get`` and the processors' ``init`` neither wait nor compute for longer than about a millisecond;
+            False runs the whole start of the job on that member in a thread.
+        close_is_cooperative: The same promise for ``close``.
+    """
+
+    init_is_cooperative: bool = False
+    close_is_cooperative: bool = False
+
+    def init(self, context: SupplierContext) -> None:
+        """Prepare what the processors of this member share: open a connection, load a model."""
+
+    def get(self, count: int) -> Sequence[Processor]:
+        """Make exactly ``count`` new processors."""
+        raise NotImplementedError(f"{type(self).__name__} has no get()")
+
+    def close(self, error: BaseException | None) -> None:
+        """Release what ``init`` took. ``error`` is why the job ended, None for success. Must not raise."""
+
+
+class ProcessorMetaSupplier:
+    """Decides at the coordinator where a vertex runs, and makes a supplier for each of those members.
+
+    Attributes:
+        preferred_local_parallelism: Processors on each member when the vertex does not say; None: as many as the member has cores for it.
+        works_without_input: True when the vertex has something to do or say even if no row can reach it, such as a global count. Otherwise it is dropped where
+            nothing can arrive.
+        init_is_cooperative: As for :class:`ProcessorSupplier`, for ``init``, ``placement`` and ``get``.
+        close_is_cooperative: The same promise for ``close``.
+    """
+
+    preferred_local_parallelism: int | None = None
+    works_without_input: bool = False
+    init_is_cooperative: bool = False
+    close_is_cooperative: bool = False
+
+    def init(self, context: MetaContext) -> None:
+        """Bind to parameters and owners: evaluate partition expressions here, not in the constructor."""
+
+    def placement(self) -> Placement:
+        """Where the vertex has to run. Called after ``init``."""
+        return Unrestricted()
+
+    def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
+        """A supplier for each of ``members``, which are those where the vertex will run. Called once, after the participants are known."""
+        raise NotImplementedError(f"{type(self).__name__} has no get()")
+
+    def close(self, error: BaseException | None) -> None:
+        """The job has ended everywhere; ``error`` says why, None for success. Must not raise."""
+
+
+class FactorySupplier(ProcessorSupplier):
+    """Makes processors by calling a function without arguments."""
+
+    def __init__(self, factory: Callable[[], Processor]) -> None:
+        self._factory = factory
+
+    def get(self, count: int) -> Sequence[Processor]:
+        return [self._factory() for _ in range(count)]
+
+
+class ReplicatedMetaSupplier(ProcessorMetaSupplier):
+    """Gives every member its own shallow copy of one supplier."""
+
+    def __init__(self, supplier: ProcessorSupplier, *, preferred_local_parallelism: int | None = None, works_without_input: bool = False) -> None:
+        self._supplier = supplier
+        self.preferred_local_parallelism = preferred_local_parallelism
+        self.works_without_input = works_without_input
+        self.init_is_cooperative = self.close_is_cooperative = True
+
+    def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
+        return {member: copy(self._supplier) for member in members}
+
+
+def meta_supplier_of(source: ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor]) -> ProcessorMetaSupplier:
+    """Whatever makes processors, as a meta-supplier.
+
+    Args:
+        source: A meta-supplier, taken as it is; a supplier, of which every member gets a copy; or a function (or class) without required arguments that returns
+            a new processor.
+
+    Raises:
+        DagError: None of these.
+    """
+    if isinstance(source, ProcessorMetaSupplier):
+        return source
+    if isinstance(source, ProcessorSupplier):
+        return ReplicatedMetaSupplier(source)
+    if callable(source):
+        return ReplicatedMetaSupplier(FactorySupplier(source))
+    raise DagError(f"{source!r} makes no processors: pass a ProcessorMetaSupplier, a ProcessorSupplier, or a function that returns a new Processor")

@@ -1,0 +1,78 @@
+"""One processor in the whole job: on a member named up front, or on the owner of a partition that is only known when the job starts.
+
+ Source: Hazelcast Jet, ``ProcessorMetaSupplier.forceTotalParallelismOne``; the lazy form is ``lazyForceTotalParallelismOne`` of the job partition pruning
+design.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from typing import Any
+
+from secateur.dag.parameter import bind_value
+from secateur.dag.placement import OnMembers, Placement
+from secateur.dag.processor import Processor
+from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, meta_supplier_of
+from secateur.errors import DagError
+
+__all__ = ["force_total_parallelism_one", "lazy_total_parallelism_one"]
+
+
+def force_total_parallelism_one(source: ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor], member: str) -> ProcessorMetaSupplier:
+    """A vertex with one processor in the whole job, on ``member``, which becomes a participant."""
+    return _TotalParallelismOne(meta_supplier_of(source), lambda context: member)
+
+
+def lazy_total_parallelism_one(
+    source: ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor], table: str, key: Mapping[str, Any]
+) -> ProcessorMetaSupplier:
+    """A vertex with one processor in the whole job, on the member that owns the partition of ``key`` when the job starts.
+
+    The member is found at each start and never kept, so a DAG may be used again with other parameters and after partitions have moved.
+
+    Args:
+        source: What makes the processor.
+        table: The table whose partition decides.
+        key: A value, or a :class:`~secateur.dag.parameter.Param`, for each partitioning column of the table.
+    """
+    bound_key = dict(key)
+
+    def owner(context: MetaContext) -> str:
+        definition = context.table(table)
+        partition = definition.scheme.partition_of({name: bind_value(value, context.params) for name, value in bound_key.items()})
+        (member,) = context.owners(definition.scheme.affinity_group(), [partition])
+        return member
+
+    return _TotalParallelismOne(meta_supplier_of(source), owner)
+
+
+class _TotalParallelismOne(ProcessorMetaSupplier):
+    preferred_local_parallelism = 1
+
+    def __init__(self, inner: ProcessorMetaSupplier, choose: Callable[[MetaContext], str]) -> None:
+        self._inner = inner
+        self._choose = choose
+        self._running: ProcessorMetaSupplier | None = None
+        self._member = ""
+        self.works_without_input = inner.works_without_input
+        self.init_is_cooperative = inner.init_is_cooperative
+        self.close_is_cooperative = inner.close_is_cooperative
+
+    def init(self, context: MetaContext) -> None:
+        self._member = self._choose(context)
+        if self._member not in {member.id for member in context.topology.members}:
+            known = ", ".join(member.id for member in context.topology.members)
+            raise DagError(f"vertex {context.vertex!r} is to run on member {self._member!r}, which is not in the cluster; it has {known}")
+        self._running = copy(self._inner)
+        self._running.init(context)
+
+    def placement(self) -> Placement:
+        return OnMembers((self._member,), parallelism_max=1)
+
+    def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
+        return (self._running or self._inner).get(members)
+
+    def close(self, error: BaseException | None) -> None:
+        if self._running is not None:
+            self._running.close(error)

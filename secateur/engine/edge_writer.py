@@ -1,0 +1,158 @@
+"""The output side of an edge for one producer: routes batches to lanes, and holds back what finds no room.
+
+ A *lane* leads to one consumer (or, for a broadcast over the network, to all consumers of a member at once). Routing turns a batch into parts, each with the
+lanes of which any one may take it; that covers every kind of edge with one mechanism.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from secateur.engine.inbox import Wakeable
+
+__all__ = ["EdgeWriter", "EndOfEdge", "Lane", "LaneGroup", "Route", "partitioned_route"]
+
+
+class Lane(Protocol):
+    """Leads to a consumer. :class:`~secateur.engine.inbox.Inbox` is one, for a consumer on this member."""
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a batch may be put."""
+
+    def put(self, batch: pa.RecordBatch) -> None:
+        """Add a batch."""
+
+    def wait_for_room(self, producer: Wakeable) -> None:
+        """Wake the producer once when there is room."""
+
+
+class EndOfEdge(Protocol):
+    """Counts the producers of this member that have ended. An inbox is one, the sender to another member is another."""
+
+    def producer_done(self) -> None:
+        """One producer of this member has ended."""
+
+
+class LaneGroup:
+    """Lanes of which any one may take a batch; they take turns, and one without room is passed over."""
+
+    __slots__ = ("_lanes", "_next")
+
+    def __init__(self, lanes: Sequence[Lane], first: int = 0) -> None:
+        self._lanes = tuple(lanes)
+        self._next = first
+
+    def place(self, batch: pa.RecordBatch) -> bool:
+        """Put the batch into the next lane with room; False when none has."""
+        lanes = self._lanes
+        count = len(lanes)
+        for step in range(count):
+            index = (self._next + step) % count
+            if lanes[index].has_room:
+                self._next = (index + 1) % count
+                lanes[index].put(batch)
+                return True
+        return False
+
+    def wait_for_room(self, producer: Wakeable) -> None:
+        """Wake the producer once when one of the lanes has room."""
+        for lane in self._lanes:
+            lane.wait_for_room(producer)
+
+
+Route = Callable[[pa.RecordBatch], Iterable[tuple[LaneGroup, pa.RecordBatch]]]
+"""Says which lanes a batch, or which part of it, goes to."""
+
+
+class EdgeWriter:
+    """Takes the output of one producer for one edge.
+
+    At most one batch is held back beyond the bounds of the lanes: while a part of it finds no room, the writer refuses the next.
+    """
+
+    __slots__ = ("_backlog", "_ends", "_route", "batches", "bytes", "rows")
+
+    def __init__(self, route: Route, ends: Sequence[EndOfEdge]) -> None:
+        self._ends = tuple(ends)
+        self._route = route
+        self._backlog: deque[tuple[LaneGroup, pa.RecordBatch]] = deque()
+        self.batches = 0
+        self.rows = 0
+        self.bytes = 0
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether nothing is held back, so that a batch may be written."""
+        return not self._backlog
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Route a batch; only when :attr:`is_clear`."""
+        self.batches += 1
+        self.rows += batch.num_rows
+        self.bytes += batch.nbytes
+        for group, part in self._route(batch):
+            if not group.place(part):
+                self._backlog.append((group, part))
+
+    def flush(self, producer: Wakeable) -> bool:
+        """Try again what was held back. False when something still is; the producer is woken when trying again makes sense."""
+        backlog = self._backlog
+        for _ in range(len(backlog)):
+            group, part = backlog.popleft()
+            if not group.place(part):
+                backlog.append((group, part))
+        for group, _ in backlog:
+            group.wait_for_room(producer)
+        return not backlog
+
+    def finish(self) -> None:
+        """The producer has ended; only when :attr:`is_clear`."""
+        for end in self._ends:
+            end.producer_done()
+
+    def clear(self) -> None:
+        """Drop what is held back: the job has ended."""
+        self._backlog.clear()
+
+
+def partitioned_route(
+    groups: Sequence[LaneGroup], lane_of_partition: npt.NDArray[np.intp], partitions: Callable[[pa.RecordBatch], npt.NDArray[np.int64]]
+) -> Route:
+    """A route that sends each row to the lane of its partition.
+
+    Args:
+        groups: One for each lane.
+        lane_of_partition: Index into ``groups`` for each routing partition.
+        partitions: Computes the routing partition of each row.
+
+    Returns:
+        The route. A batch whose rows all belong to one lane is passed on as it is; otherwise its rows are copied once, grouped by lane in their order.
+    """
+    if len(groups) == 1:
+        only = groups[0]
+        return lambda batch: ((only, batch),)
+
+    def route(batch: pa.RecordBatch) -> Iterable[tuple[LaneGroup, pa.RecordBatch]]:
+        lanes = lane_of_partition[partitions(batch)]
+        counts = np.bincount(lanes, minlength=len(groups))
+        used = np.flatnonzero(counts).tolist()
+        if not used:
+            return
+        if len(used) == 1:
+            yield groups[used[0]], batch
+            return
+        grouped = batch.take(pa.array(np.argsort(lanes, kind="stable")))
+        start = 0
+        for lane in used:
+            count = int(counts[lane])
+            yield groups[lane], grouped.slice(start, count)
+            start += count
+
+    return route

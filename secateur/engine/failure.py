@@ -1,0 +1,42 @@
+"""How an exception inside a vertex becomes the error of the job."""
+
+from __future__ import annotations
+
+import traceback
+
+from secateur.errors import Error, JobFailedError, MemberLostError
+
+__all__ = ["located", "lost_member"]
+
+
+def located(error: Exception, vertex: str, member: str, doing: str) -> Error:
+    """The error with the place where it happened.
+
+    An error of our tree keeps its class, so that the client can act on it (retry after ``TopologyChangedError``). Anything else was raised by user code and
+    becomes :class:`JobFailedError` with the user's traceback.
+
+    Args:
+        error: What was raised.
+        vertex: Name of the vertex.
+        member: Id of the member.
+        doing: What the engine had asked for, such as ``process(ordinal 0, 4096 rows)``.
+    """
+    place = {"vertex": vertex, "member": member}
+    if isinstance(error, Error):
+        if error.details.keys() >= place.keys():
+            return error
+        placed = type(error)(f"{error.message} (vertex {vertex!r} on member {member})", **{**error.details, **place})
+        placed.__cause__ = error
+        return placed
+    text = "".join(traceback.format_exception(error))
+    failed = JobFailedError(f"vertex {vertex!r} on member {member} failed in {doing}: {type(error).__name__}: {error}", **place, traceback=text)
+    failed.__cause__ = error
+    return failed
+
+
+def lost_member(member: str, cause: BaseException | None) -> MemberLostError:
+    """The error of a job whose participant cannot be reached any more."""
+    reason = "" if cause is None else f": {cause}"
+    lost = MemberLostError(f"member {member} was lost while it took part in the job{reason}; a read may be repeated", member=member)
+    lost.__cause__ = cause
+    return lost

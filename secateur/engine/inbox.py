@@ -1,0 +1,110 @@
+"""The input of one processor from one edge: a bounded queue that wakes its two sides."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Protocol
+
+import pyarrow as pa
+
+from secateur.dag.edge import EdgeConfig
+
+__all__ = ["Acknowledger", "Inbox", "Wakeable"]
+
+
+class Wakeable(Protocol):
+    """Something that waits and can be told to look again."""
+
+    def wake(self) -> None:
+        """There may be something to do. Cheap, and harmless when there is not."""
+
+
+class Acknowledger(Protocol):
+    """Wants to know when rows that came over the network have been taken."""
+
+    def taken(self, size: int) -> None:
+        """A processor has taken ``size`` bytes."""
+
+
+class Inbox:
+    """A queue of batches for one processor.
+
+    Batches from this member are bounded by the edge's queue, those from other members by their receive windows. To be used on the event loop only.
+
+    Invariant: a producer that found no room is woken when there is room again; the consumer is woken when a batch or the last end arrives.
+    """
+
+    __slots__ = ("_batches_max", "_bytes_max", "_items", "_local_batches", "_local_bytes", "_open_producers", "_waiting", "consumer")
+
+    def __init__(self, config: EdgeConfig, producer_count: int) -> None:
+        self._items: deque[tuple[pa.RecordBatch, int, Acknowledger | None]] = deque()
+        self._batches_max = config.queue_batches_max
+        self._bytes_max = config.queue_bytes_max
+        self._local_batches = 0
+        self._local_bytes = 0
+        self._open_producers = producer_count
+        self._waiting: list[Wakeable] = []
+        self.consumer: Wakeable | None = None
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a producer on this member may put a batch."""
+        return self._local_batches < self._batches_max and self._local_bytes < self._bytes_max
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether nothing is here and nothing will come."""
+        return not self._items and self._open_producers == 0
+
+    def put(self, batch: pa.RecordBatch) -> None:
+        """Add a batch from this member; only when :attr:`has_room`."""
+        size: int = batch.nbytes
+        self._local_batches += 1
+        self._local_bytes += size
+        self._items.append((batch, size, None))
+        self._wake_consumer()
+
+    def deliver(self, batch: pa.RecordBatch, size: int, acknowledger: Acknowledger) -> None:
+        """Add a batch from another member, which was given a window and so is never refused."""
+        self._items.append((batch, size, acknowledger))
+        self._wake_consumer()
+
+    def take(self) -> pa.RecordBatch | None:
+        """The next batch, or None when there is none now."""
+        if not self._items:
+            return None
+        batch, size, acknowledger = self._items.popleft()
+        if acknowledger is not None:
+            acknowledger.taken(size)
+        else:
+            self._local_batches -= 1
+            self._local_bytes -= size
+            if self._waiting and self.has_room:
+                waiting, self._waiting = self._waiting, []
+                for producer in waiting:
+                    producer.wake()
+        return batch
+
+    def wait_for_room(self, producer: Wakeable) -> None:
+        """Wake the producer once when there is room."""
+        if producer not in self._waiting:
+            self._waiting.append(producer)
+
+    def producer_done(self) -> None:
+        """One of the producers, a processor on this member or a whole other member, has ended."""
+        self._open_producers -= 1
+        if self._open_producers == 0:
+            self._wake_consumer()
+
+    def clear(self) -> None:
+        """Drop everything: the job has ended."""
+        self._items.clear()
+        self._waiting.clear()
+        self.consumer = None
+
+    def _wake_consumer(self) -> None:
+        if self.consumer is not None:
+            self.consumer.wake()

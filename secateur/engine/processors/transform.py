@@ -1,0 +1,66 @@
+"""Functions over batches as processors: map and filter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import pyarrow as pa
+
+from secateur.dag.processor import Emitter, Processor
+from secateur.dag.supplier import ProcessorSupplier
+from secateur.errors import DagError
+
+__all__ = ["filter_rows", "map_batches"]
+
+BatchFunction = Callable[[pa.RecordBatch], pa.RecordBatch | Iterable[pa.RecordBatch]]
+MaskFunction = Callable[[pa.RecordBatch], pa.Array | pa.ChunkedArray]
+
+
+def map_batches(function: BatchFunction, *, cooperative: bool = True) -> ProcessorSupplier:
+    """A vertex that applies a function to each batch.
+
+    Args:
+        function: Returns a batch, or an iterable of none, one or more.
+        cooperative: False for a function that may take longer than about a millisecond or waits for something: it then runs in a thread of its own.
+    """
+    return _TransformSupplier(function, cooperative)
+
+
+def filter_rows(mask: MaskFunction, *, cooperative: bool = True) -> ProcessorSupplier:
+    """A vertex that keeps the rows for which a function says true.
+
+    Args:
+        mask: Returns one boolean for each row of the batch; a null drops the row, as in SQL.
+        cooperative: As for :func:`map_batches`.
+    """
+    return _TransformSupplier(lambda batch: batch.filter(mask(batch)), cooperative)
+
+
+class _TransformSupplier(ProcessorSupplier):
+    init_is_cooperative = True
+    close_is_cooperative = True
+
+    def __init__(self, function: BatchFunction, cooperative: bool) -> None:
+        self._function = function
+        self._cooperative = cooperative
+
+    def get(self, count: int) -> Sequence[Processor]:
+        return [_Transform(self._function, self._cooperative) for _ in range(count)]
+
+
+class _Transform(Processor):
+    def __init__(self, function: BatchFunction, cooperative: bool) -> None:
+        self.cooperative = cooperative
+        self._function = function
+        self._emitter: Emitter | None = None
+
+    def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
+        if self._emitter is None:
+            made = self._function(batch)
+            if not isinstance(made, pa.RecordBatch) and not isinstance(made, Iterable):
+                raise DagError(f"the function returned a {type(made).__name__}; return a pyarrow.RecordBatch, or an iterable of them")
+            self._emitter = Emitter(self.outbox, iter((made,)) if isinstance(made, pa.RecordBatch) else iter(made))
+        if not self._emitter.emit():
+            return False
+        self._emitter = None
+        return True

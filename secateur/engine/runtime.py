@@ -1,0 +1,352 @@
+"""The engine of one member: coordinates jobs that are started here, takes part in jobs that are started elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+from collections.abc import Mapping
+from typing import Any, Final, assert_never
+
+from secateur.dag.dag import DAG, FrozenDAG
+from secateur.dag.job_config import JobConfig
+from secateur.dag.processor import Params
+from secateur.engine.early_messages import EarlyMessages
+from secateur.engine.execution import Execution
+from secateur.engine.failure import lost_member
+from secateur.engine.kernels.cancellation import Cancellation
+from secateur.engine.light_job import AwaitCancelled, CancelMember, Effect, Finish, LightJob
+from secateur.engine.member_plan import MemberPlan, pack_job, pack_plan, unpack_plan
+from secateur.engine.messages import Credit, Exchange, JobCancel, JobDone, JobStart, Message, read_message
+from secateur.engine.outgoing import Outgoing
+from secateur.engine.plan_builder import ExecutionPlan, ExecutionPlanBuilder
+from secateur.engine.result import JobResult, ResultCollector, VertexMetrics
+from secateur.engine.scheduler import Scheduler
+from secateur.engine.services import MemberServices
+from secateur.engine.transport import Payload, Transport
+from secateur.errors import DagError, DeadlineError, Error, InternalError, JobCancelledError, LimitExceededError, ProgrammingError
+from secateur.partitioning.topology import Topology
+
+__all__ = ["JobRuntime", "RunningJob"]
+
+_PARTICIPANT_GRACE_S: Final = 5.0
+"""How much later than the coordinator a participant acts on a deadline by itself: only if the coordinator is silent."""
+
+
+class RunningJob:
+    """A job that was started on this member, which coordinates it.
+
+    Attributes:
+        job_id: Unique in the cluster.
+        plan: Who runs what.
+    """
+
+    def __init__(self, runtime: JobRuntime, builder: ExecutionPlanBuilder, plan: ExecutionPlan, collector: ResultCollector) -> None:
+        self.job_id = plan.job.job_id
+        self.plan = plan
+        self._runtime = runtime
+        self._builder = builder
+        self._collector = collector
+        self._machine = LightJob(plan.job.participants)
+        self._metrics: list[VertexMetrics] = []
+        self._timers: list[asyncio.TimerHandle] = []
+        self._done: asyncio.Future[JobResult] = runtime.loop.create_future()
+
+    @property
+    def done(self) -> bool:
+        """Whether :meth:`result` would not wait."""
+        return self._done.done()
+
+    async def result(self) -> JobResult:
+        """Wait for the end of the job. If the waiting is cancelled, so is the job.
+
+        Raises:
+            Error: Why the job failed; see :mod:`secateur.errors`.
+        """
+        try:
+            return await asyncio.shield(self._done)
+        except asyncio.CancelledError:
+            self.cancel("whoever waited for its result has gone away")
+            raise
+
+    def cancel(self, reason: str = "on request") -> None:
+        """Stop the job everywhere. Does not wait; :meth:`result` then raises ``JobCancelledError``. Nothing happens when it has ended."""
+        self.stop(JobCancelledError(f"job {self.job_id} was cancelled: {reason}", job=self.job_id))
+
+    def stop(self, error: Error) -> None:
+        """Stop the job everywhere for a reason."""
+        self.apply(self._machine.cancel(error))
+
+    def begin(self) -> None:
+        """The participants were told to start."""
+        timeout_s = self.plan.job.timeout_s
+        if timeout_s is not None:
+            self._timers.append(self._runtime.loop.call_later(timeout_s, self._deadline_passed, timeout_s))
+        self.apply(self._machine.start())
+
+    def member_ended(self, member: str, error: Error | None, metrics: list[VertexMetrics]) -> None:
+        """A participant has ended."""
+        self._metrics += metrics
+        self.apply(self._machine.member_ended(member, error))
+
+    def member_lost(self, member: str, cause: BaseException | None) -> None:
+        """A member cannot be reached any more."""
+        self.apply(self._machine.member_lost(member, lost_member(member, cause)))
+
+    def apply(self, effects: list[Effect]) -> None:
+        """Carry out what the state machine asks for."""
+        for effect in effects:
+            match effect:
+                case CancelMember(member, error):
+                    self._runtime.cancel_member(member, self.job_id, error)
+                case AwaitCancelled():
+                    self._timers.append(self._runtime.loop.call_later(self._runtime.limits.cancel_wait_s, self._cancel_wait_over))
+                case Finish(error):
+                    self._finish(error)
+                case _:
+                    assert_never(effect)
+
+    def _deadline_passed(self, timeout_s: float) -> None:
+        waiting = ", ".join(self._machine.running)
+        self.stop(DeadlineError(f"job {self.job_id} took longer than its deadline of {timeout_s} s; still running on {waiting}", job=self.job_id))
+
+    def _cancel_wait_over(self) -> None:
+        self.apply(self._machine.cancel_wait_over())
+
+    def _finish(self, error: Error | None) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        self._runtime.forget(self)
+        self._close_builder(error)
+        if self._done.done():
+            return
+        if error is not None:
+            self._done.set_exception(error)
+            self._done.exception()  # a job nobody waits for must not be reported as a forgotten exception
+        else:
+            touched = tuple(sorted(self.plan.job.participants))
+            self._done.set_result(JobResult(self.job_id, self._collector.tables(), touched, tuple(self._metrics)))
+
+    def _close_builder(self, error: Error | None) -> None:
+        if self._builder.close_is_cooperative:
+            self._builder.close(error)
+        else:
+            self._runtime.services.executor.submit(self._builder.close, error)
+
+
+class JobRuntime:
+    """The engine of one member. Make it on the member's event loop; every method belongs to that loop.
+
+    Args:
+        member_id: Id of this member.
+        services: What it offers to processors.
+        transport: Its way to the other members.
+    """
+
+    def __init__(self, member_id: str, services: MemberServices, transport: Transport) -> None:
+        self.member_id = member_id
+        self.services = services
+        self.limits = services.limits
+        self.loop = asyncio.get_running_loop()
+        self._scheduler = Scheduler(self.loop, self.limits.slice_s)
+        self._outgoing = Outgoing(transport, self._send_failed)
+        self._early = EarlyMessages(self.limits.early_bytes_max, self.limits.early_wait_s)
+        self._executions: dict[str, Execution] = {}
+        self._cancellations: dict[str, Cancellation] = {}
+        self._jobs: dict[str, RunningJob] = {}
+        self._starts = itertools.count()
+        # A member that comes back under its old id must not reuse the ids of its former life.
+        self._incarnation = os.urandom(4).hex()
+        self._is_closed = False
+
+    @property
+    def running_executions(self) -> int:
+        """Jobs in which this member takes part now."""
+        return len(self._executions)
+
+    @property
+    def jobs(self) -> Mapping[str, RunningJob]:
+        """The jobs that this member coordinates now, by id."""
+        return self._jobs
+
+    async def run_light_job(self, dag: DAG | FrozenDAG, config: JobConfig, params: Params, topology: Topology) -> JobResult:
+        """Run a job and wait for its result; this member coordinates.
+
+        Raises:
+            DagError: The DAG is not valid or cannot run as configured.
+            Error: Why the job failed, naming vertex and member.
+        """
+        job = await self.start_light_job(dag, config, params, topology)
+        return await job.result()
+
+    async def start_light_job(self, dag: DAG | FrozenDAG, config: JobConfig, params: Params, topology: Topology) -> RunningJob:
+        """Start a job and return at once; one message goes to each participant other than this member.
+
+        Raises:
+            DagError: The DAG is not valid or cannot run as configured. Nothing was started.
+            SerializationError: A vertex is code and this cluster accepts none, or it cannot be pickled. Nothing was started.
+        """
+        if self._is_closed:
+            raise JobCancelledError(f"member {self.member_id} is shutting down and starts no more jobs")
+        builder = ExecutionPlanBuilder(
+            dag.freeze(),
+            config,
+            job_id=f"{self.member_id}-{self._incarnation}-{next(self._starts)}",
+            coordinator=self.member_id,
+            topology=topology,
+            params=params,
+            table=self.services.table,
+        )
+        try:
+            plan = builder.build() if builder.init_is_cooperative else await self.loop.run_in_executor(self.services.executor, builder.build)
+            packed = self._pack(plan)
+        except BaseException as error:
+            builder.close(error)
+            raise
+        collector = ResultCollector(config.result_bytes_max)
+        job = RunningJob(self, builder, plan, collector)
+        self._jobs[job.job_id] = job
+        for member, data in packed.items():
+            self._outgoing.post(member, JobStart(job.job_id, self.member_id, data))
+        job.begin()
+        if not job.done and self.member_id in plan.members:
+            self._start_execution(plan.members[self.member_id], collector)
+        return job
+
+    def on_message(self, header: Mapping[str, Any], payload: Payload) -> None:
+        """Take a message of another member; ``header["op"]`` is one of :data:`secateur.engine.messages.OPS`.
+
+        Raises:
+            ProtocolError: It is not one of ours. No job is harmed.
+        """
+        message = read_message(header, payload)
+        match message:
+            case Exchange() | Credit():
+                execution = self._executions.get(message.job)
+                if execution is not None:
+                    execution.receive(message)
+                elif not self._early.keep(message, self.loop.time()):
+                    full = f"member {self.member_id} holds more than {self.limits.early_bytes_max:,} bytes of rows for jobs that have not started there"
+                    self._outgoing.post(message.sender, JobCancel(message.job, self.member_id, LimitExceededError(full)))
+            case JobStart(job, sender, plan):
+                self._start_from_message(job, sender, plan)
+            case JobDone(job_id, sender, error, metrics):
+                job_here = self._jobs.get(job_id)
+                if job_here is not None:
+                    job_here.member_ended(sender, error, [VertexMetrics.from_wire(entry) for entry in metrics])
+            case JobCancel(job_id, _, error):
+                execution = self._executions.get(job_id)
+                if execution is not None:
+                    execution.fail(error)
+                else:
+                    self._early.end(job_id)
+            case _:
+                assert_never(message)
+
+    def member_lost(self, member: str, cause: BaseException | None = None) -> None:
+        """A member has left or cannot be reached: fail every job in which it still takes part. Jobs that pruned it do not notice."""
+        self._outgoing.discard(member)
+        for job in list(self._jobs.values()):
+            job.member_lost(member, cause)
+        for execution in list(self._executions.values()):
+            if member == execution.plan.job.coordinator or member in execution.plan.job.participants:
+                execution.fail(lost_member(member, cause))
+
+    def cancel_member(self, member: str, job_id: str, error: Error) -> None:
+        """Tell one participant of a job that is coordinated here to stop."""
+        if member != self.member_id:
+            self._outgoing.post(member, JobCancel(job_id, self.member_id, error))
+            return
+        execution = self._executions.get(job_id)
+        if execution is not None:
+            execution.fail(error)
+
+    def forget(self, job: RunningJob) -> None:
+        """A job that was coordinated here has ended."""
+        self._jobs.pop(job.job_id, None)
+
+    async def close(self) -> None:
+        """End every job that this member coordinates or takes part in, and send no more."""
+        self._is_closed = True
+        error = JobCancelledError(f"member {self.member_id} is shutting down")
+        for job in list(self._jobs.values()):
+            job.stop(error)
+        for execution in list(self._executions.values()):
+            execution.fail(error)
+        await asyncio.sleep(0)  # lets what was just posted go out on connections that are still good
+        await self._outgoing.close()
+        for job in list(self._jobs.values()):
+            job.apply([Finish(error)])
+
+    def _pack(self, plan: ExecutionPlan) -> dict[str, bytes]:
+        others = {member: member_plan for member, member_plan in plan.members.items() if member != self.member_id}
+        if not others:
+            return {}
+        shared = pack_job(plan.job)
+        return {member: pack_plan(member_plan, shared, allow_code=self.services.allow_code) for member, member_plan in others.items()}
+
+    def _start_from_message(self, job_id: str, sender: str, data: Payload) -> None:
+        if job_id in self._executions or self._early.has_ended(job_id):
+            return
+        try:
+            if self._is_closed:
+                raise JobCancelledError(f"member {self.member_id} is shutting down and starts no more jobs")
+            if len(self._executions) >= self.limits.executions_max:
+                raise LimitExceededError(
+                    f"member {self.member_id} already runs {self.limits.executions_max} jobs, its executions_max; try again when some have ended"
+                )
+            plan = unpack_plan(data, allow_code=self.services.allow_code)
+            if plan.member != self.member_id:
+                raise DagError(f"member {self.member_id} was sent the plan of member {plan.member}; the coordinator's topology is old")
+        except Error as error:
+            self._early.end(job_id)
+            self._outgoing.post(sender, JobDone(job_id, self.member_id, error, []))
+            return
+        self._start_execution(plan, None)
+
+    def _start_execution(self, plan: MemberPlan, collector: ResultCollector | None) -> None:
+        job_id = plan.job.job_id
+        cancellation = Cancellation()
+        extra: dict[type, Any] = {Cancellation: cancellation}
+        if collector is not None:
+            extra[ResultCollector] = collector
+        execution = Execution(plan, self.services, extra, self._scheduler, self._outgoing.post, lambda error: self._execution_ended(job_id, error))
+        self._executions[job_id] = execution
+        self._cancellations[job_id] = cancellation
+        timeout_s = plan.job.timeout_s
+        if timeout_s is not None and plan.job.coordinator != self.member_id:
+            silent = f"job {job_id} is past its deadline of {timeout_s} s and its coordinator {plan.job.coordinator} is silent"
+            execution.arm_deadline(timeout_s + _PARTICIPANT_GRACE_S, lambda: DeadlineError(silent))
+        execution.start()
+        for message in self._early.take(job_id):
+            execution.receive(message)
+
+    def _execution_ended(self, job_id: str, error: Error | None) -> None:
+        execution = self._executions.pop(job_id)
+        cancellation = self._cancellations.pop(job_id)
+        if error is not None:
+            cancellation.cancel()
+        self._early.end(job_id)
+        job = self._jobs.get(job_id)
+        if job is not None:
+            job.member_ended(self.member_id, error, execution.metrics())
+        elif execution.plan.job.coordinator != self.member_id:
+            metrics = [entry.to_wire() for entry in execution.metrics()]
+            self._outgoing.post(execution.plan.job.coordinator, JobDone(job_id, self.member_id, error, metrics))
+
+    def _send_failed(self, member: str, message: Message, error: Exception) -> None:
+        """A message that cannot be sent for what it is fails its job; one that cannot be sent for where it goes fails every job with that member."""
+        if isinstance(error, (LimitExceededError, ProgrammingError)):
+            self._fail_job(message.job, error)
+        elif isinstance(error, Error) and not isinstance(error, InternalError):
+            self.member_lost(member, error)
+        else:
+            self._fail_job(message.job, InternalError(f"a {type(message).__name__} to member {member} could not be sent: {type(error).__name__}: {error}"))
+
+    def _fail_job(self, job_id: str, error: Error) -> None:
+        job = self._jobs.get(job_id)
+        if job is not None:
+            job.stop(error)
+        execution = self._executions.get(job_id)
+        if execution is not None:
+            execution.fail(error)

@@ -1,0 +1,82 @@
+"""Turns on the event loop for everything that has something to do, in slices short enough for the network to be served in between.
+
+Source: Hazelcast Jet's cooperative multithreading (``TaskletExecutionService``), with wake-ups instead of polling.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from time import perf_counter
+from typing import Protocol
+
+__all__ = ["Runnable", "Scheduler"]
+
+
+class Runnable(Protocol):
+    """A unit of work that the scheduler calls when it is ready.
+
+    Attributes:
+        is_scheduled: Owned by the scheduler: whether it is in a queue.
+    """
+
+    is_scheduled: bool
+
+    def run(self) -> None:
+        """Do a little work. Must not raise: it deals with its own failures."""
+
+
+class Scheduler:
+    """The ready queues of one member, shared by all its jobs so that they take turns."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, slice_s: float) -> None:
+        self._loop = loop
+        self._slice_s = slice_s
+        self._ready: deque[Runnable] = deque()
+        self._at_end: deque[Runnable] = deque()
+        self._is_armed = False
+
+    def ready(self, runnable: Runnable) -> None:
+        """Give it a turn soon. Once, however often it is said before that turn."""
+        if not runnable.is_scheduled:
+            runnable.is_scheduled = True
+            self._ready.append(runnable)
+            self._arm()
+
+    def at_end_of_slice(self, runnable: Runnable) -> None:
+        """Give it a turn when nothing else is ready or the slice is over: what is sent then carries all that was made in between, the end of an edge included."""
+        if not runnable.is_scheduled:
+            runnable.is_scheduled = True
+            self._at_end.append(runnable)
+            self._arm()
+
+    def later(self, delay_s: float, runnable: Runnable) -> None:
+        """Give it a turn after a while."""
+        self._loop.call_later(delay_s, self.ready, runnable)
+
+    def _arm(self) -> None:
+        if not self._is_armed:
+            self._is_armed = True
+            self._loop.call_soon(self._run_slice)
+
+    def _run_slice(self) -> None:
+        ready, at_end = self._ready, self._at_end
+        end = perf_counter() + self._slice_s
+        try:
+            while ready:
+                _run_next(ready)
+                if perf_counter() >= end:
+                    break
+            for _ in range(len(at_end)):
+                _run_next(at_end)
+        finally:
+            # Also after a bug in one runnable: the others still get their turns.
+            self._is_armed = bool(ready or at_end)
+            if self._is_armed:
+                self._loop.call_soon(self._run_slice)
+
+
+def _run_next(queue: deque[Runnable]) -> None:
+    runnable = queue.popleft()
+    runnable.is_scheduled = False
+    runnable.run()

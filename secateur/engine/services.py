@@ -1,0 +1,72 @@
+"""What a member offers to the processors that run on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from secateur.engine.kernels.cancellation import Cancellation
+from secateur.engine.kernels.fragment import Fragment, run
+from secateur.errors import UnknownTableError
+from secateur.partitioning.table import TableDef
+from secateur.storage.member_store import MemberStore
+
+__all__ = ["EngineLimits", "FragmentRunner", "MemberServices"]
+
+
+class FragmentRunner(Protocol):
+    """Runs a fragment over named relations; safe from any thread. ``secateur.engine.kernels.fragment.run`` is one."""
+
+    def __call__(
+        self, fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any] = (), *, cancellation: Cancellation | None = None
+    ) -> pa.Table: ...
+
+
+@dataclass(frozen=True, slots=True)
+class EngineLimits:
+    """Bounds of one member's engine.
+
+    Attributes:
+        executions_max: Jobs that may run here at once; one more is refused.
+        early_bytes_max: Bytes of rows kept for jobs whose start has not arrived yet, all jobs together.
+        early_wait_s: Seconds for which they are kept.
+        cancel_wait_s: Seconds that a coordinator waits, after a failure, for the other participants to say that they have stopped.
+        frame_bytes_max: Bytes of rows in one exchange message, unless a single batch is larger.
+        slice_s: Seconds for which processors may keep the event loop before the network gets its turn.
+    """
+
+    executions_max: int = 4096
+    early_bytes_max: int = 256 << 20
+    early_wait_s: float = 30.0
+    cancel_wait_s: float = 5.0
+    frame_bytes_max: int = 4 << 20
+    slice_s: float = 0.002
+
+
+def _no_table(name: str) -> TableDef:
+    raise UnknownTableError(f"table {name!r} is not known on this member")
+
+
+@dataclass(frozen=True, slots=True)
+class MemberServices:
+    """The services of a member.
+
+    Attributes:
+        store: Its partitions. Read on the event loop only; the snapshots it hands out may be read anywhere.
+        executor: Threads for kernels and for whatever else may take long.
+        run_fragment: Runs a kernel.
+        table: Finds a table's description; raises ``UnknownTableError``.
+        allow_code: Whether it accepts suppliers that travel as code.
+        limits: Bounds of its engine.
+    """
+
+    store: MemberStore
+    executor: Executor
+    run_fragment: FragmentRunner = run
+    table: Callable[[str], TableDef] = _no_table
+    allow_code: bool = False
+    limits: EngineLimits = field(default_factory=EngineLimits)

@@ -1,0 +1,203 @@
+"""Several engines in one process, connected in memory: for the tests of processors, of DAGs, and of the engine itself.
+
+Everything runs on the event loop of the caller, messages are delivered in order, and nothing depends on time, so a test sees the same run each time. What travels is
+packed and unpacked as on a real network.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+
+from secateur.dag.dag import DAG, FrozenDAG
+from secateur.dag.job_config import JobConfig
+from secateur.dag.processor import Params
+from secateur.engine.result import JobResult
+from secateur.engine.runtime import JobRuntime
+from secateur.engine.services import EngineLimits, MemberServices
+from secateur.engine.transport import Payload
+from secateur.errors import MemberLostError, UnknownTableError
+from secateur.partitioning.affinity import assign
+from secateur.partitioning.conform import conform
+from secateur.partitioning.split import split
+from secateur.partitioning.table import TableDef
+from secateur.partitioning.topology import MemberAddress, Ownership, Topology
+from secateur.storage.member_store import MemberStore
+from secateur.wire.values import pack, unpack
+
+__all__ = ["LocalCluster", "LocalNetwork", "SentMessage"]
+
+Hold = Callable[["SentMessage"], bool]
+
+
+class SentMessage:
+    """A message as a test sees it.
+
+    Attributes:
+        sender: Member id.
+        receiver: Member id.
+        header: As the receiver gets it.
+        payload: As the receiver gets it.
+    """
+
+    __slots__ = ("header", "payload", "receiver", "sender")
+
+    def __init__(self, sender: str, receiver: str, header: dict[str, Any], payload: bytes) -> None:
+        self.sender = sender
+        self.receiver = receiver
+        self.header = header
+        self.payload = payload
+
+    @property
+    def op(self) -> str:
+        """The operation, such as ``exchange``."""
+        return str(self.header["op"])
+
+    def __repr__(self) -> str:
+        return f"{self.sender}->{self.receiver} {self.op}"
+
+
+class LocalNetwork:
+    """Delivers messages between members in memory, in order, and can misbehave on request.
+
+    Attributes:
+        sent: Every message that was handed over, also those that were held back or lost.
+    """
+
+    def __init__(self) -> None:
+        self.sent: list[SentMessage] = []
+        self._receivers: dict[str, Callable[[dict[str, Any], Payload], None]] = {}
+        self._lost: set[str] = set()
+        self._holds: list[Hold] = []
+        self._held: list[SentMessage] = []
+
+    def attach(self, member: str, on_message: Callable[[dict[str, Any], Payload], None]) -> None:
+        """Deliver the member's messages there."""
+        self._receivers[member] = on_message
+
+    def transport(self, member: str) -> _LocalTransport:
+        """The way of one member to the others."""
+        return _LocalTransport(self, member)
+
+    def lose(self, member: str) -> None:
+        """Messages from and to the member fail from now on."""
+        self._lost.add(member)
+
+    def hold(self, condition: Hold) -> None:
+        """Keep back the messages for which the condition holds, until :meth:`release`."""
+        self._holds.append(condition)
+
+    def release(self) -> None:
+        """Deliver what was kept back, in order, and keep nothing back any more."""
+        self._holds.clear()
+        held, self._held = self._held, []
+        for message in held:
+            self._deliver_soon(message)
+
+    async def carry(self, sender: str, receiver: str, header: dict[str, Any], payload: Payload) -> None:
+        """One message; what a transport does."""
+        if receiver in self._lost or sender in self._lost:
+            raise MemberLostError(f"the connection from {sender} to {receiver} broke", member=receiver)
+        message = SentMessage(sender, receiver, unpack(pack(header)), bytes(payload))
+        self.sent.append(message)
+        if any(condition(message) for condition in self._holds):
+            self._held.append(message)
+        else:
+            self._deliver_soon(message)
+
+    def _deliver_soon(self, message: SentMessage) -> None:
+        asyncio.get_running_loop().call_soon(self._deliver, message)
+
+    def _deliver(self, message: SentMessage) -> None:
+        if message.receiver not in self._lost:
+            self._receivers[message.receiver](message.header, message.payload)
+
+
+class _LocalTransport:
+    def __init__(self, network: LocalNetwork, member: str) -> None:
+        self._network = network
+        self._member = member
+
+    async def send(self, member_id: str, header: dict[str, Any], payload: Payload) -> None:
+        await self._network.carry(self._member, member_id, header, payload)
+
+
+class LocalCluster:
+    """Members with stores and engines, but without sockets, controller or SQL. An async context manager.
+
+    Args:
+        members: How many.
+        allow_code: Whether DAGs with functions are accepted; needed for processors of one's own on more than one member.
+        limits: Bounds of the engines.
+
+    Attributes:
+        network: Connects them.
+        runtimes: The engine of each member, by id: ``m1``, ``m2``, ...
+        stores: The partitions of each member, by id.
+        topology: Members and owners.
+    """
+
+    def __init__(self, members: int, *, allow_code: bool = True, limits: EngineLimits | None = None) -> None:
+        self.network = LocalNetwork()
+        self.runtimes: dict[str, JobRuntime] = {}
+        self.stores: dict[str, MemberStore] = {}
+        self._ids = [f"m{number}" for number in range(1, members + 1)]
+        self.topology = Topology(1, tuple(MemberAddress(member, "local", 0) for member in self._ids), {})
+        self._tables: dict[str, TableDef] = {}
+        self._executor = ThreadPoolExecutor(max_workers=4, thread_name_prefix="secateur-local")
+        self._allow_code = allow_code
+        self._limits = limits or EngineLimits()
+
+    async def __aenter__(self) -> Self:
+        for member in self._ids:
+            store = MemberStore()
+            services = MemberServices(store=store, executor=self._executor, table=self.table, allow_code=self._allow_code, limits=self._limits)
+            runtime = JobRuntime(member, services, self.network.transport(member))
+            self.stores[member] = store
+            self.runtimes[member] = runtime
+            self.network.attach(member, runtime.on_message)
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        for runtime in self.runtimes.values():
+            await runtime.close()
+        self._executor.shutdown(wait=True, cancel_futures=True)
+
+    def table(self, name: str) -> TableDef:
+        """The description of a table that was created.
+
+        Raises:
+            UnknownTableError: No such table.
+        """
+        try:
+            return self._tables[name.casefold()]
+        except KeyError:
+            raise UnknownTableError(f"table {name!r} does not exist; there are {', '.join(self._tables) or 'none'}") from None
+
+    def create_table(self, tdef: TableDef, rows: pa.Table) -> None:
+        """Create a table on all members and put rows into it."""
+        group = tdef.scheme.affinity_group()
+        if not tdef.replicated and group not in self.topology.owners:
+            owners: dict[str, Ownership] = {**self.topology.owners, group: assign(tdef.partition_count, self._ids, 1)}
+            self.topology = Topology(self.topology.version + 1, self.topology.members, owners)
+        self._tables[tdef.name.casefold()] = tdef
+        parts = split(conform(rows, tdef), tdef)
+        for member, store in self.stores.items():
+            mine = [0] if tdef.replicated else self.topology.ownership(group).partitions_of(member)
+            store.create_table(tdef, mine)
+            for partition in mine:
+                if partition in parts:
+                    store.write(tdef.table_id, partition, parts[partition], "append")
+
+    async def run(self, dag: DAG | FrozenDAG, config: JobConfig | None = None, params: Params = (), *, coordinator: str = "m1") -> JobResult:
+        """Run a job and wait for its result."""
+        return await self.runtimes[coordinator].run_light_job(dag, config or JobConfig(), params, self.topology)
+
+    def received(self, ops: Sequence[str] = ("job_start", "exchange", "job_done", "job_cancel")) -> dict[str, int]:
+        """Messages that were sent to each member so far."""
+        return {member: sum(message.receiver == member and message.op in ops for message in self.network.sent) for member in self._ids}
