@@ -89,6 +89,7 @@ def ask(pruned: Connection, unpruned: Connection, oracle: Oracle, question: Ques
     # The plan is cached by now, so this run touches only whom it needs.
     cursor = pruned.execute(question.sql, question.parameters)
     stats = cursor.stats
+    assert stats is not None, "every SELECT has statistics"
     owners = _owners(pruned, question)
     if owners is not None and stats.members_touched > len(owners):
         raise WrongAnswerError(f"{question.title}: touched {stats.members_touched} members, but only {sorted(owners)} own what was asked")

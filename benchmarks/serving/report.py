@@ -1,0 +1,96 @@
+"""The report: one JSON file for programs, tables for people."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.serving import latency, load
+from benchmarks.serving.latency import LatencyResult
+from benchmarks.serving.load import LoadResult
+
+__all__ = ["Bar", "bars_of", "print_report", "write_json"]
+
+_LATENCY_RATIO_MAX: Final = 0.5
+_LOAD_RATIO_MIN: Final = 0.5
+_LIBRARIES: Final = ("duckdb", "numpy", "pyarrow", "pyspark", "ray")
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A ratio that was promised.
+
+    Attributes:
+        what: Candidate against control.
+        ratio: Measured in this run.
+        bound: The promise, in words.
+        met: Whether the ratio keeps it.
+    """
+
+    what: str
+    ratio: float
+    bound: str
+    met: bool
+
+
+def bars_of(latencies: Sequence[LatencyResult], loads: Sequence[LoadResult]) -> list[Bar]:
+    """Hold the measurements against what was promised."""
+    bars = []
+    for result in latencies:
+        if result.name.endswith(", pruned"):
+            ratio = result.p50_ms / latencies[0].p50_ms
+            bars.append(Bar(f"{result.name}: p50 / {latency.CONTROL}", ratio, f"at most {_LATENCY_RATIO_MAX}", ratio <= _LATENCY_RATIO_MAX))
+    for loaded in loads[1:]:
+        ratio = loaded.rows_per_s / loads[0].rows_per_s
+        bars.append(Bar(f"{loaded.name}: rate / {load.CONTROL}", ratio, f"at least {_LOAD_RATIO_MIN}", ratio >= _LOAD_RATIO_MIN))
+    return bars
+
+
+def write_json(path: Path, data: dict[str, Any], latencies: Sequence[LatencyResult], loads: Sequence[LoadResult], bars: Sequence[Bar]) -> None:
+    """Write everything that was measured, with what it was measured on."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    report = {
+        "suite": "serving",
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {"cores": os.cpu_count(), "processor": platform.machine(), "system": platform.system(), "python": platform.python_version()},
+        "versions": {name: version(name) for name in ("secateur", *_LIBRARIES)},
+        "data": data,
+        "latency": [asdict(result) for result in latencies],
+        "load": [asdict(result) for result in loads],
+        "bars": [asdict(bar) for bar in bars],
+    }
+    path.write_text(json.dumps(report, indent=2) + "\n")
+
+
+def print_report(latencies: Sequence[LatencyResult], loads: Sequence[LoadResult], bars: Sequence[Bar]) -> None:
+    """Print the tables."""
+    console = Console(highlight=False, width=None if Console().is_terminal else 120)
+    table = Table(box=SIMPLE_HEAD, title="One client, one statement after the other", title_justify="left")
+    for column in ("", "p50, ms", "of rounds", "p99, ms", "per second", "p50 / control"):
+        table.add_column(column, justify="right" if column else "left")
+    for result in latencies:
+        spread = f"{result.p50_low_ms:.3f} to {result.p50_high_ms:.3f}"
+        ratio = f"{result.p50_ms / latencies[0].p50_ms:.2f}"
+        table.add_row(result.name, f"{result.p50_ms:.3f}", spread, f"{result.p99_ms:.3f}", f"{result.per_s:,.0f}", ratio)
+    console.print(table)
+    table = Table(box=SIMPLE_HEAD, title="Bulk load", title_justify="left")
+    for column in ("", "rows per second", "of runs", "rate / control"):
+        table.add_column(column, justify="right" if column else "left")
+    for loaded in loads:
+        spread = f"{loaded.low_rows_per_s:,.0f} to {loaded.high_rows_per_s:,.0f}"
+        table.add_row(loaded.name, f"{loaded.rows_per_s:,.0f}", spread, f"{loaded.rows_per_s / loads[0].rows_per_s:.2f}")
+    if loads:
+        console.print(table)
+    for bar in bars:
+        console.print(f"{'met' if bar.met else 'MISSED'}: {bar.what} is {bar.ratio:.2f}, {bar.bound}")
