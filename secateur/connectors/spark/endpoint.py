@@ -1,0 +1,66 @@
+"""Where the cluster is, as the user of a Spark session says it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from secateur.client.address import parse_address
+from secateur.client.session import Session
+from secateur.errors import InterfaceError
+
+__all__ = ["Endpoint"]
+
+_ADDRESS_CONF: Final = "spark.secateur.address"
+_TOKEN_CONF: Final = "spark.secateur.token"
+_ADDRESS_VARIABLE: Final = "SECATEUR_ADDRESS"
+_TOKEN_VARIABLE: Final = "SECATEUR_TOKEN"
+_TIMEOUT_S: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A cluster, reached through its controller. Travels to Spark's processes, which connect for themselves.
+
+    Attributes:
+        address: ``secateur://host:port``.
+        token: The secret of the cluster, if it has one.
+    """
+
+    address: str
+    token: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, spark: SparkSession, address: str | None, token: str | None) -> Endpoint:
+        """The cluster that a call means: what it names, else what the Spark session or the environment is set to.
+
+        Raises:
+            InterfaceError: Nothing says where the cluster is, or what does is no address.
+        """
+        found = address or spark.conf.get(_ADDRESS_CONF, None) or os.environ.get(_ADDRESS_VARIABLE)
+        if not found:
+            raise InterfaceError(
+                f"where is the cluster? Pass address=cluster.address, or set {_ADDRESS_CONF} in the Spark session or {_ADDRESS_VARIABLE} in the environment"
+            )
+        parse_address(found)
+        return cls(found, token or spark.conf.get(_TOKEN_CONF, None) or os.environ.get(_TOKEN_VARIABLE))
+
+    @contextmanager
+    def session(self, *, timeout_s: float = _TIMEOUT_S) -> Iterator[Session]:
+        """A connection for as long as the block runs; an answer may take ``timeout_s`` seconds.
+
+        Raises:
+            UnreachableError: Nobody answers at the address.
+            AuthenticationError: The token is missing or wrong.
+        """
+        host, port = parse_address(self.address)
+        session = Session(host, port, token=self.token, timeout_s=timeout_s)
+        try:
+            yield session
+        finally:
+            session.close()

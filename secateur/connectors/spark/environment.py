@@ -1,0 +1,44 @@
+"""Which Python runs Spark's workers.
+
+PySpark starts its workers with ``PYSPARK_PYTHON``, or whatever ``python3`` is first in the path: often not the interpreter of the process that called it.
+Where Spark runs on this machine we know the right one; on a cluster only its owner does, and :mod:`~secateur.connectors.spark.failures` explains the mistake.
+"""
+
+from __future__ import annotations
+
+import os
+import site
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+import secateur
+
+__all__ = ["this_environment"]
+
+
+@contextmanager
+def this_environment(spark: SparkSession) -> Iterator[None]:
+    """While open, what is registered with a local Spark runs in this interpreter, with this secateur. Functions that the user registers are not affected.
+
+    Does nothing when Spark does not run on this machine, and for Spark Connect, whose server is elsewhere.
+    """
+    context = getattr(spark, "_sc", None)
+    if context is None or not context.master.startswith("local"):
+        yield
+        return
+    python, environment = context.pythonExec, dict(context.environment)
+    context.pythonExec = sys.executable
+    root = str(Path(secateur.__file__).parent.parent)
+    if root not in site.getsitepackages():
+        # a worker finds an installed secateur by itself, but not one that this process has through its working directory
+        context.environment["PYTHONPATH"] = os.pathsep.join(filter(None, (root, environment.get("PYTHONPATH"))))
+    try:
+        yield
+    finally:
+        context.pythonExec = python
+        context.environment.clear()
+        context.environment.update(environment)

@@ -1,0 +1,124 @@
+"""``secateur.spark.write``: a DataFrame into a table, all of it or nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+from uuid import uuid4
+from weakref import WeakSet
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark program gives it)
+
+from secateur.client.load import LoadMode
+from secateur.connectors.spark.columns import partition_id
+from secateur.connectors.spark.endpoint import Endpoint
+from secateur.connectors.spark.environment import this_environment
+from secateur.connectors.spark.failures import error_behind
+from secateur.connectors.spark.schema import check_columns
+from secateur.connectors.spark.source import SecateurDataSource
+from secateur.errors import Error
+
+__all__ = ["LoadReport", "register", "write"]
+
+_registered: Final[WeakSet[SparkSession]] = WeakSet()
+
+
+@dataclass(frozen=True, slots=True)
+class LoadReport:
+    """What a load has done.
+
+    Attributes:
+        rows: Rows published.
+        partitions: Partitions of the table that got rows.
+        tasks: Spark tasks that sent them.
+        seconds: From the call of :func:`write` to its return, the computation of the DataFrame included.
+    """
+
+    rows: int
+    partitions: int
+    tasks: int
+    seconds: float
+
+
+def register(spark: SparkSession) -> None:
+    """Make the format ``secateur`` known to a Spark session; :func:`write` does so by itself. A second call for a session does nothing."""
+    if spark not in _registered:  # Spark logs a warning for a format that replaces one of the same name
+        with this_environment(spark):
+            spark.dataSource.register(SecateurDataSource)
+        _registered.add(spark)
+
+
+def write(df: DataFrame, table: str, *, mode: str = "append", address: str | None = None, token: str | None = None, tasks: int | None = None) -> LoadReport:
+    """Write a DataFrame into a table: published at once when all of it has arrived, or not at all.
+
+    Every task sends its rows straight to the members that own them, over sockets and as Arrow, where they are staged until the last task has ended.
+
+    Args:
+        df: Its columns match the table's by name without regard to case, in any order; nullable ones may be missing. Types convert where that loses nothing.
+        table: The table; it has to exist.
+        mode: ``append`` adds rows, whose keys have to be new; ``overwrite`` replaces all rows of the table; ``upsert`` adds rows and replaces those with equal
+            keys; of several rows with one key, the last in the order of the DataFrame stays.
+        address: ``cluster.address``; left out, the Spark setting ``spark.secateur.address`` or the variable ``SECATEUR_ADDRESS`` says it.
+        token: The secret of the cluster, if it has one; left out, ``spark.secateur.token`` or ``SECATEUR_TOKEN``.
+        tasks: Bring the rows of each partition together in one of so many tasks before they are sent. That shuffle costs more than it saves, unless the
+            DataFrame has so many tasks, and the table so many partitions, that a task has only a few rows for each.
+
+    Returns:
+        What was published.
+
+    Raises:
+        UnknownTableError: There is no such table.
+        UnknownColumnError: The DataFrame has a column that the table does not have.
+        DataError: A column, or a value in it, does not convert to the table's.
+        NullKeyError: A NULL in a NOT NULL column.
+        NoRangeError: A row that no range partition covers.
+        DuplicateKeyError: An appended key is there already, or twice in the DataFrame.
+        LoadFailedError: Spark or a member failed on the way. Safe to repeat.
+        OperationalError: Spark's workers run in another Python environment, or the cluster does not answer.
+        ProgrammingError: There is no such mode. InterfaceError: The address is none, or missing.
+
+    The table is as it was after each of these. The exception of Spark is the ``__cause__``.
+    """
+    started_s = time.perf_counter()
+    load_mode = LoadMode.of(mode)
+    spark = df.sparkSession
+    endpoint = Endpoint.of(spark, address, token)
+    load_id = uuid4().hex
+    register(spark)
+    if tasks is not None:
+        df = _gathered(df, endpoint, table, tasks)
+    with TemporaryDirectory(prefix="secateur-load-") as folder:
+        report = Path(folder, "report.json")
+        options = {"address": endpoint.address, "table": table, "mode": load_mode.value, "load_id": load_id, "report": str(report)}
+        if endpoint.token is not None:
+            options["token"] = endpoint.token
+        writer = df.write.format(SecateurDataSource.name()).mode("overwrite" if load_mode is LoadMode.OVERWRITE else "append").options(**options)
+        try:
+            writer.save()
+        except Exception as failure:
+            raise error_behind(failure, table=table) from failure
+        finally:
+            # Spark drops a failed load itself, unless its driver is what failed or the user interrupts us
+            if not report.exists():
+                _drop(endpoint, load_id)
+        published = json.loads(report.read_text())
+    return LoadReport(**published, seconds=time.perf_counter() - started_s)
+
+
+def _gathered(df: DataFrame, endpoint: Endpoint, table: str, tasks: int) -> DataFrame:
+    """The rows in so many tasks, all rows of a partition in the same one."""
+    with endpoint.session() as session:
+        definition = session.table(table)
+    check_columns(df.schema, definition)  # names every column at fault, where Spark would say that it cannot resolve one
+    return df.repartitionById(tasks, F.pmod(partition_id(definition.scheme), F.lit(tasks)))
+
+
+def _drop(endpoint: Endpoint, load_id: str) -> None:
+    with contextlib.suppress(Error), endpoint.session() as session:
+        session.ask("load_abort", {"load_id": load_id})

@@ -1,0 +1,98 @@
+"""The writing half of the data source: what Spark's tasks do with their rows, and how a load ends.
+
+One object, made while Spark plans the write, travels: to every task, where :meth:`LoadWriter.write` stages rows at the members; and when all tasks have ended
+to one more process beside the driver, where :meth:`LoadWriter.commit` has the load published or :meth:`LoadWriter.abort` has it dropped.
+
+**Invariant**: a row counts only under the attempt of a task whose message reached ``commit``. A task that failed, was retried or ran twice at once leaves
+rows under another attempt, which nobody publishes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+from secateur.client.load import LoadMode
+from secateur.connectors.spark.endpoint import Endpoint
+from secateur.connectors.spark.failures import noted_errors
+from secateur.connectors.spark.staging import Stager
+from secateur.partitioning.table import TableDef
+from secateur.partitioning.topology import Topology
+
+__all__ = ["LoadWriter", "StagedTask"]
+
+_PUBLISH_TIMEOUT_S: Final = 3600.0
+"""Sorting and merging a large load takes minutes; giving up on a publication that goes on would leave the user in doubt."""
+
+
+@dataclass(frozen=True)
+class StagedTask(WriterCommitMessage):
+    """What one task has staged.
+
+    Attributes:
+        attempt: The number under which its rows are staged.
+        rows: How many, by partition.
+    """
+
+    attempt: int
+    rows: dict[int, int]
+
+
+@dataclass(frozen=True)
+class LoadWriter(DataSourceArrowWriter):
+    """One load into one table.
+
+    Attributes:
+        table: The table.
+        topology: Its owners.
+        endpoint: The cluster, whose controller publishes.
+        load_id: The load.
+        mode: What becomes of the rows that are there.
+        chunk_bytes: Arrow bytes that a task gathers before it sends.
+        report: A file for what was published, as JSON; None for none. ``commit`` cannot return anything to who waits for it.
+    """
+
+    table: TableDef
+    topology: Topology
+    endpoint: Endpoint
+    load_id: str
+    mode: LoadMode
+    chunk_bytes: int
+    report: str | None
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> StagedTask:
+        """Stage the rows of one task."""
+        context = TaskContext.get()
+        assert context is not None  # Spark calls this in a task and nowhere else
+        attempt = context.taskAttemptId()
+        stager = Stager(self.table, self.topology, load_id=self.load_id, attempt=attempt, token=self.endpoint.token, chunk_bytes=self.chunk_bytes)
+        with noted_errors(), stager:
+            for batch in iterator:
+                stager.add(batch)
+            return StagedTask(attempt, stager.finish())
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Publish what the tasks have staged, in the order of Spark's partitions: of several rows with one key, an upsert keeps the last."""
+        tasks = [message for message in messages if isinstance(message, StagedTask)]
+        attempts: defaultdict[int, list[int]] = defaultdict(list)
+        for task in tasks:
+            for partition in task.rows:
+                attempts[partition].append(task.attempt)
+        with noted_errors(), self.endpoint.session(timeout_s=_PUBLISH_TIMEOUT_S) as session:
+            args = {"load_id": self.load_id, "table": self.table.name, "table_id": self.table.table_id, "mode": self.mode.value, "parts": attempts}
+            rows = session.ask("load_publish", args).header["rows"]
+        if self.report is not None:
+            Path(self.report).write_text(json.dumps({"rows": rows, "partitions": len(attempts), "tasks": len(tasks)}))
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Drop what the tasks have staged."""
+        with noted_errors(), self.endpoint.session() as session:
+            session.ask("load_abort", {"load_id": self.load_id})

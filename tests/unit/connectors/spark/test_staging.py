@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from secateur.connectors.spark.staging import Sharing, Stager
+from secateur.errors import AuthenticationError, DataError, NullKeyError
+from secateur.partitioning.affinity import assign
+from secateur.partitioning.conform import conform
+from secateur.partitioning.split import split
+from secateur.partitioning.table import TableDef
+from secateur.partitioning.topology import MemberAddress, Topology
+
+Define = Callable[..., TableDef]
+Start = Callable[..., Any]
+
+
+@pytest.fixture
+def orders(define: Define) -> TableDef:
+    return define("orders", "id BIGINT NOT NULL, note VARCHAR", "id", partitions=8)
+
+
+def rows(start: int, stop: int) -> pa.RecordBatch:
+    return pa.record_batch({"note": [f"note {i:04}" for i in range(start, stop)], "id": list(range(start, stop))})
+
+
+def topology(table: TableDef, members: int) -> Topology:
+    ids = [f"m{index + 1}" for index in range(members)]
+    return Topology(1, tuple(MemberAddress(i, "127.0.0.1", 1) for i in ids), {table.scheme.affinity_group(): assign(table.partition_count, ids, 2)})
+
+
+@pytest.mark.parametrize("members", [1, 2, 3, 11], ids="{}-members".format)
+@pytest.mark.parametrize("count", [0, 1, 5, 1000], ids="{}-rows".format)
+def test_shares_are_the_partitions_of_their_member_and_nothing_is_lost(orders: TableDef, members: int, count: int) -> None:
+    where = topology(orders, members)
+    chunk = conform(rows(0, count), orders)
+    ownership = where.ownership(orders.scheme.affinity_group())
+    expected = split(chunk, orders)
+    found = {}
+    for share in Sharing.of(orders, where).shares(chunk):
+        assert {ownership.primary(partition) for partition, _ in share.parts} == {share.member}
+        assert sum(rows for _, rows in share.parts) == share.rows.num_rows
+        start = 0
+        for partition, partition_rows in share.parts:
+            found[partition] = share.rows.slice(start, partition_rows)
+            start += partition_rows
+    assert found == expected
+
+
+def test_more_partitions_than_sixteen_bits_count(define: Define) -> None:
+    table = define("wide", "id BIGINT NOT NULL", "id", partitions=70_000)
+    chunk = conform(pa.table({"id": np.arange(1000)}), table)
+    parts = [part for share in Sharing.of(table, topology(table, 3)).shares(chunk) for part in share.parts]
+    assert dict(parts) == {partition: piece.num_rows for partition, piece in split(chunk, table).items()}
+
+
+def test_rows_are_staged_at_their_owners(orders: TableDef, loads_only: Start) -> None:
+    cluster = loads_only(orders, token="hush")
+    with Stager(orders, cluster.topology, load_id="L", attempt=41, token="hush") as stager:
+        stager.add(rows(0, 60))
+        stager.add(rows(60, 100))
+        staged = stager.finish()
+    assert staged == {partition: piece.num_rows for partition, piece in split(conform(rows(0, 100), orders), orders).items()}
+    (frame,) = cluster.stages["m1"]  # both batches together, as they are far from a chunk
+    assert {**frame, "parts": None} == {"load_id": "L", "table_id": 7, "attempt": 41, "topology_version": 3, "parts": None}
+    assert [len(frames) for frames in cluster.stages.values()] == [1, 1, 1]
+
+
+def test_chunks_are_sent_when_they_are_full(orders: TableDef, loads_only: Start) -> None:
+    cluster = loads_only(orders, members=1)
+    with Stager(orders, cluster.topology, load_id="L", attempt=0, chunk_bytes=rows(0, 10).nbytes + 1) as stager:
+        sent = []
+        for start in (0, 10, 20):
+            stager.add(rows(start, start + 10))
+            sent.append(len(cluster.stages["m1"]))
+        assert sent == [0, 1, 1]
+        assert sum(stager.finish().values()) == 30
+    assert [sum(rows for _, rows in frame["parts"]) for frame in cluster.stages["m1"]] == [20, 10]
+
+
+def test_a_replicated_table_is_staged_at_every_member_and_counted_once(define: Define, loads_only: Start) -> None:
+    cluster = loads_only(define("planes", "id BIGINT NOT NULL, note VARCHAR", "id", replicated=True))
+    with Stager(cluster.table, cluster.topology, load_id="L", attempt=0) as stager:
+        stager.add(rows(0, 100))
+        assert stager.finish() == {0: 100}
+    assert [frame["parts"] for frames in cluster.stages.values() for frame in frames] == [[[0, 100]]] * 3
+
+
+def test_no_rows_no_frames(orders: TableDef, loads_only: Start) -> None:
+    cluster = loads_only(orders)
+    with Stager(orders, cluster.topology, load_id="L", attempt=0) as stager:
+        stager.add(rows(0, 0))
+        assert stager.finish() == {}
+    assert not any(cluster.stages.values())
+
+
+@pytest.mark.parametrize(
+    ("batch", "error", "words"),
+    [
+        pytest.param(pa.record_batch({"id": [1, None]}), NullKeyError, "id is NOT NULL", id="null-key"),
+        pytest.param(pa.record_batch({"id": pa.array([2**63], pa.uint64())}), DataError, "9223372036854775808", id="out-of-bounds"),
+    ],
+)
+def test_bad_rows_are_found_before_anything_is_sent(orders: TableDef, loads_only: Start, batch: pa.RecordBatch, error: type[Exception], words: str) -> None:
+    cluster = loads_only(orders)
+    with Stager(orders, cluster.topology, load_id="L", attempt=0) as stager:
+        stager.add(batch)
+        with pytest.raises(error, match=words):
+            stager.finish()
+    assert not any(cluster.stages.values())
+
+
+def test_members_ask_for_the_token(orders: TableDef, loads_only: Start) -> None:
+    cluster = loads_only(orders, token="hush")
+    with Stager(orders, cluster.topology, load_id="L", attempt=0) as stager:
+        stager.add(rows(0, 10))
+        with pytest.raises(AuthenticationError):
+            stager.finish()
