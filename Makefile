@@ -56,7 +56,7 @@ bench: $(STAMP) java ## latency and load rate; writes build/bench/*.json and pri
 	@$(PY) -m benchmarks.serving $(BENCH_ARGS)
 
 docs: $(STAMP) ## the documentation as a web site in build/docs
-	@$(PY) -m mkdocs build --strict --quiet --config-file docs/mkdocs.yml
+	@$(PY) -m sphinx --fail-on-warning --keep-going --quiet -d build/doctrees docs build/docs
 	@echo "open build/docs/index.html"
 
 lock: $(STAMP) ## resolve pyproject.toml anew into constraints.txt, for every supported Python and platform
