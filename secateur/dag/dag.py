@@ -181,10 +181,10 @@ def _check_priorities(inbound: Mapping[str, tuple[Edge, ...]], edges: list[Edge]
     for edge in edges:
         predecessors.setdefault(edge.destination, []).append(edge.source)
     for vertex, vertex_edges in inbound.items():
-        upstream = {edge: _reachable(edge.source, predecessors) for edge in vertex_edges}
-        for first in vertex_edges:
-            for second in vertex_edges:
-                shared = upstream[first] & upstream[second]
+        upstream = [(edge, _reachable(edge.source, predecessors)) for edge in vertex_edges]
+        for first, above_first in upstream:
+            for second, above_second in upstream:
+                shared = above_first & above_second
                 if first.priority < second.priority and shared:
                     raise DagError(
                         f"vertex {vertex!r} reads {first.name} before {second.name}, but both come from {min(shared)!r}: it would block on the edge that waits "

@@ -29,7 +29,9 @@ __all__ = ["RESULT_VERTEX", "describe_select", "select_dag"]
 RESULT_VERTEX = "result"
 
 
-def select_dag(plan: SelectPlan, partitions: Sequence[Sequence[int]], *, timeout_s: float | None = None) -> tuple[FrozenDAG, JobConfig]:
+def select_dag(
+    plan: SelectPlan, partitions: Sequence[Sequence[int]], *, pruning: bool = True, timeout_s: float | None = None
+) -> tuple[FrozenDAG, JobConfig]:
     """The DAG of a statement and its arguments.
 
     Run it at one of the owning members with the statement's parameters in order; the answer is the only table of the result, in the schema of ``plan.columns``
@@ -39,6 +41,7 @@ def select_dag(plan: SelectPlan, partitions: Sequence[Sequence[int]], *, timeout
         plan: The statement's plan.
         partitions: For each scan of the plan, the ids of the partitions to read: what its tree came to with the parameters bound, or all of them. Ignored for
             replicated tables, which are read at the coordinator.
+        pruning: False searches no key either: every row of the partitions is read.
         timeout_s: Deadline in seconds, or None.
     """
     dag = DAG()
@@ -48,7 +51,7 @@ def select_dag(plan: SelectPlan, partitions: Sequence[Sequence[int]], *, timeout
     for index, (scan, partial, ids) in enumerate(zip(plan.scans, plan.partials, partitions, strict=True)):
         name = _vertex_name(scan, names)
         names.append(name)
-        dag.new_vertex(name, _Scan(scan, partial, ids), local_parallelism=1)
+        dag.new_vertex(name, _Scan(scan, partial, ids, pruning), local_parallelism=1)
         inputs.append((f"p{index}", partial.schema))
         if not scan.replicated:
             required[scan.group] = required.get(scan.group, frozenset()).union(ids)
@@ -83,8 +86,9 @@ def _vertex_name(scan: ScanPlan, taken: Sequence[str]) -> str:
 class _Scan(PartitionsReader):
     replicated_placement = OnCoordinator()
 
-    def __init__(self, scan: ScanPlan, partial: Fragment, partitions: Sequence[int]) -> None:
+    def __init__(self, scan: ScanPlan, partial: Fragment, partitions: Sequence[int], pruning: bool) -> None:
         super().__init__()
+        self._pruning = pruning
         self._scan = scan
         self._partial = partial
         self._partitions = partitions
@@ -97,7 +101,7 @@ class _Scan(PartitionsReader):
             partitions=(0,) if scan.replicated else self._partitions,
             replicated=scan.replicated,
             columns=scan.columns,
-            key_prefix=scan.bind_prefix(positional(context.params)),
+            key_prefix=scan.bind_prefix(positional(context.params)) if self._pruning else (),
             stage=ReadStage(self._partial, scan.relation),
         )
 

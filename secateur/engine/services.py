@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from secateur.engine.kernels.cancellation import Cancellation
-from secateur.engine.kernels.fragment import Fragment, run
+from secateur.engine.kernels.fragment import Fragment
 from secateur.errors import UnknownTableError
 from secateur.partitioning.table import TableDef
 from secateur.storage.member_store import MemberStore
@@ -57,16 +57,16 @@ class MemberServices:
 
     Attributes:
         store: Its partitions. Read on the event loop only; the snapshots it hands out may be read anywhere.
-        executor: Threads for kernels and for whatever else may take long.
         run_fragment: Runs a kernel.
+        executor: Threads for kernels and for whatever else may take long.
         table: Finds a table's description; raises ``UnknownTableError``.
         allow_code: Whether it accepts suppliers that travel as code.
         limits: Bounds of its engine.
     """
 
     store: MemberStore
+    run_fragment: FragmentRunner
     executor: Executor
-    run_fragment: FragmentRunner = run
     table: Callable[[str], TableDef] = _no_table
     allow_code: bool = False
     limits: EngineLimits = field(default_factory=EngineLimits)

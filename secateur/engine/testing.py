@@ -17,6 +17,7 @@ import pyarrow as pa
 from secateur.dag.dag import DAG, FrozenDAG
 from secateur.dag.job_config import JobConfig
 from secateur.dag.processor import Params
+from secateur.engine.kernels.fragment import run
 from secateur.engine.result import JobResult
 from secateur.engine.runtime import JobRuntime
 from secateur.engine.services import EngineLimits, MemberServices
@@ -156,7 +157,7 @@ class LocalCluster:
     async def __aenter__(self) -> Self:
         for member in self._ids:
             store = MemberStore()
-            services = MemberServices(store=store, executor=self._executor, table=self.table, allow_code=self._allow_code, limits=self._limits)
+            services = MemberServices(store=store, run_fragment=run, executor=self._executor, table=self.table, allow_code=self._allow_code, limits=self._limits)
             runtime = JobRuntime(member, services, self.network.transport(member))
             self.stores[member] = store
             self.runtimes[member] = runtime
