@@ -1,1 +1,112 @@
-"""Secateur: tables in memory, partitioned over members; SQL and DAG jobs run only where their partitions live."""
+"""Tables in memory, partitioned over members; SQL and DAG jobs run only on the members that own the partitions they need.
+
+:func:`start` brings up a cluster, :func:`connect` opens a connection (PEP 249). What a thin client does not need (the cluster, the DAG classes, Spark) is imported at its
+first use, so that ``import secateur`` stays cheap in processes that only ask questions.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, Final
+
+from secateur.client import Connection, Cursor, Explain, Job, JobStatus, QueryStats, TableHandle, connect
+from secateur.client.dbapi import (
+    BINARY,
+    DATETIME,
+    NUMBER,
+    ROWID,
+    STRING,
+    Binary,
+    Date,
+    DateFromTicks,
+    Time,
+    TimeFromTicks,
+    Timestamp,
+    TimestampFromTicks,
+    apilevel,
+    paramstyle,
+    threadsafety,
+)
+from secateur.errors import (
+    DatabaseError,
+    DataError,
+    Error,
+    IntegrityError,
+    InterfaceError,
+    InternalError,
+    NotSupportedError,
+    OperationalError,
+    ProgrammingError,
+    Warning,
+)
+
+if TYPE_CHECKING:
+    import secateur.connectors.spark as spark
+    from secateur.cluster import Cluster, MemberInfo, start
+    from secateur.dag import DAG, JobConfig, between, from_
+
+__all__ = [
+    "BINARY",
+    "DAG",
+    "DATETIME",
+    "NUMBER",
+    "ROWID",
+    "STRING",
+    "Binary",
+    "Cluster",
+    "Connection",
+    "Cursor",
+    "DataError",
+    "DatabaseError",
+    "Date",
+    "DateFromTicks",
+    "Error",
+    "Explain",
+    "IntegrityError",
+    "InterfaceError",
+    "InternalError",
+    "Job",
+    "JobConfig",
+    "JobStatus",
+    "MemberInfo",
+    "NotSupportedError",
+    "OperationalError",
+    "ProgrammingError",
+    "QueryStats",
+    "TableHandle",
+    "Time",
+    "TimeFromTicks",
+    "Timestamp",
+    "TimestampFromTicks",
+    "Warning",
+    "apilevel",
+    "between",
+    "connect",
+    "from_",
+    "paramstyle",
+    "spark",
+    "start",
+    "threadsafety",
+]
+
+_LATER: Final = {
+    "Cluster": "secateur.cluster",
+    "DAG": "secateur.dag",
+    "JobConfig": "secateur.dag",
+    "MemberInfo": "secateur.cluster",
+    "between": "secateur.dag",
+    "from_": "secateur.dag",
+    "start": "secateur.cluster",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "spark":
+        return importlib.import_module("secateur.connectors.spark")
+    if name not in _LATER:
+        raise AttributeError(f"module 'secateur' has no attribute {name!r}")
+    return getattr(importlib.import_module(_LATER[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -34,6 +34,8 @@ The names required by PEP 249 are the trunk; ours are the branches::
         │   └── PruningMismatchError    ``SET pruning = verify`` found pruned != unpruned
         └── NotSupportedError           valid, but not implemented; names the construct
 
+    Warning                             PEP 249 asks for the name; nothing raises it
+
 Every error survives a trip over the wire: :func:`to_wire` turns it into plain data and :func:`from_wire` raises the same class on the other side.
 """
 
@@ -73,6 +75,7 @@ __all__ = [
     "UnknownColumnError",
     "UnknownTableError",
     "UnreachableError",
+    "Warning",
     "from_wire",
     "to_wire",
 ]
@@ -225,6 +228,10 @@ class PruningMismatchError(InternalError):
 
 class NotSupportedError(DatabaseError):
     """A valid request that is not implemented. The message names the construct and, for SQL, its position."""
+
+
+class Warning(Exception):  # noqa: A001, N818 - PEP 249 gives the name
+    """Important warnings such as truncations. Nothing raises it: what cannot be stored exactly is an error."""
 
 
 def _subclasses(cls: type[Error]) -> dict[str, type[Error]]:

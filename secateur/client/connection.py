@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from secateur import errors
 from secateur.client.cursor import Cursor
 from secateur.client.explain import Explain
+from secateur.client.job import Job, Submittable, SubmittableConfig, submit
 from secateur.client.parameters import Parameters, plain_values
 from secateur.client.session import Session
 from secateur.client.table_handle import TableHandle
@@ -67,6 +68,20 @@ class Connection:
         """
         answer = self._session.ask("explain", {"sql": sql, "params": plain_values(params), "settings": self._session.settings()})
         return Explain(answer.header["text"], answer.header["json"])
+
+    def submit(self, dag: Submittable, config: SubmittableConfig, params: Sequence[Any] | Mapping[str, Any] = ()) -> Job:
+        """Run a DAG on the members that own the partitions it requires.
+
+        Args:
+            dag: A :class:`secateur.DAG`. Functions in it travel by cloudpickle, and only to a cluster that was started with ``allow_code=True``.
+            config: A :class:`secateur.JobConfig`.
+            params: The parameters of the job, by position or by name.
+
+        Raises:
+            DagError: The DAG is not valid.
+            SerializationError: A function in it cannot be pickled.
+        """
+        return submit(self._session, dag, config, params)
 
     def table(self, name: str) -> TableHandle:
         """One table, by name without regard to case.

@@ -47,6 +47,7 @@ class Session:
         self._timeout_s = timeout_s
         self._controller = Channel(host, port, token=token, timeout_s=timeout_s)
         self._members: dict[tuple[str, int], Channel] = {}
+        self._alone: set[Channel] = set()
         self._lock = threading.Lock()
         self._turns = itertools.count()
         try:
@@ -104,6 +105,24 @@ class Session:
         answer = self._member(member_id).request(op, args, payload)
         self.note(answer.header)
         return answer
+
+    def ask_member_alone(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> Answer:
+        """As :meth:`ask_member`, over a connection of its own and without a time-out: for requests that may take long, beside which others go on.
+
+        Raises:
+            Error: Whatever it answers, or that it is out of reach.
+        """
+        self.check_open()
+        member = self.topology.member(member_id)
+        channel = Channel(member.host, member.port, token=self._token, timeout_s=None)
+        with self._lock:
+            self._alone.add(channel)
+        try:
+            return channel.request(op, args, payload)
+        finally:
+            with self._lock:
+                self._alone.discard(channel)
+            channel.close()
 
     def note(self, header: dict[str, Any]) -> None:
         """Hear of newer versions of the catalog or the topology from an answer."""
@@ -166,7 +185,7 @@ class Session:
         """Close all sockets. Requests of other threads end with an InterfaceError."""
         self.closed = True
         with self._lock:
-            channels = [self._controller, *self._members.values()]
+            channels = [self._controller, *self._members.values(), *self._alone]
             self._members.clear()
         for channel in channels:
             channel.close()

@@ -1,1 +1,8 @@
-"""cluster."""
+"""A running cluster: controller, members, and the runtimes that give them a place to live."""
+
+from __future__ import annotations
+
+from secateur.cluster.cluster import Cluster, MemberInfo, start
+from secateur.cluster.settings import ClusterSettings
+
+__all__ = ["Cluster", "ClusterSettings", "MemberInfo", "start"]

@@ -130,12 +130,12 @@ class Cluster:
             raise InterfaceError("the cluster is stopped; start another with secateur.start()")
 
 
-def start(members: int = 3, runtime: Literal["ray", "embedded"] = "embedded", **settings: Any) -> Cluster:
+def start(members: int = 3, runtime: Literal["ray", "embedded"] = "ray", **settings: Any) -> Cluster:
     """Start a cluster and return when all members serve.
 
     Args:
         members: How many members.
-        runtime: ``"embedded"`` runs them in this process; ``"ray"`` as Ray actors, on the Ray cluster this process is connected to or else a local one.
+        runtime: ``"ray"`` runs them as Ray actors, on the Ray cluster this process is connected to or else a local one; ``"embedded"`` in this process, without Ray.
         **settings: Other fields of :class:`~secateur.cluster.settings.ClusterSettings`, such as ``token``.
 
     Raises:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from secateur.cluster.catalog import Catalog
 from secateur.cluster.loads import Load, LoadPublisher
 from secateur.cluster.membership import Event, MemberJoined, MemberLost, TableCreated, advance
 from secateur.cluster.peers import Peers
 from secateur.cluster.settings import ClusterSettings
-from secateur.cluster.statement_replies import StatementReplies
+from secateur.cluster.statement_replies import Params, PlanningView, StatementReplies
 from secateur.errors import MemberLostError, OperationalError, ProtocolError, UnreachableError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import MemberAddress, Topology
+from secateur.planner.statement import CreateTable, DropTable
 from secateur.wire import FrameServer, Reply, Request, pack
 
 __all__ = ["Controller"]
@@ -25,6 +26,7 @@ _WATCH_INTERVAL_S: Final = 1.0
 _GONE: Final = (MemberLostError, UnreachableError)
 """A connection that breaks or is refused means a dead process. A late answer does not: the member may only be busy."""
 
+T = TypeVar("T")
 Answer = Reply | Awaitable[Reply] | AsyncIterator[Reply]
 
 
@@ -148,20 +150,21 @@ class Controller:
     # -- statements
 
     async def _prepare(self, request: Request) -> Reply:
-        reply, change = await self._plan(self._statements.prepare, request)
-        if change is not None:
-            await change(self)
+        statement, reply = await self._plan(self._statements.prepare, request)
+        match statement:
+            case CreateTable(table, if_not_exists):
+                await self.create_table(table, if_not_exists=if_not_exists)
+            case DropTable(name, if_exists):
+                await self.drop_table(name, if_exists=if_exists)
         return Reply({**reply.header, **self._versions()}, reply.payload)
 
     async def _explain(self, request: Request) -> Reply:
-        reply: Reply = await self._plan(self._statements.explain, request)
-        return reply
+        return await self._plan(self._statements.explain, request)
 
-    async def _plan(self, work: Callable[..., Any], request: Request) -> Any:
+    async def _plan(self, work: Callable[[str, Params, Mapping[str, Any], PlanningView], T], request: Request) -> T:
         args = request.args
-        return await asyncio.get_running_loop().run_in_executor(
-            self._planning, work, args["sql"], args["params"], args.get("settings") or {}, self._catalog, self._topology
-        )
+        view = PlanningView(self._catalog, self._topology)
+        return await asyncio.get_running_loop().run_in_executor(self._planning, work, args["sql"], args["params"], args.get("settings") or {}, view)
 
     async def create_table(self, table: TableDef, *, if_not_exists: bool) -> None:
         """Give a table its id and owners, and tell the members.

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
+from secateur.cluster.member_jobs import MemberJobs
 from secateur.cluster.peers import Peers
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.statements import StatementRunner
@@ -49,14 +50,17 @@ class Member:
         self._tables: dict[str, TableDef] = {}
         self._peers = Peers(member_id, settings)
         self._jobs: JobRuntime
+        self._client_jobs: MemberJobs
         self._statements: StatementRunner
         self._writes = MemberWrites(member_id, self._store, self._peers, self._executor)
-        self._topology_version = 0
+        self._topology = Topology(0, (), {})
         self._frames_received = 0
         self._executions = 0
         self._ops: dict[str, Callable[[Request], Answer]] = {
             "hello": lambda _: Reply({"member": member_id}),
             "execute": self._execute,
+            "job_submit": self._submit_job,
+            "job_stop": lambda request: self._client_jobs.stop(request),
             "write": self._writes.write,
             "stage": self._writes.stage,
             "load_prepare": self._writes.prepare,
@@ -77,6 +81,7 @@ class Member:
         """
         services = MemberServices(self._store, run, self._executor, table=self._table, allow_code=self._settings.allow_code)
         self._jobs = JobRuntime(self.member_id, services, self._peers)
+        self._client_jobs = MemberJobs(self._jobs, lambda: self._topology, allow_code=self._settings.allow_code)
         self._statements = StatementRunner(self.member_id, self._store, self._jobs, self._executor, self._fetch_plan, self._settings.plan_cache_max)
         await self._server.start()
         await self._controller.request("join", {"member": self.member_id, "host": self._server.host, "port": self._server.port})
@@ -109,6 +114,10 @@ class Member:
         self._executions += 1
         return self._statements.execute(request.args)
 
+    def _submit_job(self, request: Request) -> Answer:
+        self._executions += 1
+        return self._client_jobs.submit(request)
+
     async def _fetch_plan(self, plan_id: str) -> SelectPlan:
         answer = await self._controller.request("plan", {"plan_id": plan_id})
         return SelectPlan.from_wire(unpack(answer.payload))
@@ -129,8 +138,10 @@ class Member:
 
     def _take_topology(self, request: Request) -> Reply:
         topology = Topology.from_wire(unpack(request.payload))
-        if topology.version > self._topology_version:
-            self._topology_version = topology.version
+        if topology.version > self._topology.version:
+            for lost in set(self._topology.member_ids) - set(topology.member_ids):
+                self._jobs.member_lost(lost)
+            self._topology = topology
             self._peers.update(topology)
             self._statements.update(topology)
             self._writes.update(topology)

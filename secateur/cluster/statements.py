@@ -17,8 +17,8 @@ import pyarrow as pa
 from secateur.engine.runtime import JobRuntime
 from secateur.engine.kernels.fragment import run
 from secateur.engine.plan import ScanPlan, SelectPlan
-from secateur.engine.select_job import select_job
-from secateur.errors import MemberLostError, ParameterError, TopologyChangedError
+from secateur.engine.select_job import select_dag
+from secateur.errors import ParameterError, TopologyChangedError
 from secateur.partitioning.topology import Topology
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, encode_table
@@ -122,7 +122,11 @@ class StatementRunner:
         return _reply(table, plan, partitions, topology, "local", 1)
 
     async def _run_distributed(self, plan: SelectPlan, params: Sequence[Any], partitions: list[Sequence[int]], topology: Topology, *, pruning: bool) -> Reply:
-        raise NotImplementedError
+        del pruning
+        dag, config = select_dag(plan, partitions)
+        result = await self._jobs.run_light_job(dag, config, params, topology)
+        members_touched = len({self._member_id, *result.members_touched})
+        return _reply(result.table(), plan, partitions, topology, "distributed", members_touched)
 
 
 def _partitions(scan: ScanPlan, params: Sequence[Any], *, pruning: bool) -> Sequence[int]:

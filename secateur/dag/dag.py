@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from secateur.dag.edge import Edge
 from secateur.dag.processor import Processor
@@ -34,6 +35,16 @@ class FrozenDAG:
     def freeze(self) -> FrozenDAG:
         """Itself: it is frozen."""
         return self
+
+    def to_wire(self) -> dict[str, Any]:
+        """Plain data for msgpack, functions in it by cloudpickle; :func:`secateur.dag.codec.decode_dag` reads it back.
+
+        Raises:
+            SerializationError: A function cannot be pickled; names its vertex.
+        """
+        from secateur.dag.codec import encode_dag  # the codec knows DAGs, so not at import
+
+        return encode_dag(self, allow_code=True)
 
     def __iter__(self) -> Iterator[Vertex]:
         return iter(self.vertices)

@@ -1,0 +1,122 @@
+"""Statements at the controller: from a text to what the client is told to do, and the plans that members will ask for."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+import pyarrow as pa
+
+from secateur.cluster.catalog import Catalog
+from secateur.engine.plan import SelectPlan
+from secateur.errors import TopologyChangedError
+from secateur.partitioning.table import TableDef
+from secateur.partitioning.topology import Topology
+from secateur.planner.explain import explain
+from secateur.planner.planner import Planner
+from secateur.planner.statement import CreateTable, DropTable, ExplainFormat, ExplainStatement, InsertRows, InsertSelect, SelectStatement, SetOption, Statement
+from secateur.wire import Reply, encode_table
+
+__all__ = ["Params", "PlanningView", "StatementReplies"]
+
+Params = Sequence[Any] | Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningView:
+    """The catalog and the topology for which a statement is planned: a consistent pair.
+
+    Attributes:
+        catalog: The tables.
+        topology: Members and owners.
+    """
+
+    catalog: Catalog
+    topology: Topology
+
+    @property
+    def version(self) -> int:
+        return self.catalog.version
+
+    def table(self, name: str) -> TableDef:
+        return self.catalog.table(name)
+
+    def tables(self) -> tuple[TableDef, ...]:
+        return self.catalog.tables()
+
+
+class StatementReplies:
+    """Plans statements and puts them into the form that clients read (:mod:`secateur.client.statement`). Used from one thread at a time.
+
+    Args:
+        plans_max: Plans kept for members to ask for.
+    """
+
+    def __init__(self, plans_max: int) -> None:
+        self._planner = Planner()
+        self._plans: OrderedDict[str, SelectPlan] = OrderedDict()
+        self._plans_max = plans_max
+
+    def plan(self, plan_id: str) -> SelectPlan:
+        """A plan that was made here.
+
+        Raises:
+            TopologyChangedError: It is not kept any more; the client has to prepare its statement again.
+        """
+        plan = self._plans.get(plan_id)
+        if plan is None:
+            raise TopologyChangedError(f"plan {plan_id} is not known any more: prepare the statement again", plan=plan_id)
+        return plan
+
+    def prepare(self, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView) -> tuple[Statement, Reply]:
+        """Plan a statement; returns it with the reply to give once DDL in it has been carried out.
+
+        Raises:
+            ProgrammingError: The statement is wrong.
+            NotSupportedError: It is right, but not implemented.
+        """
+        statement = self._planner.prepare(sql, params, view, settings)
+        return statement, self._reply(statement, params, settings, view)
+
+    def explain(self, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView) -> Reply:
+        """How a statement would run: ``text`` and ``json`` in the header."""
+        statement = self._planner.prepare(sql, params, view, settings)
+        explained = explain(statement.target if isinstance(statement, ExplainStatement) else statement, params, view, settings)
+        return Reply({"text": explained.text, "json": explained.json})
+
+    def _reply(self, statement: Statement, params: Params, settings: Mapping[str, Any], view: PlanningView) -> Reply:
+        match statement:
+            case SelectStatement(plan):
+                return _statement("select", self._keep(plan))
+            case CreateTable():
+                return _statement("ddl", {"message": "table created"})
+            case DropTable():
+                return _statement("ddl", {"message": "table dropped"})
+            case InsertRows(table, rows, mode):
+                return _statement("insert", {"table": table.to_wire(), "mode": mode.value}, rows)
+            case InsertSelect(table, columns, select, mode):
+                return _statement(
+                    "insert", {"table": table.to_wire(), "mode": mode.value, "columns": list(columns), "source_select": self._keep(select.plan)}
+                )
+            case SetOption(name, value):
+                return _statement("set", {"name": name, "value": value})
+            case ExplainStatement(target, form):
+                explained = explain(target, params, view, settings)
+                lines = [json.dumps(explained.json)] if form is ExplainFormat.JSON else explained.text.splitlines()
+                return _statement("explain", {}, pa.table({"plan": pa.array(lines, pa.string())}))
+            case _:
+                assert_never(statement)
+
+    def _keep(self, plan: SelectPlan) -> dict[str, Any]:
+        self._plans[plan.plan_id] = plan
+        self._plans.move_to_end(plan.plan_id)
+        while len(self._plans) > self._plans_max:
+            self._plans.popitem(last=False)
+        return plan.to_client()
+
+
+def _statement(kind: str, fields: dict[str, Any], rows: pa.Table | None = None) -> Reply:
+    return Reply({"statement": {"kind": kind, **fields}}, b"" if rows is None else encode_table(rows))

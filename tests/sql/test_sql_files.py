@@ -1,0 +1,89 @@
+"""SQL test files: each runs on one member, on three members and on DuckDB, and all have to answer what the file says.
+
+The format is sqllogictest's: records apart by blank lines, ``#`` for comments.
+
+``statement ok`` / ``statement error <part of the message>``
+    a statement on the following lines; errors are not asked of DuckDB, which has other rules
+``query [rowsort]``
+    a query, ``----``, and the rows: values apart by tabs, NULL for a null; ``rowsort`` where the statement leaves the order open
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+import secateur
+from secateur.cluster import Cluster
+
+FILES = sorted(Path(__file__).parent.glob("*.test"))
+
+# What CREATE TABLE says beyond DuckDB's dialect.
+OWN_CLAUSES = re.compile(r"\)\s*(PARTITION BY .*|BACKUPS .*|REPLICATED\s*)$", re.DOTALL | re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Record:
+    line: int
+    kind: str
+    option: str
+    sql: str
+    expected: tuple[str, ...]
+
+
+def records(path: Path) -> Iterator[Record]:
+    number = 1
+    for block in re.split(r"\n[ \t]*\n", path.read_text(encoding="utf-8")):
+        lines = [(number + offset, line) for offset, line in enumerate(block.split("\n"))]
+        number += len(lines) + 1
+        lines = [(at, line) for at, line in lines if line.strip() and not line.startswith("#")]
+        if not lines:
+            continue
+        (at, head), body = lines[0], [line for _, line in lines[1:]]
+        kind, _, option = head.partition(" ")
+        split = body.index("----") if "----" in body else len(body)
+        yield Record(at, kind, option.strip(), "\n".join(body[:split]), tuple(body[split + 1 :]))
+
+
+def shown(rows: list[Any], *, sort: bool) -> list[str]:
+    lines = ["\t".join("NULL" if value is None else str(value) for value in row) for row in rows]
+    return sorted(lines) if sort else lines
+
+
+def run(path: Path, connection: Any, *, oracle: bool) -> None:
+    for record in records(path):
+        where = f"{path.name}:{record.line}: {record.sql}"
+        if record.kind == "query":
+            rows = connection.execute(record.sql).fetchall()
+            sort = record.option == "rowsort"
+            assert shown(rows, sort=sort) == (sorted(record.expected) if sort else list(record.expected)), where
+        elif record.option == "ok":
+            connection.execute(OWN_CLAUSES.sub(")", record.sql.rstrip().rstrip(";")) if oracle else record.sql)
+        elif not oracle:
+            with pytest.raises(secateur.Error) as caught:
+                connection.execute(record.sql)
+            assert record.option.removeprefix("error").strip() in str(caught.value), where
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_three_members(path: Path, cluster: Cluster) -> None:
+    with cluster.connect() as connection:
+        run(path, connection, oracle=False)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_one_member(path: Path, lone_cluster: Cluster) -> None:
+    with lone_cluster.connect() as connection:
+        run(path, connection, oracle=False)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_duckdb_agrees(path: Path) -> None:
+    with duckdb.connect() as connection:
+        run(path, connection, oracle=True)
