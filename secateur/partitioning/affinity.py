@@ -174,6 +174,8 @@ def _even_out(owners: _Indexes, count: int) -> None:
     if owners.shape[0] == 1:
         return
     loads = np.bincount(owners[1:].ravel(), minlength=count)
+    low = int(loads.sum()) // count
+    high = low + 1
     while True:
         path = _relief(owners, loads)
         if path is None:
@@ -181,7 +183,8 @@ def _even_out(owners: _Indexes, count: int) -> None:
         for giver, taker in pairwise(path):
             row, column = _movable(owners, giver, taker)
             # A direct path carries the whole surplus at once; a path over others carries one partition per round.
-            amount = min(int(loads[giver] - loads[taker]) // 2, len(column)) if len(path) == 2 else 1
+            surplus = max(1, min(int(loads[giver]) - high, low - int(loads[taker])))
+            amount = min(surplus, len(column)) if len(path) == 2 else 1
             picked = _spread(np.arange(len(column)), amount)
             owners[row[picked], column[picked]] = taker
         loads[path[0]] -= amount

@@ -100,7 +100,7 @@ def scalar_encoder(type_: SqlType) -> Callable[[Any], bytes]:
     match type_.kind:
         case TypeKind.UBIGINT:
             return _PACK_UINT64
-        case _ if type_.is_integer:
+        case _ if type_.is_integer and type_.can_partition:
             return _PACK_INT64
         case TypeKind.VARCHAR:
             return str.encode
@@ -180,7 +180,7 @@ def encode_array(array: pa.Array, type_: SqlType) -> EncodedColumn:
             return WordKeys(fixed_width(array, np.uint32), _valid_mask(array))
         case TypeKind.TIMESTAMP | TypeKind.TIMESTAMPTZ | TypeKind.BIGINT | TypeKind.UBIGINT:
             return WordKeys(fixed_width(array, np.uint64), _valid_mask(array))
-        case _ if type_.is_integer:
+        case _ if type_.is_integer and type_.can_partition:
             return WordKeys(fixed_width(array, array.type.to_pandas_dtype()).astype(np.int64).view(np.uint64), _valid_mask(array))
         case TypeKind.DECIMAL if is_narrow_decimal(type_):
             return WordKeys(np.ascontiguousarray(decimal_words(array)[:, 0]), _valid_mask(array))

@@ -69,7 +69,13 @@ def edge_values(type_: SqlType) -> list[Any]:
             return [date(1970, 1, 1), date(1969, 12, 31), date(1, 1, 1), date(9999, 12, 31), date(2024, 2, 29), date(1582, 10, 10)]
         case TypeKind.TIMESTAMP | TypeKind.TIMESTAMPTZ:
             zone = UTC if type_.kind is TypeKind.TIMESTAMPTZ else None
-            moments = [datetime(1970, 1, 1), datetime(1969, 12, 31, 23, 59, 59, 999_999), datetime(2, 1, 1), datetime(9998, 12, 31), datetime(2024, 3, 10, 2, 30)]
+            moments = [
+                datetime(1970, 1, 1),
+                datetime(1969, 12, 31, 23, 59, 59, 999_999),
+                datetime(2, 1, 1),
+                datetime(9998, 12, 31),
+                datetime(2024, 3, 10, 2, 30),
+            ]
             return [moment.replace(tzinfo=zone) for moment in moments]
         case TypeKind.DECIMAL:
             largest = 10**type_.precision - 1

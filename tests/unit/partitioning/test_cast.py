@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+import pytest
+
+from secateur.errors import DataError
+from secateur.partitioning.cast import cast_column, scalar_text
+from secateur.partitioning.types import parse_type
+
+TEXT = "7ACA8BBB-0b5d-4ee7-aab5-e32ee907368b"
+ID = UUID(TEXT)
+EASTERN = "America/New_York"
+
+
+@pytest.mark.parametrize(
+    ("type_", "given", "expected"),
+    [
+        ("TINYINT", pa.array([127, None, -128]), [127, None, -128]),
+        ("UBIGINT", pa.array([5, None]), [5, None]),
+        ("INTEGER", pa.array([1.0, None, -3.0]), [1, None, -3]),
+        ("INTEGER", pa.array([Decimal("5.00")]), [5]),
+        ("INTEGER", pa.array([True, None]), [1, None]),
+        ("HUGEINT", pa.array([2**64 - 1], pa.uint64()), [Decimal(2**64 - 1)]),
+        ("DECIMAL(10,2)", pa.array([5, None]), [Decimal("5.00"), None]),
+        ("DECIMAL(2,1)", pa.array([9], pa.int8()), [Decimal("9.0")]),
+        ("DECIMAL(10,2)", pa.array([1.1, None]), [Decimal("1.10"), None]),
+        ("DECIMAL(10,2)", pa.array([Decimal("1.110")]), [Decimal("1.11")]),
+        ("DECIMAL(10,2)", pa.array([Decimal("1.1")], pa.decimal256(50, 1)), [Decimal("1.10")]),
+        ("FLOAT", pa.array([0.1, None, float("inf")]), [0.10000000149011612, None, float("inf")]),
+        ("DOUBLE", pa.array([2**53]), [2.0**53]),
+        ("DOUBLE", pa.array([0.5], pa.float16()), [0.5]),
+        ("DOUBLE", pa.array([Decimal("0.1")]), [0.1]),
+        ("VARCHAR", pa.array(["a", None, "a"]).dictionary_encode(), ["a", None, "a"]),
+        ("VARCHAR", pa.array(["a"], pa.large_string()), ["a"]),
+        ("VARCHAR", pa.array(["a"], pa.string_view()), ["a"]),
+        ("BLOB", pa.array([b"a"], pa.large_binary()), [b"a"]),
+        ("BLOB", pa.array([b"a"], pa.binary_view()), [b"a"]),
+        ("BLOB", pa.array([b"ab"], pa.binary(2)), [b"ab"]),
+        ("DATE", pa.array([date(2024, 1, 1)], pa.date64()), [date(2024, 1, 1)]),
+        ("DATE", pa.array([datetime(2024, 1, 1)]), [date(2024, 1, 1)]),
+        ("DATE", pa.array([datetime(2024, 1, 1, tzinfo=UTC)], pa.timestamp("us", EASTERN)), [date(2024, 1, 1)]),
+        ("TIME", pa.array([1], pa.time32("s")), [time(0, 0, 1)]),
+        ("TIMESTAMP", pa.array([1000, None], pa.timestamp("ns")), [datetime(1970, 1, 1, 0, 0, 0, 1), None]),
+        ("TIMESTAMP", pa.array([-1], pa.timestamp("s", EASTERN)), [datetime(1969, 12, 31, 23, 59, 59)]),
+        ("TIMESTAMP", pa.array([date(2024, 1, 1)]), [datetime(2024, 1, 1)]),
+        ("TIMESTAMP WITH TIME ZONE", pa.array([0], pa.timestamp("ms")), [datetime(1970, 1, 1, tzinfo=UTC)]),
+        ("TIMESTAMP WITH TIME ZONE", pa.array([0], pa.timestamp("us", EASTERN)), [datetime(1970, 1, 1, tzinfo=UTC)]),
+        ("UUID", pa.array([TEXT, None, TEXT.lower()]), [ID, None, ID]),
+        ("UUID", pa.array(["junk", TEXT]).slice(1), [ID]),
+        ("UUID", pa.array([TEXT], pa.large_string()), [ID]),
+        ("UUID", pa.array([TEXT, TEXT]).dictionary_encode(), [ID, ID]),
+        ("UUID", pa.array([ID.bytes, None]), [ID, None]),
+        ("UUID", pa.array([ID.bytes], pa.binary(16)), [ID]),
+        ("UUID", pa.array([None], pa.string()), [None]),
+        ("UUID", pa.array([], pa.string()), []),
+        ("FLOAT[]", pa.array([[1.0], None, [], [2.0, None]]), [[1.0], None, [], [2.0, None]]),
+        ("FLOAT[]", pa.array([[9.0], [1.0, 2.0]]).slice(1), [[1.0, 2.0]]),
+        ("FLOAT[]", pa.array([[1.0, 2.0], None], pa.list_(pa.float64(), 2)), [[1.0, 2.0], None]),
+        ("INTEGER[]", pa.array([[1]], pa.large_list(pa.int64())), [[1]]),
+        ("INTEGER[]", pa.array([[], [None]]), [[], [None]]),
+        ("UUID[]", pa.array([[TEXT]]), [[ID]]),
+        ("INTEGER[][]", pa.array([[[1], None], []]), [[[1], None], []]),
+        ("INTERVAL", pa.nulls(2), [None, None]),
+        ("UUID", pa.nulls(1), [None]),
+    ],
+    ids=lambda value: str(value.type) if isinstance(value, pa.Array) else None,
+)
+def test_converts(type_: str, given: pa.Array, expected: list[Any]) -> None:
+    column = cast_column(given, parse_type(type_), name="c")
+    column.validate(full=True)
+    assert column.type == parse_type(type_).arrow
+    assert column.to_pylist() == expected
+
+
+@pytest.mark.parametrize(
+    ("type_", "given", "message"),
+    [
+        ("TINYINT", pa.array([1, 300]), r"column c, row 1: 300 \(int64\) does not fit TINYINT, which holds whole numbers from -128 to 127"),
+        ("BIGINT", pa.array([2**63], pa.uint64()), "row 0: 9223372036854775808"),
+        ("UBIGINT", pa.array([0, 0, -1]), "row 2: -1"),
+        ("INTEGER", pa.array([1.0, 1.5]), "row 1: 1.5"),
+        ("INTEGER", pa.array([float("nan")]), "row 0: nan"),
+        ("INTEGER", pa.array([Decimal("5.5")]), r"row 0: Decimal\('5.5'\)"),
+        ("DECIMAL(2,1)", pa.array([9, 10]), "row 1: 10 .* does not fit DECIMAL.2,1., which holds 1 digits before and 1 behind the point"),
+        ("DECIMAL(10,2)", pa.array([1.115]), "row 0: 1.115"),
+        ("DECIMAL(10,2)", pa.array([float("inf")]), "row 0: inf"),
+        ("DECIMAL(10,2)", pa.array([Decimal("1.115")]), r"row 0: Decimal\('1.115'\)"),
+        ("FLOAT", pa.array([1.0, 1e300]), r"row 1: 1e\+300"),
+        ("DOUBLE", pa.array([2**53 + 1]), "row 0: 9007199254740993 .* without loss"),
+        ("DATE", pa.array([datetime(2024, 1, 1, 1)]), "row 0: datetime.datetime"),
+        ("TIME", pa.array([1], pa.time64("ns")), "row 0: .* does not fit TIME without loss"),
+        ("TIMESTAMP", pa.array([0, 1], pa.timestamp("ns")), "row 1: .* does not fit TIMESTAMP, which holds whole microseconds"),
+        ("TIMESTAMP", pa.array([2**62], pa.timestamp("s")), "row 0: a value beyond the range of Python"),
+        ("UUID", pa.array([TEXT, None, "{" + TEXT + "}"]), "row 2: .* does not fit UUID; write it as 8-4-4-4-12 hexadecimal digits"),
+        ("UUID", pa.array([TEXT[:-1] + "g"]), "row 0: "),
+        ("UUID", pa.array([TEXT.replace("-", "0")]), "row 0: "),
+        ("UUID", pa.array([b"short"]), "row 0: b'short'"),
+        ("TINYINT[]", pa.array([[1], [2, 300]]), r"row 1: \[2, 300\]"),
+        ("VARCHAR", pa.array([5]), "column c: the data are int64, which is not turned into VARCHAR by itself; cast the column to string first"),
+        ("INTEGER", pa.array(["5"]), "the data are string, which is not turned into INTEGER"),
+        ("INTEGER", pa.array(["5"]).dictionary_encode(), "which is not turned into INTEGER"),
+        ("BOOLEAN", pa.array([1]), "the data are int64, which is not turned into BOOLEAN"),
+        ("INTERVAL", pa.array([timedelta(1)]), "which is not turned into INTERVAL"),
+        ("DATE[]", pa.array([["2024-01-01"]]), r"which is not turned into DATE\[\]"),
+        ("DATE", pa.array([{"a": 1}]), "which is not turned into DATE"),
+    ],
+    ids=lambda value: str(value.type) if isinstance(value, pa.Array) else None,
+)
+def test_refuses(type_: str, given: pa.Array, message: str) -> None:
+    with pytest.raises(DataError, match=message) as raised:
+        cast_column(given, parse_type(type_), name="c")
+    assert (raised.value.details["column"], raised.value.details["type"]) == ("c", type_)
+
+
+def test_what_fits_is_handed_back() -> None:
+    column = pa.chunked_array([[1], [2]])
+    assert cast_column(column, parse_type("BIGINT"), name="c") is column
+
+
+def test_the_first_bad_row_is_counted_over_chunks() -> None:
+    column = pa.chunked_array([pa.array([1, 2]), pa.array([], pa.int64()), pa.array([3, 400, 500])])
+    with pytest.raises(DataError, match="row 3: 400") as raised:
+        cast_column(column, parse_type("TINYINT"), name="c")
+    assert raised.value.details["row"] == 3
+
+
+def test_no_chunks() -> None:
+    assert cast_column(pa.chunked_array([], pa.int64()), parse_type("TINYINT"), name="c").to_pylist() == []
+
+
+def test_text_of_values_is_short_and_never_fails() -> None:
+    assert scalar_text(pa.scalar("x" * 500)) == "'" + "x" * 79 + "..."
+    assert scalar_text(pa.scalar(None, pa.string())) == "None"
+    assert scalar_text(pa.scalar(2**31 - 1, pa.int32()).cast(pa.date32())) == "a value beyond the range of Python"

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from secateur.errors import DataError, NullKeyError, UnknownColumnError
+from secateur.partitioning.conform import conform
+from secateur.partitioning.scheme import PartitionScheme
+from secateur.partitioning.table import Column, TableDef
+from secateur.partitioning.types import parse_type
+
+FLIGHTS = TableDef(
+    name="flights",
+    table_id=1,
+    columns=(
+        Column("tailnum", parse_type("VARCHAR"), nullable=False),
+        Column("Day", parse_type("DATE")),
+        Column("delay", parse_type("SMALLINT")),
+    ),
+    primary_key=("tailnum",),
+    scheme=PartitionScheme(),
+)
+EXACT = pa.table({"tailnum": ["N1", "N2"], "Day": pa.array([0, None], pa.date32()), "delay": pa.array([1, 2], pa.int16())}, schema=FLIGHTS.arrow_schema)
+
+
+def test_what_fits_is_handed_back_as_it_is() -> None:
+    assert conform(EXACT, FLIGHTS) is EXACT
+
+
+def test_only_the_schema_changes_when_the_types_fit() -> None:
+    loose = pa.table({name: EXACT[name] for name in EXACT.column_names})
+    result = conform(loose, FLIGHTS)
+    assert result.schema.equals(FLIGHTS.arrow_schema, check_metadata=True)
+    assert result["tailnum"].chunk(0).buffers()[2].address == EXACT["tailnum"].chunk(0).buffers()[2].address
+
+
+def test_columns_are_found_by_name_in_any_order_and_case() -> None:
+    given = pa.table({"DELAY": [1, 2], "day": pa.array([0, None], pa.date32()), "TailNum": ["N1", "N2"]})
+    assert conform(given, FLIGHTS).equals(EXACT)
+    assert conform(given.to_batches()[0], FLIGHTS).equals(EXACT)
+
+
+def test_metadata_of_pandas_is_dropped() -> None:
+    assert conform(EXACT.replace_schema_metadata({"pandas": "{}"}), FLIGHTS).schema.metadata is None
+
+
+def test_missing_nullable_columns_become_null() -> None:
+    result = conform(pa.table({"tailnum": ["N1"]}), FLIGHTS)
+    assert result.to_pylist() == [{"tailnum": "N1", "Day": None, "delay": None}]
+    assert result.schema == FLIGHTS.arrow_schema
+
+
+def test_no_rows() -> None:
+    assert conform(pa.table({}), FLIGHTS).equals(FLIGHTS.arrow_schema.empty_table())
+    assert conform(EXACT.slice(0, 0), FLIGHTS).num_rows == 0
+
+
+def test_an_unknown_column() -> None:
+    with pytest.raises(UnknownColumnError, match="table flights has no column 'origin', which the data have; it has tailnum, Day, delay"):
+        conform(pa.table({"tailnum": ["N1"], "origin": ["JFK"]}), FLIGHTS)
+
+
+def test_a_column_given_twice() -> None:
+    with pytest.raises(DataError, match="table flights: the data have column TAILNUM twice"):
+        conform(pa.table({"tailnum": ["N1"], "TAILNUM": ["N1"]}), FLIGHTS)
+
+
+def test_a_missing_not_null_column() -> None:
+    with pytest.raises(NullKeyError, match="table flights: column tailnum is NOT NULL and the data lack it") as raised:
+        conform(pa.table({"delay": [1]}), FLIGHTS)
+    assert raised.value.details == {"table": "flights", "column": "tailnum"}
+
+
+def test_a_null_in_a_not_null_column() -> None:
+    chunks = pa.chunked_array([pa.array(["N1"]), pa.array(["N2", None, None])])
+    with pytest.raises(NullKeyError, match="column tailnum is NOT NULL, but 2 of 4 rows are NULL there, the first is row 2") as raised:
+        conform(pa.table({"tailnum": chunks}), FLIGHTS)
+    assert raised.value.details == {"table": "flights", "column": "tailnum"}
+
+
+def test_a_value_that_does_not_fit() -> None:
+    with pytest.raises(DataError, match=r"column delay, row 1: 40000 \(int64\) does not fit SMALLINT, which holds whole numbers from -32768 to 32767"):
+        conform(pa.table({"tailnum": ["N1", "N2"], "delay": [1, 40_000]}), FLIGHTS)

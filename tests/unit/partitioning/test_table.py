@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from secateur.errors import UnknownColumnError
+from secateur.partitioning.build import build_scheme, split_at
+from secateur.partitioning.scheme import HashComponent
+from secateur.partitioning.table import Column, TableDef
+from secateur.partitioning.types import parse_type
+from secateur.wire import pack, unpack
+
+TYPES = {"Tail": parse_type("VARCHAR"), "day": parse_type("DATE"), "delay": parse_type("SMALLINT")}
+FLIGHTS = TableDef(
+    name="flights",
+    table_id=7,
+    columns=tuple(Column(name, type_, nullable=name == "delay") for name, type_ in TYPES.items()),
+    primary_key=("day", "Tail"),
+    scheme=build_scheme(
+        hashes=[HashComponent(("tail",), 4)],
+        range_columns=["day"],
+        ranges=split_at([("2024-01-01",)]),
+        types=TYPES,
+        primary_key=("day", "Tail"),
+        table="flights",
+    ),
+    backups=2,
+    version=3,
+)
+
+
+def test_round_trip() -> None:
+    assert TableDef.from_wire(unpack(pack(FLIGHTS.to_wire()))) == FLIGHTS
+
+
+def test_schema_and_columns() -> None:
+    assert FLIGHTS.arrow_schema == pa.schema([pa.field("Tail", pa.string(), False), pa.field("day", pa.date32(), False), pa.field("delay", pa.int16())])
+    assert FLIGHTS.column("TAIL") is FLIGHTS.columns[0]
+    assert [column.name for column in FLIGHTS.partitioning_columns] == ["Tail", "day"]
+    assert FLIGHTS.partition_count == 8
+    with pytest.raises(UnknownColumnError, match="table flights has no column 'tial'; it has Tail, day, delay"):
+        FLIGHTS.column("tial")
