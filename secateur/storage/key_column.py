@@ -1,0 +1,194 @@
+"""One primary-key column: its values as an array that Arrow sorts in SQL order, as a view for binary search, and a Python value as a cell of that view."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Context, Decimal
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+
+from secateur.errors import DataError, NotSupportedError
+from secateur.partitioning.types import SqlType, TypeKind
+from secateur.storage.key_view import (
+    Cell,
+    CellView,
+    IntegerFormat,
+    bits_view,
+    bytes_view,
+    decimal_view,
+    fixed_bytes_view,
+    float_view,
+    integer_view,
+    order_floats,
+)
+
+__all__ = ["KeyColumn"]
+
+_FORMATS: Final[dict[TypeKind, IntegerFormat]] = {
+    TypeKind.TINYINT: "b",
+    TypeKind.SMALLINT: "h",
+    TypeKind.INTEGER: "i",
+    TypeKind.BIGINT: "q",
+    TypeKind.UTINYINT: "B",
+    TypeKind.USMALLINT: "H",
+    TypeKind.UINTEGER: "I",
+    TypeKind.UBIGINT: "Q",
+    TypeKind.DATE: "i",
+    TypeKind.TIME: "q",
+    TypeKind.TIMESTAMP: "q",
+    TypeKind.TIMESTAMPTZ: "q",
+}
+_DECIMALS: Final = frozenset({TypeKind.DECIMAL, TypeKind.HUGEINT})
+_HUGEINT_PRECISION: Final = 38
+_UUID_BYTES: Final = 16
+_EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
+_EPOCH: Final = datetime(1970, 1, 1)
+_EPOCH_UTC: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_EXACT: Final = Context(prec=80)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumn:
+    """How one primary-key column compares; the order is that of the SQL dialect (text by UTF-8 bytes, false before true, NaN last).
+
+    Attributes:
+        table: Name of the table, for messages.
+        name: Name of the column.
+        type: Its type.
+    """
+
+    table: str
+    name: str
+    type: SqlType
+    _to_cell: Callable[[Any], Cell]
+
+    @classmethod
+    def of(cls, table: str, name: str, type_: SqlType) -> KeyColumn:
+        """Describe a key column.
+
+        Raises:
+            NotSupportedError: The type has no order that a key could use (LIST, INTERVAL).
+        """
+        if type_.kind in (TypeKind.LIST, TypeKind.INTERVAL):
+            raise NotSupportedError(f"table {table}: column {name} of type {type_} cannot be part of the primary key; keep it as a plain column")
+        return cls(table, name, type_, _cell_maker(type_))
+
+    def sortable(self, array: pa.Array) -> pa.Array:
+        """The array itself, or one that Arrow's kernels order and compare as SQL does.
+
+        Args:
+            array: One chunk of exactly ``type.arrow`` without NULLs.
+        """
+        if self.type.kind is TypeKind.UUID:
+            return array.storage
+        if self.type.is_float:
+            return pa.array(order_floats(array.to_numpy()))
+        return array
+
+    def view(self, array: pa.Array) -> CellView:
+        """The array as a sequence of cells for binary search; nothing is copied except for FLOAT and DOUBLE.
+
+        Args:
+            array: One chunk of exactly ``type.arrow`` without NULLs.
+        """
+        kind = self.type.kind
+        if len(array) == 0:
+            return ()
+        if kind in _FORMATS:
+            return integer_view(array, _FORMATS[kind])
+        if kind in _DECIMALS:
+            return decimal_view(array, self.type.precision or _HUGEINT_PRECISION)
+        if kind is TypeKind.BOOLEAN:
+            return bits_view(array)
+        if kind is TypeKind.UUID:
+            return fixed_bytes_view(array.storage, _UUID_BYTES)
+        if self.type.is_float:
+            return float_view(array)
+        return bytes_view(array)
+
+    def cell(self, value: Any) -> Cell:
+        """The cell of a canonical Python value (what ``secateur.partitioning.coerce`` returns), not None.
+
+        Raises:
+            DataError: The value is of another Python type.
+        """
+        try:
+            return self._to_cell(value)
+        except (TypeError, ValueError, ArithmeticError) as error:
+            message = f"{self.table}.{self.name}: {value!r} ({type(value).__name__}) is no value of type {self.type}; coerce it to the column type first"
+            raise DataError(message, table=self.table, column=self.name) from error
+
+
+def _cell_maker(type_: SqlType) -> Callable[[Any], Cell]:
+    kind = type_.kind
+    if kind is TypeKind.VARCHAR:
+        return str.encode
+    if kind is TypeKind.BLOB:
+        return _of_blob
+    if kind is TypeKind.DATE:
+        return _of_date
+    if kind is TypeKind.TIME:
+        return _of_time
+    if kind is TypeKind.TIMESTAMP:
+        return partial(_of_timestamp, _EPOCH)
+    if kind is TypeKind.TIMESTAMPTZ:
+        return partial(_of_timestamp, _EPOCH_UTC)
+    if kind is TypeKind.UUID:
+        return _of_uuid
+    if kind is TypeKind.DECIMAL:
+        return partial(_of_decimal, type_.scale)
+    if type_.is_float:
+        return _of_float
+    return operator.index
+
+
+def _of_blob(value: Any) -> bytes:
+    if not isinstance(value, bytes):
+        raise TypeError
+    return value
+
+
+def _of_date(value: Any) -> int:
+    # A datetime is a date to Python; taken as one, its time of day would vanish.
+    if type(value) is not date:
+        raise TypeError
+    return value.toordinal() - _EPOCH_DAY
+
+
+def _of_time(value: Any) -> int:
+    if not isinstance(value, time):
+        raise TypeError
+    return ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
+
+
+def _of_timestamp(epoch: datetime, value: Any) -> int:
+    # Subtracting a naive from an aware datetime raises TypeError: TIMESTAMP and TIMESTAMPTZ do not mix by accident.
+    return int((value - epoch) // _MICROSECOND)
+
+
+def _of_uuid(value: Any) -> bytes:
+    if not isinstance(value, UUID):
+        raise TypeError
+    return value.bytes
+
+
+def _of_decimal(scale: int, value: Any) -> int:
+    if not isinstance(value, Decimal):
+        return operator.index(value) * 10**scale
+    scaled = _EXACT.scaleb(value, scale)
+    unscaled = int(scaled)
+    if unscaled != scaled:
+        raise ValueError
+    return unscaled
+
+
+def _of_float(value: Any) -> int:
+    return int(order_floats(np.array([float(value)]))[0])

@@ -1,0 +1,112 @@
+"""The primary key of a table as an order of rows: key tuples, cells of a prefix, and words for error messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from secateur.errors import DataError, ParameterError, SchemeError
+from secateur.partitioning.table import TableDef
+from secateur.storage.gather import single_array
+from secateur.storage.key_column import KeyColumn
+from secateur.storage.key_view import Cell, CellView
+
+__all__ = ["Cells", "KeyOrder"]
+
+Cells: TypeAlias = tuple[Cell, ...]
+"""A key or a prefix of one: comparable with every other key of the same table, element by element, as Python tuples compare."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyOrder:
+    """The order of the rows of one table.
+
+    Attributes:
+        table: Name of the table, for messages.
+        columns: The primary-key columns, most significant first.
+    """
+
+    table: str
+    columns: tuple[KeyColumn, ...]
+
+    @classmethod
+    def of(cls, tdef: TableDef) -> KeyOrder:
+        """The order of a table.
+
+        Raises:
+            SchemeError: The table has no primary key.
+            NotSupportedError: A key column has a type without an order.
+        """
+        if not tdef.primary_key:
+            raise SchemeError(f"table {tdef.name} has no primary key: rows are kept in its order, so declare PRIMARY KEY (...)")
+        columns = [tdef.column(name) for name in tdef.primary_key]
+        return cls(tdef.name, tuple(KeyColumn.of(tdef.name, c.name, c.type) for c in columns))
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the key columns as the table spells them."""
+        return [column.name for column in self.columns]
+
+    def cells(self, prefix: Sequence[Any]) -> Cells | None:
+        """Cells of the leading key values, or None when one of them is NULL: no key equals NULL.
+
+        Args:
+            prefix: Canonical Python values, at most one per key column.
+
+        Raises:
+            DataError: A value that its column cannot be compared with.
+            ParameterError: More values than key columns.
+        """
+        if len(prefix) > len(self.columns):
+            raise ParameterError(f"{self.table}: {len(prefix)} key values given, the primary key has {len(self.columns)} columns ({', '.join(self.names)})")
+        if None in prefix:
+            return None
+        return tuple([column.cell(value) for column, value in zip(self.columns, prefix, strict=False)])
+
+    def bound(self, values: Sequence[Any]) -> Cells:
+        """Cells of a row-value bound, which unlike an equality has no meaning with a NULL in it.
+
+        Raises:
+            DataError: A NULL, or a value that its column cannot be compared with.
+            ParameterError: More values than key columns.
+        """
+        cells = self.cells(values)
+        if cells is None:
+            columns = ", ".join(self.names[: len(values)])
+            raise DataError(f"{self.table}: a bound on ({columns}) holds NULL; such a comparison is never true, answer it without a scan")
+        return cells
+
+    def sortable(self, table: pa.Table) -> list[pa.Array]:
+        """The key columns as arrays that Arrow orders as SQL does, one chunk each."""
+        return [column.sortable(single_array(table, column.name)) for column in self.columns]
+
+    def views(self, table: pa.Table) -> tuple[CellView, ...]:
+        """The key columns of a table of one chunk as sequences of cells."""
+        return tuple(column.view(single_array(table, column.name)) for column in self.columns)
+
+    def keys(self, table: pa.Table) -> list[Cells]:
+        """The key of every row. Costs about 0.2 us a row: for small batches only."""
+        views = self.views(table)
+        return [tuple([view[row] for view in views]) for row in range(table.num_rows)]
+
+    def describe(self, table: pa.Table, row: int) -> str:
+        """The key of one row in words, such as ``(tailnum='N14228', day=2013-01-01)``."""
+        return f"({', '.join(f'{name}={_text(table.column(name)[row])}' for name in self.names)})"
+
+    def plain(self, table: pa.Table, row: int) -> list[Any]:
+        """The key of one row as plain values that an error can carry over the wire."""
+        values = [table.column(name)[row] for name in self.names]
+        return [value.as_py() if pa.types.is_integer(value.type) or pa.types.is_string(value.type) else _text(value) for value in values]
+
+
+def _text(scalar: pa.Scalar) -> str:
+    if pa.types.is_string(scalar.type) or pa.types.is_binary(scalar.type):
+        return repr(scalar.as_py())
+    try:
+        return str(scalar)
+    except (OverflowError, ValueError):
+        # A date or timestamp outside the years of Python; Arrow can still write it.
+        return str(scalar.cast(pa.string()))

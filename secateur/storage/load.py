@@ -1,0 +1,124 @@
+"""A bulk load on one member: rows staged aside, prepared aside, then swapped in at once or dropped.
+
+Readers never see half a load. What happens when something else changes the table between preparation and publication is decided here, once:
+
+- A direct write in between is never lost. A load publishes *on top of* what is there then: partitions that changed since the preparation are merged again.
+- Publication cannot fail, so whatever could make it fail is refused before. An append load reserves its keys while it is prepared; a write or another load
+  that brings one of them gets a :class:`~secateur.errors.LoadFailedError`, which is safe to retry. Loads that only overwrite or upsert reserve nothing: the
+  one published last wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from secateur.storage.change import Operation
+from secateur.storage.layout import TableLayout
+from secateur.storage.merge import merge, sort_rows
+from secateur.storage.sorted_rows import SortedRows
+
+__all__ = ["Load", "Preparation", "PreparedPart", "StagedPart"]
+
+
+@dataclass(slots=True)
+class Load:
+    """What one member knows of a load that is neither published nor aborted.
+
+    Attributes:
+        load_id: Given by who loads; unique for ever.
+        table_id: The one table that is loaded.
+        staged: Rows as they arrived, by partition and attempt. A task that failed half-way leaves an attempt that no publication names.
+        rows: Rows staged so far, all attempts.
+        nbytes: Bytes of them.
+        touched_s: When a row arrived last, on the clock of the store.
+        operation: The mode, once prepared; else None.
+        parts: What publication installs, by partition, once prepared.
+    """
+
+    load_id: str
+    table_id: int
+    touched_s: float
+    staged: dict[tuple[int, int], list[pa.Table]] = field(default_factory=dict)
+    rows: int = 0
+    nbytes: int = 0
+    operation: Operation | None = None
+    parts: dict[int, PreparedPart] = field(default_factory=dict)
+
+    @property
+    def prepared_rows(self) -> int:
+        """Rows that publication brings."""
+        return sum(part.rows.rows for part in self.parts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class StagedPart:
+    """Input of the preparation of one partition: everything in it is immutable.
+
+    Attributes:
+        partition: Its id.
+        tables: The staged rows of the attempt that counts.
+        base: What the partition holds.
+        version: The version of the partition that ``base`` belongs to.
+    """
+
+    partition: int
+    tables: Sequence[pa.Table]
+    base: SortedRows
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedPart:
+    """Output of the preparation of one partition.
+
+    Attributes:
+        partition: Its id.
+        rows: The loaded rows, sorted, every key once.
+        merged: What the partition will hold if it is still at ``version``.
+        version: The version of the partition that ``merged`` builds on.
+    """
+
+    partition: int
+    rows: SortedRows
+    merged: SortedRows
+    version: int
+
+
+class Preparation:
+    """The heavy part of preparing a load: sorting, checking and merging, apart from everything that changes.
+
+    Made on the loop thread by ``MemberStore.begin_prepare``; :meth:`run` may then run in any thread, since it touches nothing but immutable values and
+    releases the GIL in Arrow's kernels; ``MemberStore.finish_prepare`` takes the result over on the loop thread.
+
+    Args:
+        load_id: The load.
+        layout: Its table's.
+        operation: The mode.
+        attempts: The attempt that counts, by partition.
+        parts: What to prepare.
+    """
+
+    def __init__(self, load_id: str, layout: TableLayout, operation: Operation, attempts: Mapping[int, int], parts: Sequence[StagedPart]) -> None:
+        self.load_id = load_id
+        self.layout = layout
+        self.operation = operation
+        self.attempts = dict(attempts)
+        self.prepared: list[PreparedPart] | None = None
+        self._parts = parts
+
+    def run(self) -> None:
+        """Prepare every partition; a second call does nothing.
+
+        Raises:
+            DuplicateKeyError: A key occurs twice, or for an append is there already.
+            LimitExceededError: The rows do not fit into a partition.
+        """
+        if self.prepared is None:
+            self.prepared = [self._prepare(part) for part in self._parts]
+
+    def _prepare(self, part: StagedPart) -> PreparedPart:
+        rows = sort_rows(self.layout, part.tables, last_wins=self.operation is Operation.UPSERT)
+        return PreparedPart(part.partition, rows, merge(self.layout, part.base, rows, self.operation), part.version)

@@ -1,0 +1,163 @@
+"""The loads of one member that are under way, and the outcomes of those that have ended."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from secateur.errors import LimitExceededError, LoadFailedError
+from secateur.storage.change import Operation
+from secateur.storage.layout import TableLayout
+from secateur.storage.load import Load, PreparedPart
+from secateur.storage.merge import common_row
+
+__all__ = ["LoadBook", "LoadInfo", "LoadOutcome"]
+
+_OUTCOMES_MAX: Final = 10_000
+"""Outcomes remembered, so that a publication or abort that is repeated, and rows that arrive late, are recognised."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadInfo:
+    """A load that is neither published nor aborted; who started it may be gone.
+
+    Attributes:
+        load_id: The load.
+        table_id: Its table.
+        rows: Rows staged here, failed attempts included.
+        nbytes: Bytes of them.
+        prepared: Whether it is prepared. Such a load must not be aborted on suspicion: other members may have published it.
+        idle_s: Seconds since the last row arrived.
+    """
+
+    load_id: str
+    table_id: int
+    rows: int
+    nbytes: int
+    prepared: bool
+    idle_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOutcome:
+    """How a load ended: published with so many rows on this member, or aborted."""
+
+    published: bool
+    rows: int
+
+
+class LoadBook:
+    """Keeps loads by id.
+
+    Args:
+        staged_bytes_max: Bytes of rows that all loads together may have staged; None for no limit.
+        clock: Seconds that only grow.
+    """
+
+    def __init__(self, staged_bytes_max: int | None, clock: Callable[[], float]) -> None:
+        self._loads: dict[str, Load] = {}
+        self._outcomes: OrderedDict[str, LoadOutcome] = OrderedDict()
+        self._staged_bytes = 0
+        self._staged_bytes_max = staged_bytes_max
+        self._clock = clock
+
+    def find(self, load_id: str) -> Load | None:
+        """The load, when it is under way."""
+        return self._loads.get(load_id)
+
+    def outcome(self, load_id: str) -> LoadOutcome | None:
+        """How the load ended, as far as that is remembered."""
+        return self._outcomes.get(load_id)
+
+    def of_table(self, table_id: int) -> list[Load]:
+        """The loads under way into a table."""
+        return [load for load in self._loads.values() if load.table_id == table_id]
+
+    def infos(self) -> list[LoadInfo]:
+        """All loads under way."""
+        now_s = self._clock()
+        return [LoadInfo(x.load_id, x.table_id, x.rows, x.nbytes, x.operation is not None, now_s - x.touched_s) for x in self._loads.values()]
+
+    def open(self, load_id: str, table_id: int) -> Load:
+        """The load that can still be prepared or take rows; an unknown id begins one.
+
+        Raises:
+            LoadFailedError: It has ended, is prepared, or loads another table.
+        """
+        load = self._loads.get(load_id)
+        if load is None:
+            if load_id in self._outcomes:
+                raise self.ended(load_id)
+            load = self._loads[load_id] = Load(load_id, table_id, self._clock())
+        if load.table_id != table_id:
+            raise LoadFailedError(f"load {load_id} loads table {load.table_id}, not {table_id}; use a load id of its own for every load", load_id=load_id)
+        if load.operation is not None:
+            raise LoadFailedError(f"load {load_id} is prepared already and takes no more rows; use a new load id", load_id=load_id)
+        return load
+
+    def stage(self, load: Load, partition: int, attempt: int, rows: pa.Table) -> int:
+        """Add rows to an open load.
+
+        Returns:
+            Rows of this partition and attempt so far.
+
+        Raises:
+            LimitExceededError: More would be staged than allowed.
+        """
+        nbytes: int = rows.nbytes
+        if self._staged_bytes_max is not None and self._staged_bytes + nbytes > self._staged_bytes_max:
+            raise LimitExceededError(
+                f"load {load.load_id} needs {nbytes} bytes, but {self._staged_bytes} of {self._staged_bytes_max} are taken by staged rows; "
+                "publish or abort other loads, or raise the limit",
+                load_id=load.load_id,
+            )
+        kept = load.staged.setdefault((partition, attempt), [])
+        kept.append(rows)
+        load.rows += rows.num_rows
+        load.nbytes += nbytes
+        load.touched_s = self._clock()
+        self._staged_bytes += nbytes
+        return sum(table.num_rows for table in kept)
+
+    def check_others(self, layout: TableLayout, load: Load, operation: Operation, part: PreparedPart) -> None:
+        """Check that publication in either order works: of two loads with a key in common, none may be an append.
+
+        Raises:
+            LoadFailedError: Another prepared load stands in the way.
+        """
+        for other in self.of_table(load.table_id):
+            theirs = other.parts.get(part.partition)
+            if other is load or theirs is None or Operation.APPEND not in (operation, other.operation):
+                continue
+            row = common_row(layout, theirs.rows, part.rows)
+            if row is not None:
+                raise LoadFailedError(
+                    f"{layout.tdef.name}: load {load.load_id} has key {layout.order.describe(part.rows.table, row)}, "
+                    f"and so has load {other.load_id}, which is about to be published; try again after it",
+                    load_id=load.load_id,
+                    table=layout.tdef.name,
+                )
+
+    def end(self, load_id: str, outcome: LoadOutcome) -> None:
+        """Forget a load, known or not, and remember how it ended."""
+        load = self._loads.pop(load_id, None)
+        if load is not None:
+            self._staged_bytes -= load.nbytes
+        self._outcomes[load_id] = outcome
+        while len(self._outcomes) > _OUTCOMES_MAX:
+            self._outcomes.popitem(last=False)
+
+    def ended(self, load_id: str) -> LoadFailedError:
+        """The error for who wants something of a load that is not there any more, or not yet."""
+        outcome = self._outcomes.get(load_id)
+        if outcome is None:
+            what = "is not prepared on this member; stage its rows and prepare it first"
+        elif outcome.published:
+            what = "was published already; use a new load id"
+        else:
+            what = "was aborted; use a new load id"
+        return LoadFailedError(f"load {load_id} {what}", load_id=load_id)

@@ -1,0 +1,77 @@
+"""Recent changes in a form that never changes again: what a snapshot lays over the sorted rows of its partition."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from secateur.storage.gather import gather
+from secateur.storage.key_order import Cells
+from secateur.storage.layout import TableLayout
+from secateur.storage.sorted_rows import SortedRows
+
+__all__ = ["Overlay"]
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """Changed keys in key order, each with its new row or the fact that it is gone.
+
+    Attributes:
+        keys: The changed keys, ascending.
+        positions: int64 per key, where in the sorted rows it stands or would be inserted.
+        replaces: bool per key, whether the sorted rows hold it, so that their row at ``positions`` is outdated.
+        sources: int64 per key, the row of ``rows`` that is its new row; meaningless where it is deleted.
+        live: bool per key, False where it is deleted.
+        rows: New rows, one chunk a column, in the order of writing; may hold rows that later ones replaced.
+    """
+
+    keys: tuple[Cells, ...]
+    positions: npt.NDArray[np.int64]
+    replaces: npt.NDArray[np.bool_]
+    sources: npt.NDArray[np.int64]
+    live: npt.NDArray[np.bool_]
+    rows: pa.Table
+
+    def equal_range(self, prefix: Cells) -> tuple[int, int]:
+        """Positions ``[first, last)`` in :attr:`keys` of the keys that begin with a prefix."""
+        return self.bound(prefix, after=False), self.bound(prefix, after=True)
+
+    def bound(self, prefix: Cells, *, after: bool) -> int:
+        """Position of the first key that, cut to the length of the prefix, is not less than it, or with ``after`` is greater than it."""
+        width = len(prefix)
+        find = bisect_right if after else bisect_left
+        return find(self.keys, prefix, key=lambda key: key[:width])
+
+    def over(self, base: pa.Table, start: int, stop: int, first: int, last: int, columns: Sequence[int] | None) -> pa.Table:
+        """The rows of ``base[start:stop]`` as the changed keys ``[first, last)`` leave them, in key order.
+
+        Args:
+            base: The sorted rows.
+            start: First position of the range in ``base``.
+            stop: End of the range in ``base``.
+            first: First changed key inside the key range that ``[start, stop)`` stands for.
+            last: End of the changed keys inside it.
+            columns: Positions of the columns wanted, at least one; None for all.
+
+        Returns:
+            New memory. Costs a copy of the range: a vectorised merge, since every changed key knows its position.
+        """
+        positions = self.positions[first:last] - start
+        live = self.live[first:last]
+        kept = np.arange(stop - start)
+        kept[positions[self.replaces[first:last]]] = -1
+        merged = np.insert(kept, positions[live], self.sources[first:last][live] + (stop - start))
+        window, rows = base.slice(start, stop - start), self.rows
+        if columns is not None:
+            window, rows = window.select(columns), rows.select(columns)
+        return gather([window, rows], pa.array(merged[merged >= 0]))
+
+    def fold(self, base: SortedRows, layout: TableLayout) -> SortedRows:
+        """All sorted rows with all changes."""
+        return SortedRows(self.over(base.table, 0, base.rows, 0, len(self.keys), None), layout.order)

@@ -1,0 +1,204 @@
+"""One partition of one table on one member: sorted rows, recent changes, and the operations on them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+
+from secateur.errors import LoadFailedError
+from secateur.storage.change import ChangeCount, Operation
+from secateur.storage.delta import Delta
+from secateur.storage.key_order import Cells
+from secateur.storage.layout import TableLayout
+from secateur.storage.merge import common_row, merge, sort_rows
+from secateur.storage.snapshot import PartitionSnapshot
+from secateur.storage.sorted_rows import SortedRows
+
+__all__ = ["Partition"]
+
+_DELTA_MIN: Final = 256
+_DELTA_MAX: Final = 4096
+_DELTA_SHARE: Final = 64
+"""A delta is folded in when it passes one part in so many of the rows, within the two limits: a fold then costs each written row a constant share."""
+
+
+class Partition:
+    """The rows of a partition and every change to them, on the member's loop thread only.
+
+    A change is checked completely, then made; a change that raises has changed nothing. All changes go through :meth:`apply` and :meth:`install`.
+
+    Args:
+        layout: The table's.
+        number: The partition's id.
+        changes: Counts the changes of all partitions of the table; None for a partition on its own.
+    """
+
+    def __init__(self, layout: TableLayout, number: int, changes: ChangeCount | None = None) -> None:
+        self.number = number
+        self._layout = layout
+        self._changes = changes or ChangeCount()
+        self._delta = Delta(layout, SortedRows(layout.schema.empty_table(), layout.order))
+        self._snapshot: PartitionSnapshot | None = None
+        self._reserved: dict[str, SortedRows] = {}
+        self.version = 0
+        """Number of changes so far; equal versions mean equal rows."""
+
+    @property
+    def rows(self) -> int:
+        """Number of rows that a reader sees."""
+        return self._delta.rows
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the Arrow buffers that the rows take, recent changes included."""
+        self._settle()
+        return self._delta.base.nbytes + self._delta.nbytes
+
+    def append(self, rows: pa.Table) -> int:
+        """Add rows.
+
+        Raises:
+            DuplicateKeyError: A key is there already, or given twice.
+        """
+        return self.apply(Operation.APPEND, rows)
+
+    def overwrite(self, rows: pa.Table) -> int:
+        """Replace all rows.
+
+        Raises:
+            DuplicateKeyError: A key is given twice.
+        """
+        return self.apply(Operation.OVERWRITE, rows)
+
+    def upsert(self, rows: pa.Table) -> int:
+        """Add rows or replace those with the same key; of a key that is given twice the last row wins."""
+        return self.apply(Operation.UPSERT, rows)
+
+    def delete(self, keys: pa.Table) -> int:
+        """Remove rows by their complete keys; ``keys`` has at least the key columns.
+
+        Returns:
+            How many rows were there and are gone.
+        """
+        return self.apply(Operation.DELETE, keys)
+
+    def apply(self, operation: Operation, rows: pa.Table) -> int:
+        """Make one change.
+
+        Costs microseconds per row for a few rows; beyond the bound of the delta, a vectorised merge of the whole partition.
+
+        Args:
+            operation: What to do.
+            rows: Rows of exactly the table's schema; for a deletion, a table with at least the key columns.
+
+        Returns:
+            Rows written, or for a deletion rows removed.
+
+        Raises:
+            DataError: The rows are not of the table's schema.
+            TopologyChangedError: The rows belong to another partition.
+            NullKeyError: A NULL in a NOT NULL column.
+            DuplicateKeyError: An append or overwrite has a key that is taken.
+            LoadFailedError: A load that is about to be published holds one of the keys; the same call may succeed later.
+            LimitExceededError: The rows do not fit into one partition.
+        """
+        admitted = self._layout.admit_keys(rows) if operation is Operation.DELETE else self._layout.admit(rows)
+        self._layout.check_partition(admitted, self.number)
+        if admitted.num_rows == 0 and operation is not Operation.OVERWRITE:
+            return 0
+        self._settle()
+        if operation is not Operation.OVERWRITE and self._delta.size + 2 * admitted.num_rows <= self._delta_bound():
+            affected = self._apply_small(operation, admitted)
+        else:
+            affected = self._apply_whole(operation, admitted)
+        if affected or operation is not Operation.DELETE:
+            self._note_change()
+        return affected
+
+    def install(self, rows: SortedRows) -> None:
+        """Replace all rows by some that were prepared aside. Cannot fail and costs nothing."""
+        self._delta = Delta(self._layout, rows)
+        self._note_change()
+
+    def merge_prepared(self, operation: Operation, rows: SortedRows) -> None:
+        """Merge rows that were reserved before: their keys are known not to clash with what was written since."""
+        self.install(merge(self._layout, self.snapshot().fold(), rows, operation))
+
+    def reserve(self, load_id: str, rows: SortedRows) -> None:
+        """Keep the keys of an append load free until it is published or aborted.
+
+        Without it a write between the check and the publication of the load could take one of its keys, and publication could fail on some members only.
+        """
+        self._reserved[load_id] = rows
+
+    def release(self, load_id: str) -> None:
+        """End a reservation; nothing happens when there is none."""
+        self._reserved.pop(load_id, None)
+
+    def snapshot(self) -> PartitionSnapshot:
+        """The rows as they are now. Costs nothing when nothing changed since the last call, else a few microseconds per recent change."""
+        self._settle()
+        if self._snapshot is None:
+            self._snapshot = PartitionSnapshot(self._layout, self._delta.base, self._delta.freeze(), self._delta.rows)
+        return self._snapshot
+
+    def _apply_small(self, operation: Operation, rows: pa.Table) -> int:
+        keys = self._layout.order.keys(rows)
+        if operation is Operation.DELETE:
+            return self._delta.remove(keys)
+        if operation is Operation.APPEND:
+            self._check_new(keys, rows)
+        self._check_keys_unreserved(keys, rows)
+        self._delta.put(keys, rows)
+        return rows.num_rows
+
+    def _apply_whole(self, operation: Operation, rows: pa.Table) -> int:
+        incoming = sort_rows(self._layout, [rows], last_wins=operation in (Operation.UPSERT, Operation.DELETE))
+        if operation is not Operation.DELETE:
+            self._check_unreserved(incoming)
+        before = self.snapshot().fold()
+        after = merge(self._layout, before, incoming, operation)
+        self._delta = Delta(self._layout, after)
+        return before.rows - after.rows if operation is Operation.DELETE else rows.num_rows
+
+    def _check_new(self, keys: list[Cells], rows: pa.Table) -> None:
+        seen: set[Cells] = set()
+        for row, key in enumerate(keys):
+            if self._delta.holds(key):
+                raise self._layout.duplicate(rows, row, "is already there")
+            if key in seen:
+                raise self._layout.duplicate(rows, row, "occurs more than once among the rows given")
+            seen.add(key)
+
+    def _check_keys_unreserved(self, keys: list[Cells], rows: pa.Table) -> None:
+        for load_id, reserved in self._reserved.items():
+            for row, key in enumerate(keys):
+                start, stop = reserved.equal_range(key)
+                if start < stop:
+                    raise self._reserved_by(load_id, rows, row)
+
+    def _check_unreserved(self, rows: SortedRows) -> None:
+        for load_id, reserved in self._reserved.items():
+            row = common_row(self._layout, reserved, rows)
+            if row is not None:
+                raise self._reserved_by(load_id, rows.table, row)
+
+    def _reserved_by(self, load_id: str, rows: pa.Table, row: int) -> LoadFailedError:
+        name, key = self._layout.tdef.name, self._layout.order.describe(rows, row)
+        message = f"{name}: key {key} belongs to load {load_id}, which is about to be published; nothing was written, try again"
+        return LoadFailedError(message, table=name, load_id=load_id)
+
+    def _delta_bound(self) -> int:
+        return min(max(_DELTA_MIN, self._delta.base.rows // _DELTA_SHARE), _DELTA_MAX)
+
+    def _settle(self) -> None:
+        """Take over the merge that a reader of the current snapshot has already paid for."""
+        folded = self._snapshot.folded if self._snapshot is not None else None
+        if folded is not None and folded is not self._delta.base:
+            self._delta = Delta(self._layout, folded)
+
+    def _note_change(self) -> None:
+        self._snapshot = None
+        self.version += 1
+        self._changes.total += 1

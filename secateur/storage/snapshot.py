@@ -1,0 +1,125 @@
+"""What a reader sees of one partition: a point in time that no later write changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from secateur.storage.key_order import Cells
+from secateur.storage.layout import TableLayout
+from secateur.storage.overlay import Overlay
+from secateur.storage.sorted_rows import SortedRows
+
+__all__ = ["PartitionSnapshot"]
+
+
+class PartitionSnapshot:
+    """The rows of a partition at one moment, sorted by primary key.
+
+    Immutable, and safe to read from any thread. Recent writes lie beside the sorted rows: a search looks at both and merges only what it returns; the first
+    reader of the whole table merges everything once, for all readers after it.
+
+    Args:
+        layout: The table's.
+        base: Sorted rows.
+        overlay: Changes to them, or None.
+        rows: Number of rows with the changes.
+    """
+
+    __slots__ = ("_layout", "_state", "rows")
+
+    def __init__(self, layout: TableLayout, base: SortedRows, overlay: Overlay | None, rows: int) -> None:
+        self._layout = layout
+        # One attribute, so that a thread sees either the old pair or the folded one.
+        self._state: tuple[SortedRows, Overlay | None] = (base, overlay)
+        self.rows = rows
+
+    @property
+    def table(self) -> pa.Table:
+        """All rows, one chunk a column, with exactly the table's Arrow schema."""
+        return self.fold().table
+
+    def fold(self) -> SortedRows:
+        """All rows with the changes merged in. The first call after a write costs a copy of the partition, later ones nothing."""
+        base, overlay = self._state
+        if overlay is not None:
+            base = overlay.fold(base, self._layout)
+            self._state = (base, None)
+        return base
+
+    @property
+    def folded(self) -> SortedRows | None:
+        """What :meth:`fold` returns, when it costs nothing; else None."""
+        base, overlay = self._state
+        return base if overlay is None else None
+
+    def lookup(self, prefix: Sequence[Any]) -> pa.Table:
+        """The rows whose key begins with the values given.
+
+        Args:
+            prefix: Canonical Python values of the leading key columns; all of them name at most one row. A NULL equals nothing.
+
+        Returns:
+            A slice without copying where no recent write touches it; with the table's schema also when it is empty.
+
+        Raises:
+            DataError: A value of another type than its column.
+            ParameterError: More values than key columns.
+        """
+        return self.read(None, self._layout.order.cells(prefix))
+
+    def slice(self, lower: Sequence[Any] | None, upper: Sequence[Any] | None, *, lower_inclusive: bool = True, upper_inclusive: bool = False) -> pa.Table:
+        """The rows between two row-value bounds on leading key columns.
+
+        A bound on a prefix compares the prefix only: with key ``(a, b)``, ``upper=(5,)`` leaves out every row with ``a = 5``, and ``upper_inclusive`` lets
+        all of them in.
+
+        Args:
+            lower: Values of leading key columns, or None for no bound.
+            upper: Values of leading key columns, not necessarily as many, or None for no bound.
+            lower_inclusive: Whether rows equal to the lower bound belong to the result.
+            upper_inclusive: Whether rows equal to the upper bound belong to the result.
+
+        Returns:
+            A slice without copying where no recent write touches it.
+
+        Raises:
+            DataError: A value of another type than its column, or a NULL.
+            ParameterError: More values than key columns.
+        """
+        base, overlay = self._state
+        order = self._layout.order
+        start, stop, first, last = 0, base.rows, 0, 0 if overlay is None else len(overlay.keys)
+        if lower is not None:
+            cells = order.bound(lower)
+            start = base.bound(cells, after=not lower_inclusive)
+            first = 0 if overlay is None else overlay.bound(cells, after=not lower_inclusive)
+        if upper is not None:
+            cells = order.bound(upper)
+            stop = max(start, base.bound(cells, after=upper_inclusive))
+            last = 0 if overlay is None else overlay.bound(cells, after=upper_inclusive)
+        return _window(base, overlay, start, stop, first, last, None)
+
+    def read(self, columns: Sequence[int] | None, prefix: Cells | None = ()) -> pa.Table:
+        """The rows whose key begins with a prefix of cells, cut to some columns; the form of :meth:`lookup` for callers that ask many partitions the same.
+
+        Args:
+            columns: Positions of the columns wanted, at least one; None for all.
+            prefix: From ``KeyOrder.cells``; empty for all rows, None for no row.
+        """
+        if not prefix:
+            table = self.table if prefix is not None else self._layout.schema.empty_table()
+            return table if columns is None else table.select(columns)
+        base, overlay = self._state
+        start, stop = base.equal_range(prefix)
+        first, last = (0, 0) if overlay is None else overlay.equal_range(prefix)
+        return _window(base, overlay, start, stop, first, last, columns)
+
+
+def _window(base: SortedRows, overlay: Overlay | None, start: int, stop: int, first: int, last: int, columns: Sequence[int] | None) -> pa.Table:
+    if overlay is not None and first < last:
+        return overlay.over(base.table, start, stop, first, last, columns)
+    table = base.table if columns is None else base.table.select(columns)
+    return table.slice(start, stop - start)

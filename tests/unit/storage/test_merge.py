@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from secateur.errors import DuplicateKeyError
+from secateur.storage.change import Operation
+from secateur.storage.layout import TableLayout
+from secateur.storage.merge import common_row, merge, sort_rows
+
+
+def test_sorts_chunks_and_tables_together(layout: TableLayout, rows: Any, tuples: Any) -> None:
+    tables = [pa.concat_tables([rows((2, "b", 1)), rows((1, "z", 2))]), rows((2, "a", 3))]
+    assert tuples(sort_rows(layout, tables, last_wins=False).table) == [(1, "z", 2), (2, "a", 3), (2, "b", 1)]
+
+
+def test_sorts_nothing(layout: TableLayout) -> None:
+    assert sort_rows(layout, [], last_wins=False).table.schema == layout.schema
+
+
+def test_of_equal_keys_the_last_wins(layout: TableLayout, rows: Any, tuples: Any) -> None:
+    tables = [rows((1, "x", 1), (2, "x", 2), (1, "x", 3)), rows((1, "x", 4), (0, "x", 5))]
+    assert tuples(sort_rows(layout, tables, last_wins=True).table) == [(0, "x", 5), (1, "x", 4), (2, "x", 2)]
+
+
+@pytest.mark.parametrize("ordered", [True, False], ids=["ascending", "shuffled"])
+def test_equal_keys_are_named(layout: TableLayout, rows: Any, ordered: bool) -> None:
+    given = [(1, "x", 1), (2, "a", 2), (2, "b", 3), (2, "b", 4)]
+    with pytest.raises(DuplicateKeyError, match=r"t: key \(a=2, b='b'\) occurs more than once among the rows given") as caught:
+        sort_rows(layout, [rows(*(given if ordered else given[::-1]))], last_wins=False)
+    assert caught.value.details == {"table": "t", "key": [2, "b"]}
+
+
+def test_rows_in_order_are_copied_all_the_same(layout: TableLayout, rows: Any) -> None:
+    given = rows((1, "x", 1), (2, "x", 2))
+    result = sort_rows(layout, [given], last_wins=False).table
+    assert result.equals(given)
+    assert result["a"].chunk(0).buffers()[1].address != given["a"].chunk(0).buffers()[1].address
+
+
+BASE = [(1, "a", 10), (1, "c", 11), (3, "a", 12)]
+MERGES = [
+    pytest.param(
+        Operation.APPEND,
+        [(0, "z", 1), (1, "b", 2), (4, "a", 3)],
+        [(0, "z", 1), (1, "a", 10), (1, "b", 2), (1, "c", 11), (3, "a", 12), (4, "a", 3)],
+        id="append",
+    ),
+    pytest.param(Operation.APPEND, [(9, "a", 1)], [*BASE, (9, "a", 1)], id="append-behind"),
+    pytest.param(Operation.APPEND, [], BASE, id="append-nothing"),
+    pytest.param(Operation.UPSERT, [(1, "a", 1), (1, "b", 2), (3, "a", 3)], [(1, "a", 1), (1, "b", 2), (1, "c", 11), (3, "a", 3)], id="upsert"),
+    pytest.param(Operation.UPSERT, BASE, BASE, id="upsert-the-same"),
+    pytest.param(Operation.OVERWRITE, [(2, "q", 1)], [(2, "q", 1)], id="overwrite"),
+    pytest.param(Operation.OVERWRITE, [], [], id="overwrite-by-nothing"),
+    pytest.param(Operation.DELETE, [(1, "c", 0), (2, "c", 0), (3, "a", 0)], [(1, "a", 10)], id="delete"),
+    pytest.param(Operation.DELETE, [(0, "a", 0), (7, "a", 0)], BASE, id="delete-what-is-not-there"),
+    pytest.param(Operation.DELETE, BASE, [], id="delete-all"),
+]
+
+
+@pytest.mark.parametrize(("operation", "given", "expected"), MERGES)
+def test_merge(layout: TableLayout, rows: Any, sorted_of: Any, tuples: Any, operation: Operation, given: list[Any], expected: list[Any]) -> None:
+    base = sorted_of(rows(*BASE))
+    incoming = sorted_of(rows(*given) if operation is not Operation.DELETE else rows(*given).select(["a", "b"]))
+    merged = merge(layout, base, incoming, operation)
+    assert tuples(merged.table) == expected
+    assert merged.rows == len(expected)
+    assert tuples(base.table) == BASE
+
+
+@pytest.mark.parametrize("operation", list(Operation))
+def test_merge_into_nothing(layout: TableLayout, rows: Any, sorted_of: Any, tuples: Any, operation: Operation) -> None:
+    nothing, incoming = sorted_of(rows()), sorted_of(rows(*BASE))
+    expected = [] if operation is Operation.DELETE else BASE
+    assert tuples(merge(layout, nothing, incoming, operation).table) == expected
+
+
+def test_append_names_the_smallest_key_that_is_there(layout: TableLayout, rows: Any, sorted_of: Any) -> None:
+    with pytest.raises(DuplicateKeyError, match=r"^t: key \(a=1, b='c'\) is already there$"):
+        merge(layout, sorted_of(rows(*BASE)), sorted_of(rows((0, "a", 0), (1, "c", 0), (3, "a", 0))), Operation.APPEND)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "row"),
+    [
+        pytest.param([], BASE, None, id="nothing-left"),
+        pytest.param(BASE, [], None, id="nothing-right"),
+        pytest.param(BASE, [(2, "a", 0)], None, id="disjoint"),
+        pytest.param(BASE, [(0, "a", 0), (3, "a", 0)], 1, id="common"),
+    ],
+)
+def test_common_row(layout: TableLayout, rows: Any, sorted_of: Any, left: list[Any], right: list[Any], row: int | None) -> None:
+    assert common_row(layout, sorted_of(rows(*left)), sorted_of(rows(*right))) == row
+
+
+def test_keys_that_compare_equal_only_in_their_first_columns_are_different(layout: TableLayout, rows: Any, sorted_of: Any) -> None:
+    assert merge(layout, sorted_of(rows((1, "a", 0))), sorted_of(rows((1, "a\0", 0))), Operation.APPEND).rows == 2

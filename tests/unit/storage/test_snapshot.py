@@ -1,0 +1,145 @@
+"""Searches on a snapshot answer the same whether rows lie in the sorted base or in recent writes beside it."""
+
+from __future__ import annotations
+
+from threading import Thread
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from secateur.errors import DataError, ParameterError
+from secateur.storage.partition import Partition
+from secateur.storage.snapshot import PartitionSnapshot
+
+KEPT = [(a, b, 10 * a) for a in range(5) for b in ("a", "b", "c")]
+EXPECTED = sorted([row for row in KEPT if row[:2] not in {(2, "b"), (4, "c")}] + [(2, "aa", 7), (2, "d", 7), (5, "a", 7), (-1, "z", 7)])
+EXPECTED = [(a, b, 99 if (a, b) == (1, "b") else v) for a, b, v in EXPECTED]
+
+
+@pytest.fixture(params=["folded", "overlaid"])
+def snapshot(request: pytest.FixtureRequest, partition: Partition, rows: Any, keys: Any) -> PartitionSnapshot:
+    """The rows of EXPECTED, the last changes merged in or beside the sorted rows."""
+    partition.append(rows(*KEPT))
+    partition.snapshot().fold()
+    partition.upsert(rows((1, "b", 99), (2, "d", 7), (2, "aa", 7)))
+    partition.delete(keys((2, "b"), (4, "c"), (8, "x")))
+    partition.append(rows((5, "a", 7), (-1, "z", 7)))
+    taken = partition.snapshot()
+    if request.param == "folded":
+        taken.fold()
+    assert (taken.folded is not None) == (request.param == "folded")
+    return taken
+
+
+def test_table(snapshot: PartitionSnapshot, tuples: Any, pairs: Any) -> None:
+    assert tuples(snapshot.table) == EXPECTED
+    assert snapshot.rows == len(EXPECTED)
+    assert snapshot.table.schema.equals(pairs.arrow_schema, check_metadata=True)
+    assert [column.num_chunks for column in snapshot.table.columns] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("a", [-2, -1, 0, 1, 2, 4, 5, 6])
+def test_lookup_by_prefix(snapshot: PartitionSnapshot, tuples: Any, a: int) -> None:
+    assert tuples(snapshot.lookup([a])) == [row for row in EXPECTED if row[0] == a]
+
+
+@pytest.mark.parametrize("key", [(1, "b"), (2, "aa"), (2, "b"), (2, "c"), (4, "c"), (-1, "z"), (3, ""), (9, "a")], ids=str)
+def test_lookup_by_key(snapshot: PartitionSnapshot, tuples: Any, key: tuple[Any, ...]) -> None:
+    assert tuples(snapshot.lookup(key)) == [row for row in EXPECTED if row[:2] == key]
+
+
+@pytest.mark.parametrize("prefix", [[None], [1, None], [None, "a"]], ids=str)
+def test_null_equals_nothing(snapshot: PartitionSnapshot, prefix: list[Any], pairs: Any) -> None:
+    assert snapshot.lookup(prefix).num_rows == 0
+    assert snapshot.lookup(prefix).schema == pairs.arrow_schema
+
+
+def test_lookup_with_wrong_values(snapshot: PartitionSnapshot) -> None:
+    with pytest.raises(DataError, match=r"t\.a: 'x' \(str\) is no value of type BIGINT"):
+        snapshot.lookup(["x"])
+    with pytest.raises(ParameterError, match="3 key values given"):
+        snapshot.lookup([1, "a", 2])
+
+
+BOUNDS: list[tuple[Any, ...] | None] = [None, (-9,), (-1,), (1,), (2,), (4,), (9,), (1, "b"), (2, ""), (2, "b"), (2, "c"), (2, "zz"), (4, "c"), (5, "a")]
+
+
+@pytest.mark.parametrize("lower_inclusive", [True, False])
+@pytest.mark.parametrize("upper_inclusive", [True, False])
+@pytest.mark.parametrize("lower", BOUNDS, ids=str)
+def test_slice_is_a_filter(snapshot: PartitionSnapshot, tuples: Any, lower: tuple[Any, ...] | None, lower_inclusive: bool, upper_inclusive: bool) -> None:
+    for upper in BOUNDS:
+        found = snapshot.slice(lower, upper, lower_inclusive=lower_inclusive, upper_inclusive=upper_inclusive)
+        expected = [
+            row
+            for row in EXPECTED
+            if (lower is None or row[: len(lower)] > lower or (lower_inclusive and row[: len(lower)] == lower))
+            and (upper is None or row[: len(upper)] < upper or (upper_inclusive and row[: len(upper)] == upper))
+        ]
+        assert tuples(found) == expected, upper
+
+
+def test_upper_bound_of_a_key_prefix_leaves_out_all_rows_with_that_prefix_kudu_2173(snapshot: PartitionSnapshot, tuples: Any) -> None:
+    assert tuples(snapshot.slice((1,), (2,))) == [row for row in EXPECTED if row[0] == 1]
+    assert tuples(snapshot.slice((1,), (2,), upper_inclusive=True)) == [row for row in EXPECTED if row[0] in (1, 2)]
+
+
+def test_bounds_at_the_ends_of_the_type_do_not_overflow_kudu_1766(partition: Partition, rows: Any, tuples: Any) -> None:
+    low, high = (-(2**63), "", 1), (2**63 - 1, "\U0010ffff", 2)
+    partition.append(rows(low, high))
+    snapshot = partition.snapshot()
+    assert tuples(snapshot.lookup([2**63 - 1])) == [high]
+    assert tuples(snapshot.slice((2**63 - 1,), None)) == [high]
+    assert tuples(snapshot.slice((2**63 - 1,), None, lower_inclusive=False)) == []
+    assert tuples(snapshot.slice(None, (-(2**63),), upper_inclusive=True)) == [low]
+
+
+def test_crossed_bounds_are_empty(snapshot: PartitionSnapshot) -> None:
+    assert snapshot.slice((4,), (1,)).num_rows == 0
+
+
+def test_a_bound_with_null_is_refused(snapshot: PartitionSnapshot) -> None:
+    with pytest.raises(DataError, match="holds NULL"):
+        snapshot.slice((None,), None)
+
+
+def test_lookup_copies_nothing_where_nothing_was_written(partition: Partition, rows: Any) -> None:
+    partition.append(rows(*[(n, "x", n) for n in range(300)]))
+    base = partition.snapshot().table["a"].chunk(0).buffers()[1].address
+    partition.upsert(rows((7, "x", 0)))
+    assert partition.snapshot().lookup([5])["a"].chunk(0).buffers()[1].address == base
+    assert partition.snapshot().lookup([7])["a"].chunk(0).buffers()[1].address != base
+
+
+def test_read_some_columns(snapshot: PartitionSnapshot) -> None:
+    assert snapshot.read([2, 0], (1, b"b")).to_pydict() == {"v": [99], "a": [1]}
+    assert snapshot.read([2]).num_rows == len(EXPECTED)
+    assert snapshot.read([2], None).to_pydict() == {"v": []}
+
+
+def test_many_threads_fold_and_search_one_snapshot(partition: Partition, rows: Any, tuples: Any) -> None:
+    partition.append(rows(*[(n, "x", n) for n in range(1000)]))
+    partition.snapshot().fold()
+    partition.upsert(rows((3, "x", -3), (2000, "x", 0)))
+    snapshot = partition.snapshot()
+    found: list[Any] = []
+
+    def read() -> None:
+        found.append((tuples(snapshot.lookup([3])), snapshot.table.num_rows, tuples(snapshot.lookup([2000, "x"])), tuples(snapshot.lookup([5]))))
+
+    threads = [Thread(target=read) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [([(3, "x", -3)], 1001, [(2000, "x", 0)], [(5, "x", 5)])] * 8
+
+
+def test_empty_partition(partition: Partition, pairs: Any) -> None:
+    snapshot = partition.snapshot()
+    assert snapshot.rows == 0
+    assert snapshot.table.schema == pairs.arrow_schema
+    assert snapshot.lookup([1]).num_rows == 0
+    assert snapshot.slice((1,), (2,)).num_rows == 0
+    assert isinstance(snapshot.table, pa.Table)
