@@ -66,9 +66,9 @@ def ordered_values(params: list[Any] | dict[str, Any], count: int, names: Sequen
         if len(params) != count:
             raise ParameterError(f"the statement has {_counted(count)}, {len(params)} were given", expected=count, given=len(params))
         return params
-    if len(names) != count:
-        if not params and not count:
-            return []
+    if not params and not count:
+        return []
+    if not names:
         raise ParameterError(f"the statement has {_counted(count)} without names: pass a sequence of values, not a mapping", expected=count, given=len(params))
     by_folded = {name.casefold(): value for name, value in params.items()}
     missing = [name for name in names if name.casefold() not in by_folded]

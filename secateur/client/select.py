@@ -47,6 +47,7 @@ class _Outcome:
     members_touched: int
     partitions_read: int
     partitions_total: int
+    members_total: int
     topology_version: int
 
 
@@ -75,7 +76,7 @@ def run_select(session: Session, sql: str, params: list[Any] | dict[str, Any], s
         statement, outcome = _following(session, sql, params, statement, pruning=bool(pruning))
     stats = QueryStats(
         members_touched=outcome.members_touched,
-        members_total=len(session.topology.members),
+        members_total=outcome.members_total,
         partitions_read=outcome.partitions_read,
         partitions_total=outcome.partitions_total,
         execution=outcome.execution,
@@ -142,7 +143,7 @@ def _run(session: Session, statement: SelectStatement, params: Sequence[Any], *,
     route = choose_route(statement, params, topology, pruning=pruning)
     if route.rung is Rung.NONE:
         assert statement.empty is not None
-        return _Outcome(statement.empty, route.rung, 0, 0, statement.partitions_total, topology.version)
+        return _Outcome(statement.empty, route.rung, 0, 0, statement.partitions_total, len(topology.members), topology.version)
     member = route.members[session.turn() % len(route.members)] if len(route.members) > 1 else route.members[0]
     args = {
         "plan": statement.plan_id,
@@ -159,5 +160,6 @@ def _run(session: Session, statement: SelectStatement, params: Sequence[Any], *,
         members_touched=header["members_touched"],
         partitions_read=header["partitions_read"],
         partitions_total=header["partitions_total"],
+        members_total=len(topology.members),
         topology_version=header["topology_version"],
     )

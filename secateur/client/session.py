@@ -112,10 +112,10 @@ class Session:
         Raises:
             Error: Whatever it answers, or that it is out of reach.
         """
-        self.check_open()
         member = self.topology.member(member_id)
         channel = Channel(member.host, member.port, token=self._token, timeout_s=None)
         with self._lock:
+            self.check_open()
             self._alone.add(channel)
         try:
             return channel.request(op, args, payload)
@@ -183,8 +183,8 @@ class Session:
 
     def close(self) -> None:
         """Close all sockets. Requests of other threads end with an InterfaceError."""
-        self.closed = True
         with self._lock:
+            self.closed = True
             channels = [self._controller, *self._members.values(), *self._alone]
             self._members.clear()
         for channel in channels:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from secateur.client.arrow_data import as_table
 from secateur.client.load import LoadMode, Progress, load_rows
 from secateur.client.session import Session
-from secateur.errors import ParameterError
+from secateur.errors import NullKeyError, ParameterError
 from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.table import TableDef
 
@@ -66,8 +66,10 @@ class TableHandle:
         """
         if not isinstance(key, Mapping):
             raise ParameterError(f"partition_of takes a mapping of column names to values, such as {{{self._example()}}}, not a {type(key).__name__}")
-        for name in key:
-            self.definition.column(name)
+        for name, value in key.items():
+            column = self.definition.column(name)
+            if value is None and not column.nullable:
+                raise NullKeyError(f"table {self.name}: column {column.name} is NOT NULL; no row has NULL there", table=self.name, column=column.name)
         return self.definition.scheme.partition_of(key)
 
     def owner_of(self, partition: int) -> str:

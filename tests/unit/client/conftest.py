@@ -1,0 +1,337 @@
+"""A cluster with real sockets and no engine: the controller knows a few statements by heart, the members answer them with Python functions."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from secateur.client import Connection, connect
+from secateur.errors import DuplicateKeyError, Error, SqlSyntaxError, TopologyChangedError, UnknownTableError
+from secateur.partitioning.affinity import assign
+from secateur.partitioning.comparison import Comparison
+from secateur.partitioning.condition import UNCONSTRAINED, Box, Choice, Constraint, Parameter, Test
+from secateur.partitioning.nodes import All, Everywhere, Keys, Node, Nothing, Partitions
+from secateur.partitioning.scheme import HashComponent, PartitionScheme
+from secateur.partitioning.table import Column, TableDef
+from secateur.partitioning.topology import MemberAddress, Ownership, Topology
+from secateur.partitioning.tree import PartitionTree
+from secateur.partitioning.types import parse_type
+from secateur.wire import FrameServer, Reply, Request, decode_table, encode_table, pack
+
+__all__ = ["FakeCluster", "Statement"]
+
+VARCHAR, BIGINT, DOUBLE = parse_type("VARCHAR"), parse_type("BIGINT"), parse_type("DOUBLE")
+
+ORDERS = TableDef(
+    name="Orders",
+    table_id=7,
+    columns=(Column("customer_id", VARCHAR, False), Column("id", BIGINT, False), Column("amount", DOUBLE)),
+    primary_key=("customer_id", "id"),
+    scheme=PartitionScheme((HashComponent(("customer_id",), 8),), None, (("customer_id", VARCHAR),)),
+)
+COUNTRIES = TableDef("countries", 8, (Column("code", VARCHAR, False), Column("name", VARCHAR)), ("code",), PartitionScheme(), replicated=True)
+
+ONE_KEY: Node = Keys(Box.of({"customer_id": Constraint((Choice(tests=(Test(Comparison.IN, (Parameter(0),)),)),))}))
+assert UNCONSTRAINED.choices == ()
+
+Run = Callable[[pa.Table, list[Any]], pa.Table]
+
+
+@dataclass
+class Statement:
+    """What the fake planner knows about one SQL text: a SELECT, or any other header and payload."""
+
+    node: Node = field(default_factory=All)
+    run: Run = field(default=lambda rows, _: rows)
+    table: TableDef = ORDERS
+    columns: list[list[str]] = field(default_factory=lambda: [["customer_id", "VARCHAR"], ["id", "BIGINT"], ["amount", "DOUBLE"]])
+    parameter_count: int = 0
+    parameter_names: tuple[str, ...] = ()
+    empty: pa.Table | None = field(default_factory=lambda: ORDERS.arrow_schema.empty_table())
+    deterministic: bool = True
+    reply: Callable[[list[Any]], tuple[dict[str, Any], bytes | memoryview]] | None = None
+
+    def tree(self) -> PartitionTree:
+        return PartitionTree(self.table.name, self.table.scheme, self.node, self.table.partition_count, 1000)
+
+    def select(self, plan_id: str, catalog_version: int) -> dict[str, Any]:
+        scan = {
+            "table": self.table.name,
+            "table_id": self.table.table_id,
+            "alias": "o",
+            "tree": self.tree().to_wire(),
+            "group": self.table.scheme.affinity_group(),
+            "replicated": self.table.replicated,
+            "reason": None,
+        }
+        return {
+            "kind": "select",
+            "plan_id": plan_id,
+            "scans": [scan],
+            "columns": self.columns,
+            "parameter_count": self.parameter_count,
+            "parameter_names": list(self.parameter_names),
+            "empty": None if self.empty is None else bytes(encode_table(self.empty)),
+            "deterministic": self.deterministic,
+            "schema_version": catalog_version,
+        }
+
+
+class _Party:
+    """A server of the fake cluster that writes down what it was asked."""
+
+    def __init__(self, name: str, cluster: FakeCluster) -> None:
+        self.name = name
+        self.cluster = cluster
+        self.server = FrameServer(self, token=cluster.token)
+
+    def handle(self, request: Request) -> Reply | Awaitable[Reply]:
+        if request.op != "hello":
+            self.cluster.log.append((self.name, request.op))
+        planned = self.cluster.failures.get((self.name, request.op))
+        if planned:
+            raise planned.pop(0)
+        method: Callable[[Request], Reply | Awaitable[Reply]] = getattr(self, f"on_{request.op}")
+        return method(request)
+
+    def notify(self, request: Request) -> None:
+        raise AssertionError(request)
+
+
+class _Controller(_Party):
+    def on_hello(self, _: Request) -> Reply:
+        return Reply({"cluster_id": self.cluster.cluster_id, **self.cluster.versions()}, pack(self.cluster.topology.to_wire()))
+
+    def on_topology(self, _: Request) -> Reply:
+        if self.cluster.topologies:
+            self.cluster.topology = self.cluster.topologies.pop(0)
+        return Reply(self.cluster.versions(), pack(self.cluster.topology.to_wire()))
+
+    def on_catalog(self, request: Request) -> Reply:
+        for table in self.cluster.tables:
+            if table.name.casefold() == request.args["name"].casefold():
+                return Reply({"tables": [table.to_wire()]})
+        raise UnknownTableError(f"table {request.args['name']!r} does not exist")
+
+    def on_prepare(self, request: Request) -> Reply:
+        sql, params = request.args["sql"], request.args["params"]
+        self.cluster.prepared.append((sql, params, request.args["settings"]))
+        statement = self.cluster.statements.get(sql)
+        if statement is None:
+            raise SqlSyntaxError("line 1, column 1: what is this?", line=1, column=1)
+        if statement.reply is not None:
+            header, payload = statement.reply(params)
+        else:
+            header, payload = statement.select(sql, self.cluster.catalog_version), b""
+        return Reply({"statement": header, **self.cluster.versions()}, payload)
+
+    def on_explain(self, request: Request) -> Reply:
+        return Reply({"text": f"plan of {request.args['sql']}", "json": {"params": request.args["params"], "settings": request.args["settings"]}})
+
+    def on_load_publish(self, request: Request) -> Reply:
+        args = request.args
+        staged = self.cluster.staged.pop(args["load_id"], {})
+        if args["mode"] == "append" and any(rows.num_rows and "taken" in rows.column(0).to_pylist() for rows in staged.values()):
+            raise DuplicateKeyError("table Orders has the key ('taken', 1) already", table="Orders")
+        assert {(partition, 0) for partition in args["parts"]} == staged.keys()
+        if args["mode"] == "overwrite":
+            self.cluster.rows = {}
+        for (partition, _), rows in staged.items():
+            if args["table"] == ORDERS.name:
+                self.cluster.add(partition, rows)
+        self.cluster.published.append((args["table"], args["mode"], sorted(args["parts"])))
+        return Reply({"rows": sum(rows.num_rows for rows in staged.values())})
+
+    def on_load_abort(self, request: Request) -> Reply:
+        self.cluster.staged.pop(request.args["load_id"], None)
+        return Reply()
+
+
+class _Member(_Party):
+    def on_hello(self, _: Request) -> Reply:
+        return Reply({"member": self.name})
+
+    def on_execute(self, request: Request) -> Reply | Awaitable[Reply]:
+        args = request.args
+        statement = self.cluster.statements[args["plan"]]
+        self.cluster.executed.append({"member": self.name, **args})
+        ids = statement.tree().bind(args["params"]).ids if args["pruning"] else statement.tree().live_ids()
+        owners = {self.name} if statement.table.replicated else {self.cluster.ownership.primary(p) for p in ids} or {self.name}
+        if self.name not in owners:
+            raise TopologyChangedError(f"{self.name} owns none of these")
+        rows = pa.concat_tables([self.cluster.rows.get(p, ORDERS.arrow_schema.empty_table()) for p in ids] or [ORDERS.arrow_schema.empty_table()])
+        header = {
+            "execution": "local" if len(owners) == 1 else "distributed",
+            "members_touched": len(owners),
+            "partitions_read": len(ids),
+            "partitions_total": statement.table.partition_count,
+            "topology_version": self.cluster.topology.version,
+            "rows": rows.num_rows,
+        }
+        reply = Reply(header, encode_table(statement.run(rows, args["params"])))
+        if self.cluster.gate is None:
+            return reply
+
+        async def later(gate: asyncio.Event) -> Reply:
+            await gate.wait()
+            return reply
+
+        return later(self.cluster.gate)
+
+    def on_stage(self, request: Request) -> Reply:
+        args = request.args
+        rows = decode_table(request.payload, validate=True)
+        table = next(table for table in self.cluster.tables if table.table_id == args["table_id"])
+        assert rows.schema.equals(table.arrow_schema)
+        start = 0
+        for partition, count in args["parts"]:
+            assert table.replicated or self.cluster.ownership.primary(partition) == self.name
+            piece = rows.slice(start, count)
+            start += count
+            assert set(table.scheme.partitions_of(piece).tolist()) == {partition}
+            staged = self.cluster.staged.setdefault(args["load_id"], {})
+            key = (partition, args["attempt"])
+            if not table.replicated or self.name == "m1":
+                staged[key] = pa.concat_tables([staged[key], piece]) if key in staged else piece
+        assert start == rows.num_rows
+        return Reply({"rows": rows.num_rows})
+
+    def on_write(self, request: Request) -> Reply:
+        args = request.args
+        if self.cluster.ownership.primary(args["partition"]) != self.name:
+            raise TopologyChangedError("moved; nothing was written")
+        rows = decode_table(request.payload, validate=True)
+        if args["mode"] == "append" and "taken" in rows.column(0).to_pylist():
+            raise DuplicateKeyError("table Orders has the key ('taken', 1) already", table="Orders")
+        self.cluster.add(args["partition"], rows)
+        return Reply({"rows": rows.num_rows})
+
+
+class FakeCluster:
+    """A controller and three members on one loop thread."""
+
+    token: str | None = None
+    cluster_id = "fake"
+
+    def __init__(self, member_count: int = 3, token: str | None = None) -> None:
+        self.token = token
+        self.catalog_version = 1
+        self.tables = [ORDERS, COUNTRIES]
+        self.statements: dict[str, Statement] = {}
+        self.rows: dict[int, pa.Table] = {}
+        self.staged: dict[str, dict[tuple[int, int], pa.Table]] = {}
+        self.published: list[tuple[str, str, list[int]]] = []
+        self.log: list[tuple[str, str]] = []
+        self.prepared: list[tuple[str, Any, Any]] = []
+        self.executed: list[dict[str, Any]] = []
+        self.failures: dict[tuple[str, str], list[Error]] = {}
+        self.topologies: list[Topology] = []
+        self.gate: asyncio.Event | None = None
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="fake cluster")
+        self._thread.start()
+        self.controller = self.run(self._start(lambda: _Controller("controller", self)))
+        self.members = {f"m{n}": self.run(self._start(lambda n=n: _Member(f"m{n}", self))) for n in range(1, member_count + 1)}
+        addresses = tuple(MemberAddress(name, member.server.host, member.server.port) for name, member in self.members.items())
+        ownership = assign(ORDERS.partition_count, list(self.members), 2)
+        self.topology = Topology(1, addresses, {ORDERS.scheme.affinity_group(): ownership, COUNTRIES.scheme.affinity_group(): assign(1, list(self.members), 1)})
+
+    async def _start(self, make: Callable[[], Any]) -> Any:
+        party = make()
+        await party.server.start()
+        return party
+
+    def run(self, work: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(20)
+
+    def call(self, function: Callable[[], None]) -> None:
+        self._loop.call_soon_threadsafe(function)
+
+    @property
+    def address(self) -> str:
+        return f"secateur://127.0.0.1:{self.controller.server.port}"
+
+    @property
+    def ownership(self) -> Ownership:
+        return self.topology.ownership(ORDERS.scheme.affinity_group())
+
+    def versions(self) -> dict[str, Any]:
+        return {"catalog_version": self.catalog_version, "topology_version": self.topology.version}
+
+    def add(self, partition: int, rows: pa.Table) -> None:
+        self.rows[partition] = pa.concat_tables([self.rows[partition], rows]) if partition in self.rows else rows
+
+    def moved(self, partition: int, member: str) -> Topology:
+        """The topology after a partition has moved."""
+        owners = self.ownership.owners.copy()
+        index = self.ownership.members.index(member)
+        owners[:, partition] = [index, (index + 1) % len(self.members)]
+        groups = {**self.topology.owners, ORDERS.scheme.affinity_group(): Ownership(self.ownership.members, owners)}
+        return replace(self.topology, version=self.topology.version + 1, owners=groups)
+
+    def kill(self, name: str) -> None:
+        self.run(self.members[name].server.stop())
+
+    def stop(self) -> None:
+        for party in (self.controller, *self.members.values()):
+            self.run(party.server.stop())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(20)
+        self._loop.close()
+
+    # -- what tests ask
+
+    def asked(self, op: str) -> list[str]:
+        """Who was asked for an operation, in order."""
+        return [name for name, asked in self.log if asked == op]
+
+
+def orders(*rows: tuple[str, int, float | None]) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(("customer_id", "id", "amount"), row, strict=True)) for row in rows], schema=ORDERS.arrow_schema)
+
+
+def of_customer(rows: pa.Table, params: list[Any]) -> pa.Table:
+    return rows.filter(pc.equal(rows.column("customer_id"), str(params[0])))
+
+
+def count(rows: pa.Table, _: list[Any]) -> pa.Table:
+    return pa.table({"count": pa.array([rows.num_rows], pa.int64())})
+
+
+ZERO = pa.table({"count": pa.array([0], pa.int64())})
+COUNT_COLUMNS = [["count", "BIGINT"]]
+
+CUSTOMERS = ["C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C9"]
+
+
+@pytest.fixture
+def cluster() -> Iterator[FakeCluster]:
+    fake = FakeCluster()
+    fake.statements = {
+        "one": Statement(ONE_KEY, of_customer, parameter_count=1),
+        "named": Statement(ONE_KEY, of_customer, parameter_count=1, parameter_names=("customer",)),
+        "all": Statement(),
+        "count": Statement(run=count, columns=COUNT_COLUMNS, empty=ZERO),
+        "never": Statement(Nothing(), count, columns=COUNT_COLUMNS, empty=ZERO),
+        "never, with parameters": Statement(Nothing(), count, columns=COUNT_COLUMNS, empty=None, parameter_count=1),
+        "countries": Statement(Everywhere(), count, COUNTRIES, columns=COUNT_COLUMNS, empty=None),
+        "wrongly pruned": Statement(Partitions((0,)), count, columns=COUNT_COLUMNS, empty=None),
+    }
+    for position, customer in enumerate(CUSTOMERS):
+        rows = orders((customer, position, 1.5), (customer, position + 100, None))
+        fake.add(ORDERS.scheme.partition_of({"customer_id": customer}), rows)
+    yield fake
+    fake.stop()
+
+
+@pytest.fixture
+def conn(cluster: FakeCluster) -> Iterator[Connection]:
+    with connect(cluster.address, timeout_s=20) as connection:
+        yield connection

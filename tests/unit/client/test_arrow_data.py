@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from secateur.client.arrow_data import as_chunks, as_table
+from secateur.errors import DataError
+
+TABLE = pa.table({"x": [1, 2]})
+
+
+class Capsule:
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return TABLE.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(TABLE, id="table"),
+        pytest.param(TABLE.to_batches()[0], id="batch"),
+        pytest.param(pl.DataFrame({"x": [1, 2]}), id="polars"),
+        pytest.param({"x": [1, 2]}, id="dict"),
+        pytest.param(Capsule(), id="capsule"),
+    ],
+)
+def test_what_holds_a_table_is_taken(data: Any) -> None:
+    assert as_table(data).equals(TABLE)
+
+
+def test_a_pandas_frame_without_its_index() -> None:
+    frame = pd.DataFrame({"x": [1, 2]}, index=["a", "b"])
+    assert as_table(frame).select(["x"]).equals(TABLE)
+    assert as_table(frame).column_names == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        pytest.param([1, 2], "a builtins.list is no table", id="list"),
+        pytest.param(None, "a builtins.NoneType is no table", id="none"),
+        pytest.param({"x": [1], "y": [1, 2]}, "the dict does not convert to Arrow", id="ragged dict"),
+        pytest.param(pd.DataFrame({"x": [1, "a"]}), "the DataFrame does not convert to Arrow", id="mixed column"),
+    ],
+)
+def test_what_does_not_is_said(data: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        as_table(data)
+
+
+@pytest.mark.parametrize("chunk_bytes", [1, 100, 8000, 10**9])
+@pytest.mark.parametrize("reader", [False, True], ids=["table", "reader"])
+def test_chunks_cover_everything_once(chunk_bytes: int, reader: bool) -> None:
+    table = pa.table({"x": range(2000)})
+    data = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(300)) if reader else table
+    chunks = list(as_chunks(data, chunk_bytes))
+    assert pa.concat_tables(chunks).equals(table)
+    assert all(chunk.num_rows > 0 for chunk in chunks)
+    assert max(chunk.nbytes for chunk in chunks) <= max(2 * chunk_bytes, 2400)
+
+
+def test_no_rows_are_no_chunk() -> None:
+    assert list(as_chunks(TABLE.slice(0, 0))) == []

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import pytest
+
+from secateur import errors
+from secateur.client import Connection, connect
+from secateur.errors import AuthenticationError, InterfaceError, NotSupportedError, UnknownTableError, UnreachableError
+
+
+def test_connect_and_close(cluster: Any) -> None:
+    with connect(cluster.address) as conn:
+        assert conn.address == cluster.address
+        assert repr(conn) == f"<Connection {cluster.address}>"
+        cursor = conn.execute("count")
+        assert not conn.closed
+    assert conn.closed
+    assert repr(conn).endswith(" closed>")
+    conn.close()
+    uses = [
+        conn.cursor,
+        conn.commit,
+        conn.rollback,
+        lambda: conn.execute("count"),
+        lambda: conn.table("orders"),
+        lambda: conn.explain("count"),
+        cursor.fetchall,
+    ]
+    for use in uses:
+        with pytest.raises(InterfaceError, match="the connection is closed"):
+            use()
+
+
+def test_nobody_there() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(UnreachableError, match=f"nobody answers at 127.0.0.1:{port}"):
+        connect(f"secateur://127.0.0.1:{port}")
+
+
+def test_transactions_are_what_they_are(conn: Connection) -> None:
+    conn.commit()
+    with pytest.raises(NotSupportedError, match="every statement commits by itself"):
+        conn.rollback()
+
+
+def test_the_errors_are_attributes(conn: Connection) -> None:
+    names = [
+        "Error",
+        "InterfaceError",
+        "DatabaseError",
+        "DataError",
+        "OperationalError",
+        "IntegrityError",
+        "InternalError",
+        "ProgrammingError",
+        "NotSupportedError",
+    ]
+    assert all(getattr(conn, name) is getattr(errors, name) for name in names)
+
+
+def test_explain(conn: Connection) -> None:
+    explained = conn.explain("SELECT 1", [5])
+    assert str(explained) == "plan of SELECT 1"
+    assert explained.to_dict() == {"params": [5], "settings": {"pruning": "on"}}
+    explained.to_dict()["params"].append(6)
+    assert explained.to_dict()["params"] == [5]
+
+
+def test_an_unknown_table(conn: Connection) -> None:
+    with pytest.raises(UnknownTableError, match="nope"):
+        conn.table("nope")
+
+
+def test_a_token(cluster: Any) -> None:
+    guarded = type(cluster)(token="secret")
+    try:
+        guarded.statements = cluster.statements
+        with connect(guarded.address, token="secret") as conn:
+            assert conn.execute("count").fetchone() == (0,)
+        with pytest.raises(AuthenticationError, match="none was given"):
+            connect(guarded.address)
+        with pytest.raises(AuthenticationError, match="the token is wrong"):
+            connect(guarded.address, token="guess")
+    finally:
+        guarded.stop()

@@ -1,0 +1,198 @@
+"""Loads: where rows are sent, and that nothing half-done is left when something fails."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from secateur.client import Connection
+from secateur.errors import (
+    DataError,
+    DuplicateKeyError,
+    LoadFailedError,
+    MemberLostError,
+    NullKeyError,
+    ProgrammingError,
+    TopologyChangedError,
+    UnknownColumnError,
+)
+
+
+def rows_of(count: int, start: int = 1000) -> pa.Table:
+    return pa.table({"customer_id": [f"K{n % 50}" for n in range(count)], "id": range(start, start + count), "amount": [n / 2 for n in range(count)]})
+
+
+def total(conn: Connection) -> int:
+    row = conn.execute("count").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        pytest.param(lambda t: t, id="table"),
+        pytest.param(lambda t: t.to_batches()[0], id="batch"),
+        pytest.param(lambda t: pa.RecordBatchReader.from_batches(t.schema, t.to_batches(7)), id="reader"),
+        pytest.param(lambda t: t.to_pandas(), id="pandas"),
+        pytest.param(pl.from_arrow, id="polars"),
+        pytest.param(lambda t: t.to_pydict(), id="dict"),
+    ],
+)
+def test_rows_of_any_form_become_visible_at_once(cluster: Any, conn: Connection, form: Any) -> None:
+    table = conn.table("orders")
+    assert table.load(form(rows_of(100))) == 100
+    assert total(conn) == 118
+    assert sorted(set(cluster.asked("stage"))) == ["m1", "m2", "m3"]
+    assert [(name, mode) for name, mode, _ in cluster.published] == [("Orders", "append")]
+    assert cluster.staged == {}
+
+
+def test_many_partitions_of_a_member_travel_in_one_frame(cluster: Any, conn: Connection) -> None:
+    conn.table("orders").load(rows_of(5000))
+    assert sorted(cluster.asked("stage")) == ["m1", "m2", "m3"]
+    assert cluster.published[0][2] == list(range(8))
+
+
+def test_large_data_travel_in_pieces_with_progress(cluster: Any, conn: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("secateur.client.arrow_data._CHUNK_BYTES", 10_000)
+    monkeypatch.setattr("secateur.client.arrow_data.as_chunks.__defaults__", (10_000,))
+    seen: list[int] = []
+    assert conn.table("orders").load(rows_of(5000), progress=seen.append) == 5000
+    assert len(seen) > 3
+    assert seen == sorted(seen)
+    assert seen[-1] == 5000
+    assert total(conn) == 5018
+
+
+def test_columns_in_any_order_and_type_that_converts(conn: Connection) -> None:
+    frame = pd.DataFrame({"ID": [1, 2], "Customer_Id": ["X", "Y"]})
+    assert conn.table("orders").load(frame) == 2
+    assert conn.execute("one", ["X"]).fetchall() == [("X", 1, None)]
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"), [pytest.param("append", 118, id="append"), pytest.param("upsert", 118, id="upsert"), pytest.param("overwrite", 100, id="overwrite")]
+)
+def test_modes(cluster: Any, conn: Connection, mode: str, expected: int) -> None:
+    conn.table("orders").load(rows_of(100), mode)
+    assert total(conn) == expected
+    assert cluster.published[0][1] == mode
+
+
+def test_overwriting_with_nothing_empties_the_table(cluster: Any, conn: Connection) -> None:
+    assert conn.table("orders").load(rows_of(0), "overwrite") == 0
+    assert total(conn) == 0
+    assert cluster.published == [("Orders", "overwrite", [])]
+
+
+@pytest.mark.parametrize("mode", ["append", "upsert"])
+def test_no_rows_ask_nobody(cluster: Any, conn: Connection, mode: str) -> None:
+    table = conn.table("orders")
+    cluster.log.clear()
+    assert table.load(rows_of(0), mode) == 0
+    assert cluster.log == []
+
+
+def test_rows_of_one_partition_are_one_write(cluster: Any, conn: Connection) -> None:
+    table = conn.table("orders")
+    cluster.log.clear()
+    assert table.load({"customer_id": ["C2", "C2"], "id": [500, 501]}, "upsert") == 2
+    assert cluster.log == [(table.owner_of(table.partition_of({"customer_id": "C2"})), "write")]
+
+
+def test_a_replicated_table_is_staged_everywhere(cluster: Any, conn: Connection) -> None:
+    assert conn.table("countries").load({"code": ["de"], "name": ["Germany"]}, "upsert") == 1
+    assert sorted(cluster.asked("stage")) == ["m1", "m2", "m3"]
+    assert cluster.published == [("countries", "upsert", [0])]
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "message"),
+    [
+        pytest.param({"customer_id": ["a", None], "id": [1, 2]}, NullKeyError, "customer_id", id="null key"),
+        pytest.param({"customer_id": ["a"], "id": ["x"]}, DataError, "id", id="type"),
+        pytest.param({"customer_id": ["a"], "id": [1], "colour": [1]}, UnknownColumnError, "colour", id="unknown column"),
+        pytest.param({"customer_id": ["a"]}, NullKeyError, "id", id="missing key"),
+        pytest.param([1], DataError, "no table", id="no table"),
+        pytest.param({"customer_id": ["taken", *"abcdefgh"], "id": range(9)}, DuplicateKeyError, "has the key", id="duplicate, staged"),
+        pytest.param({"customer_id": ["taken"], "id": [1]}, DuplicateKeyError, "has the key", id="duplicate, written"),
+    ],
+)
+def test_bad_data_leave_the_table_as_it_was(cluster: Any, conn: Connection, data: Any, error: type[Exception], message: str) -> None:
+    table = conn.table("orders")
+    with pytest.raises(error, match=message):
+        table.load(data)
+    assert total(conn) == 18
+    assert cluster.staged == {}
+    assert table.load(rows_of(10)) == 10
+
+
+def test_an_unknown_mode(conn: Connection) -> None:
+    with pytest.raises(ProgrammingError, match="load mode 'replace' does not exist; use 'append', 'overwrite', 'upsert'"):
+        conn.table("orders").load(rows_of(1), "replace")
+
+
+def test_a_member_out_of_reach_ends_the_load(cluster: Any, conn: Connection) -> None:
+    table = conn.table("orders")
+    cluster.failures["m2", "stage"] = [MemberLostError("gone")]
+    with pytest.raises(LoadFailedError, match="the load into Orders was given up, the table is as it was: gone"):
+        table.load(rows_of(100))
+    assert cluster.asked("load_abort") == ["controller"]
+    assert cluster.staged == {}
+    assert total(conn) == 18
+    assert table.load(rows_of(100)) == 100
+
+
+def test_a_publication_without_an_answer_is_not_called_a_failure(cluster: Any, conn: Connection) -> None:
+    cluster.failures["controller", "load_publish"] = [MemberLostError("broke")]
+    with pytest.raises(MemberLostError, match=r"the answer to its publication was lost: look whether the rows are there. broke"):
+        conn.table("orders").load(rows_of(100))
+    assert cluster.asked("load_abort") == []
+
+
+def test_a_partition_that_moves_is_followed(cluster: Any, conn: Connection) -> None:
+    table = conn.table("orders")
+    cluster.topology = cluster.moved(0, next(name for name in cluster.members if name != cluster.ownership.primary(0)))
+    cluster.failures["m1", "stage"] = [TopologyChangedError("moved")]
+    assert table.load(rows_of(100)) == 100
+    assert cluster.asked("topology") == ["controller"]
+    assert cluster.staged == {}
+    assert total(conn) == 118
+
+
+def test_a_write_to_a_partition_that_moved_is_followed(cluster: Any, conn: Connection) -> None:
+    table = conn.table("orders")
+    partition = table.partition_of({"customer_id": "C2"})
+    after = next(name for name in cluster.members if name != cluster.ownership.primary(partition))
+    cluster.topology = cluster.moved(partition, after)
+    assert table.load({"customer_id": ["C2"], "id": [500]}) == 1
+    assert cluster.asked("write")[-1] == after
+    assert table.owner_of(partition) == after
+
+
+def test_a_write_to_a_dead_member_says_that_nothing_was_loaded(cluster: Any, conn: Connection) -> None:
+    table = conn.table("orders")
+    cluster.kill(table.owner_of(table.partition_of({"customer_id": "C2"})))
+    with pytest.raises(LoadFailedError, match="is out of reach, nothing was loaded"):
+        table.load({"customer_id": ["C2"], "id": [500]})
+
+
+def test_a_reader_cannot_be_read_twice(cluster: Any, conn: Connection) -> None:
+    cluster.failures["m1", "stage"] = [TopologyChangedError("moved")]
+    data = rows_of(100)
+    with pytest.raises(TopologyChangedError):
+        conn.table("orders").load(pa.RecordBatchReader.from_batches(data.schema, data.to_batches()))
+    assert cluster.staged == {}
+
+
+def test_what_does_not_stop_moving_is_given_up(cluster: Any, conn: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("secateur.client.load._RETRY_S", 0.1)
+    cluster.failures["m1", "stage"] = [TopologyChangedError("moved, always") for _ in range(100)]
+    with pytest.raises(TopologyChangedError, match="moved, always"):
+        conn.table("orders").load(rows_of(100))
+    assert cluster.staged == {}

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from secateur.client.rows import ResultColumn, Rows
+from secateur.partitioning.types import parse_type
+
+UUID_1 = uuid.UUID(int=1)
+
+VALUES = [
+    pytest.param("BOOLEAN", [True, None], id="boolean"),
+    pytest.param("UBIGINT", [2**64 - 1, 0], id="ubigint"),
+    pytest.param("HUGEINT", [10**37, -1], id="hugeint"),
+    pytest.param("DECIMAL(10,2)", [Decimal("1.50"), Decimal("-0.01")], id="decimal"),
+    pytest.param("DOUBLE", [1.5, float("inf")], id="double"),
+    pytest.param("VARCHAR", ["", "żółć"], id="varchar"),
+    pytest.param("BLOB", [b"", b"\x00"], id="blob"),
+    pytest.param("DATE", [date(1, 1, 1), None], id="date"),
+    pytest.param("TIME", [time(23, 59, 59, 999_999), None], id="time"),
+    pytest.param("TIMESTAMP", [datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999_999)], id="timestamp"),
+    pytest.param("TIMESTAMP WITH TIME ZONE", [datetime(2024, 1, 1, tzinfo=UTC), None], id="timestamptz"),
+    pytest.param("UUID", [UUID_1, None], id="uuid"),
+    pytest.param("INTEGER[]", [[1, None], []], id="list"),
+    pytest.param("HUGEINT[][]", [[[1], None], None], id="list of lists of hugeint"),
+]
+
+
+def arrow(type_text: str, values: list[Any]) -> pa.Array:
+    kind = parse_type(type_text).arrow
+    if type_text == "UUID":
+        return pa.ExtensionArray.from_storage(kind, pa.array([value and value.bytes for value in values], pa.binary(16)))
+    return pa.array(values, kind)
+
+
+@pytest.mark.parametrize(("type_text", "values"), VALUES)
+def test_values_are_plain_python(type_text: str, values: list[Any]) -> None:
+    rows = Rows(pa.table({"x": arrow(type_text, values)}), [ResultColumn("x", type_text)])
+    got = [value for (value,) in rows.take(10)]
+    assert got == values
+    assert [type(value) for value in got] == [type(value) for value in values]
+    assert [getattr(value, "tzinfo", None) for value in got] == [getattr(value, "tzinfo", None) for value in values]
+
+
+def test_an_interval_is_a_timedelta_with_months_of_30_days() -> None:
+    column = pa.array([(14, -2, 3_000_999), None], pa.month_day_nano_interval())
+    rows = Rows(pa.table({"x": column}), [ResultColumn("x", "INTERVAL")])
+    assert rows.take(2) == [(timedelta(days=418, microseconds=3000),), (None,)]
+
+
+def test_a_type_that_only_results_have_is_given_as_arrow_gives_it() -> None:
+    rows = Rows(pa.table({"x": [{"a": 1}]}), [ResultColumn("x", "STRUCT(a BIGINT)")])
+    assert rows.take(1) == [({"a": 1},)]
+    assert ResultColumn("x", "STRUCT(a BIGINT)").describe() == ("x", "STRUCT(a BIGINT)", None, None, None, None, None)
+
+
+def test_two_columns_of_one_name_stay_two() -> None:
+    table = pa.Table.from_arrays([pa.array([1]), pa.array(["a"])], names=["x", "x"])
+    assert Rows(table, [ResultColumn("x", "BIGINT"), ResultColumn("x", "VARCHAR")]).take(5) == [(1, "a")]
+
+
+def test_rows_are_handed_out_once() -> None:
+    rows = Rows(pa.concat_tables([pa.table({"x": range(4000)}), pa.table({"x": range(4000, 5000)})]), [ResultColumn("x", "BIGINT")])
+    assert rows.take(2) == [(0,), (1,)]
+    rest = rows.iterate()
+    assert [next(rest) for _ in range(2998)][-1] == (2999,)
+    assert rows.position == 3000
+    assert rows.take_table().column("x").to_pylist() == list(range(3000, 5000))
+    assert rows.take(1) == []
+    assert list(rows.iterate()) == []
+
+
+def test_a_description_has_seven_items() -> None:
+    assert ResultColumn("n", "BIGINT").describe() == ("n", "BIGINT", None, None, None, None, None)
+    assert ResultColumn("d", "DECIMAL(10,2)").describe() == ("d", "DECIMAL(10,2)", None, None, 10, 2, None)

@@ -1,0 +1,276 @@
+"""Where statements go, and what the client does when the cluster has changed."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from secateur.client import Connection, connect
+from secateur.errors import (
+    DeadlineError,
+    MemberLostError,
+    ParameterError,
+    PruningMismatchError,
+    SqlSyntaxError,
+    TopologyChangedError,
+    UnknownTableError,
+    UnreachableError,
+)
+
+
+def owner_of(cluster: Any, customer: str) -> str:
+    return cluster.ownership.primary(cluster.tables[0].scheme.partition_of({"customer_id": customer}))
+
+
+def test_a_key_goes_straight_to_its_owner_and_nobody_else_is_asked(cluster: Any, conn: Connection) -> None:
+    assert conn.execute("one", ["C2"]).fetchall() == [("C2", 1, 1.5), ("C2", 101, None)]
+    cluster.log.clear()
+    for customer in ("C1", "C5", "C9"):
+        cursor = conn.execute("one", [customer])
+        assert cursor.rowcount == 2
+        stats = cursor.stats
+        assert stats is not None
+        assert (stats.execution, stats.members_touched, stats.members_total) == ("local", 1, 3)
+        assert (stats.partitions_read, stats.partitions_total, stats.pruning, stats.plan_cached) == (1, 8, "on", True)
+        assert stats.elapsed_ms > 0
+    assert cluster.log == [(owner_of(cluster, customer), "execute") for customer in ("C1", "C5", "C9")]
+
+
+def test_a_full_scan_goes_to_the_owners_in_turn(cluster: Any, conn: Connection) -> None:
+    for _ in range(6):
+        cursor = conn.execute("count")
+        assert cursor.fetchall() == [(18,)]
+        assert cursor.stats is not None
+        assert (cursor.stats.execution, cursor.stats.members_touched, cursor.stats.partitions_read) == ("distributed", 3, 8)
+    assert sorted(cluster.asked("execute")) == ["m1", "m1", "m2", "m2", "m3", "m3"]
+    assert cluster.asked("prepare") == ["controller"]
+
+
+def test_no_partition_is_answered_without_any_frame(cluster: Any, conn: Connection) -> None:
+    conn.execute("never")
+    cluster.log.clear()
+    cursor = conn.execute("never")
+    assert cursor.fetchall() == [(0,)]
+    assert cursor.stats is not None
+    assert (cursor.stats.execution, cursor.stats.members_touched, cursor.stats.partitions_read, cursor.stats.partitions_total) == ("none", 0, 0, 8)
+    assert cluster.log == []
+
+
+def test_a_null_key_matches_nothing(conn: Connection) -> None:
+    cursor = conn.execute("one", [None])
+    assert cursor.fetchall() == []
+    assert [item[0] for item in cursor.description or ()] == ["customer_id", "id", "amount"]
+    assert cursor.stats is not None
+    assert cursor.stats.execution == "none"
+
+
+def test_no_partition_without_a_stored_answer_asks_one_member(cluster: Any, conn: Connection) -> None:
+    assert conn.execute("never, with parameters", [1]).fetchall() == [(0,)]
+    assert len(cluster.asked("execute")) == 1
+
+
+def test_a_replicated_table_is_read_at_any_member_in_turn(cluster: Any, conn: Connection) -> None:
+    for _ in range(3):
+        cursor = conn.execute("countries")
+        assert cursor.stats is not None
+        assert cursor.stats.execution == "local"
+    assert sorted(cluster.asked("execute")) == ["m1", "m2", "m3"]
+
+
+def test_with_pruning_off_everything_is_read(cluster: Any, conn: Connection) -> None:
+    conn._session.pruning = conn._session.pruning.OFF
+    cursor = conn.execute("one", ["C2"])
+    assert cursor.fetchall() == [("C2", 1, 1.5), ("C2", 101, None)]
+    assert cursor.stats is not None
+    assert (cursor.stats.execution, cursor.stats.partitions_read, cursor.stats.pruning) == ("distributed", 8, "off")
+    assert not cursor.stats.pruning
+    assert cluster.executed[-1]["pruning"] is False
+
+
+def test_verify_runs_both_ways(cluster: Any, conn: Connection) -> None:
+    conn._session.pruning = conn._session.pruning.VERIFY
+    cursor = conn.execute("one", ["C2"])
+    assert cursor.fetchall() == [("C2", 1, 1.5), ("C2", 101, None)]
+    assert [args["pruning"] for args in cluster.executed] == [True, False]
+    assert cursor.stats is not None
+    assert (cursor.stats.partitions_read, cursor.stats.pruning) == (1, "verify")
+
+
+def test_verify_finds_a_wrong_pruning(cluster: Any, conn: Connection) -> None:
+    wrong = conn.execute("wrongly pruned").fetchall()
+    assert wrong != [(18,)]
+    conn._session.pruning = conn._session.pruning.VERIFY
+    with pytest.raises(PruningMismatchError, match="1 rows from 1 partitions against 1 rows from 8, for 'wrongly pruned'") as caught:
+        conn.execute("wrongly pruned")
+    assert caught.value.details["sql"] == "wrongly pruned"
+    cluster.statements["wrongly pruned"].deterministic = False
+    conn._session.statements.clear()
+    assert conn.execute("wrongly pruned").fetchall() == wrong
+
+
+def test_verify_is_not_fooled_by_a_write_in_between(cluster: Any, conn: Connection) -> None:
+    conn._session.pruning = conn._session.pruning.VERIFY
+    counts = iter([18, 19, 19, 19])
+    cluster.statements["count"].run = lambda *_: pa.table({"count": [next(counts)]})
+    assert conn.execute("count").fetchall() == [(19,)]
+
+
+def test_a_moved_partition_is_followed(cluster: Any, conn: Connection) -> None:
+    conn.execute("one", ["C2"])
+    partition = cluster.tables[0].scheme.partition_of({"customer_id": "C2"})
+    before = cluster.ownership.primary(partition)
+    after = next(name for name in cluster.members if name != before)
+    cluster.topology = cluster.moved(partition, after)
+    cluster.log.clear()
+    cursor = conn.execute("one", ["C2"])
+    assert cursor.rowcount == 2
+    assert cursor.stats is not None
+    assert cursor.stats.topology_version == 2
+    assert cluster.log == [(before, "execute"), ("controller", "topology"), ("controller", "prepare"), (after, "execute")]
+    conn.execute("one", ["C2"])
+    assert cluster.log[-1] == (after, "execute")
+    assert len(cluster.log) == 5
+
+
+def test_an_answer_that_speaks_of_a_newer_topology_is_heard(cluster: Any, conn: Connection) -> None:
+    conn.execute("count")
+    cluster.topology = cluster.moved(0, "m3")
+    conn.execute("count")  # answered by an owner that has the newer one already
+    cluster.log.clear()
+    conn.execute("count")
+    assert cluster.log[0] == ("controller", "topology")
+    conn.execute("count")
+    assert cluster.asked("topology") == ["controller"]
+
+
+def test_a_lost_member_is_followed_by_its_backup(cluster: Any, conn: Connection) -> None:
+    conn.execute("one", ["C2"])
+    partition = cluster.tables[0].scheme.partition_of({"customer_id": "C2"})
+    lost = cluster.ownership.primary(partition)
+    heir = cluster.ownership.holders(partition)[1]
+    # The controller notices only when it is asked for the third time.
+    cluster.topologies = [cluster.topology, cluster.topology, cluster.moved(partition, heir)]
+    cluster.kill(lost)
+    cursor = conn.execute("one", ["C2"])
+    assert cursor.rowcount == 2
+    assert cluster.asked("topology") == ["controller"] * 3
+    assert cluster.log[-1] == (heir, "execute")
+
+
+def test_what_does_not_mend_is_given_up(cluster: Any, conn: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("secateur.client.select._RETRY_S", 0.1)
+    cluster.failures[owner_of(cluster, "C2"), "execute"] = [TopologyChangedError("moved, always") for _ in range(1000)]
+    with pytest.raises(TopologyChangedError, match="moved, always"):
+        conn.execute("one", ["C2"])
+    assert conn.execute("one", ["C1"] if owner_of(cluster, "C1") != owner_of(cluster, "C2") else ["C3"]).rowcount == 2
+
+
+def test_a_stale_plan_is_planned_again(cluster: Any, conn: Connection) -> None:
+    """Somebody else dropped the table and created it again: members do not know the id of our plan any more."""
+    conn.execute("one", ["C2"])
+    cluster.failures[owner_of(cluster, "C2"), "execute"] = [UnknownTableError("no table 7")]
+    cluster.log.clear()
+    assert conn.execute("one", ["C2"]).rowcount == 2
+    assert cluster.asked("prepare") == ["controller"]
+    cluster.failures[owner_of(cluster, "C2"), "execute"] = [UnknownTableError("no table 7")]
+    del cluster.statements["one"]
+    with pytest.raises(SqlSyntaxError):
+        conn.execute("one", ["C2"])
+
+
+def test_a_newer_catalog_drops_all_plans(cluster: Any, conn: Connection) -> None:
+    conn.execute("one", ["C2"])
+    conn.execute("count")
+    cluster.catalog_version = 2
+    conn.execute("never")
+    cluster.log.clear()
+    conn.execute("one", ["C2"])
+    conn.execute("count")
+    assert cluster.asked("prepare") == ["controller"] * 2
+
+
+def test_plans_are_kept_by_text_and_parameter_types(cluster: Any, conn: Connection) -> None:
+    for params in (["C1"], ["C2"], ("C3",)):
+        conn.execute("one", params)
+    assert len(cluster.prepared) == 1
+    cursor = conn.execute("one", [5])
+    assert len(cluster.prepared) == 2
+    assert cursor.stats is not None
+    assert not cursor.stats.plan_cached
+
+
+@pytest.mark.parametrize(
+    ("sql", "params", "message"),
+    [
+        pytest.param("one", [], "has 1 parameter, 0 were given", id="too few"),
+        pytest.param("one", ["a", "b"], "has 1 parameter, 2 were given", id="too many"),
+        pytest.param("one", {"customer": "C1"}, "without names: pass a sequence", id="names for positions"),
+        pytest.param("named", ["C1"], r"named parameters \(\$customer\): pass a mapping", id="positions for names"),
+        pytest.param("named", {"client": "C1"}, r"missing \$customer; not in the statement: \$client", id="other name"),
+        pytest.param("one", [object()], "parameter 1 is a builtins.object, which no column holds", id="type"),
+        pytest.param("one", "C1", "have to be a sequence.*not a str", id="text"),
+    ],
+)
+def test_wrong_parameters_are_said_and_the_connection_goes_on(conn: Connection, sql: str, params: Any, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        conn.execute(sql, params)
+    assert conn.execute("named", {"customer": "C1"}).rowcount == 2
+
+
+def test_an_error_of_the_planner_arrives_as_it_is(conn: Connection) -> None:
+    with pytest.raises(SqlSyntaxError) as caught:
+        conn.execute("SELEC 1")
+    assert caught.value.details == {"line": 1, "column": 1}
+    assert conn.execute("count").fetchone() == (18,)
+
+
+def test_no_answer_in_time(cluster: Any) -> None:
+    with connect(cluster.address, timeout_s=0.2) as conn:
+        cluster.gate = asyncio.Event()
+        with pytest.raises(DeadlineError, match=r"did not answer 'execute' within 0.2 s"):
+            conn.execute("count")
+        cluster.call(cluster.gate.set)
+        assert conn.execute("count").fetchone() == (18,)
+
+
+def test_a_controller_that_goes_is_an_error_and_known_statements_go_on(cluster: Any, conn: Connection) -> None:
+    conn.execute("one", ["C2"])
+    cluster.run(cluster.controller.server.stop())
+    assert conn.execute("one", ["C2"]).rowcount == 2
+    with pytest.raises((UnreachableError, MemberLostError)):
+        conn.execute("count")
+
+
+def test_another_cluster_at_the_same_address_is_noticed(cluster: Any, conn: Connection) -> None:
+    conn.execute("count")
+    port = cluster.controller.server.port
+    cluster.run(cluster.controller.server.stop())
+    cluster.cluster_id = "another"
+    with pytest.raises(MemberLostError):
+        conn.explain("count")
+
+    async def again() -> Any:
+        server = type(cluster.controller.server)(cluster.controller, port=port)
+        await server.start()
+        return server
+
+    server = cluster.run(again())
+    try:
+        with pytest.raises(UnreachableError, match="belongs to another cluster now"):
+            conn.explain("count")
+    finally:
+        cluster.run(server.stop())
+
+
+def test_threads_share_a_connection(cluster: Any, conn: Connection) -> None:
+    def ask(number: int) -> bool:
+        customer = f"C{number % 9 + 1}"
+        return conn.execute("one", [customer]).fetchall()[0][0] == customer
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(ask, range(300)))
+    assert len(cluster.asked("execute")) == 300
