@@ -3,7 +3,7 @@
 from importlib.metadata import version as installed_version
 
 project = "secateur"
-copyright = "the secateur maintainers"  # noqa: A001  (Sphinx's name)
+copyright = "the secateur maintainers"
 version = release = installed_version("secateur")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
