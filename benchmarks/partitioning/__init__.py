@@ -1,0 +1,1 @@
+"""How fast rows are routed to partitions, and partitions to members."""
