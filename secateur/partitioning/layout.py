@@ -26,12 +26,13 @@ class Layout:
 
     Attributes:
         partition_count: The size of the id space, blocks of dropped ranges included.
-        live: The live ranges by ordinal.
+        live: The live ranges by ordinal, ascending.
+        live_partitions: The ids that can hold rows, ascending; int32, read-only.
         bases: The first id of each live range by ordinal.
         columns: The partitioning key, in order of first mention.
     """
 
-    __slots__ = ("_hashes", "bases", "columns", "live", "partition_count")
+    __slots__ = ("_hashes", "bases", "columns", "live", "live_partitions", "partition_count")
 
     def __init__(self, hashes: tuple[HashComponent, ...], component: RangeComponent | None) -> None:
         self._hashes = hashes
@@ -45,6 +46,7 @@ class Layout:
             if ordinal in self.live:
                 self.bases[ordinal] = self.partition_count
             self.partition_count += partitions
+        self.live_partitions = _live_ids([(ordinal in self.live, partitions) for ordinal, partitions in sorted(sizes.items())])
         lists = [h.columns for h in hashes]
         lists.extend(() if component is None else (component.columns,))
         lists.extend(h.columns for r in ranges for h in r.hashes or ())
@@ -58,12 +60,16 @@ class Layout:
         base = self.bases[ordinal]
         return range(base, base + bucket_product(self.hashes_of(ordinal)))
 
-    def live_partitions(self) -> npt.NDArray[np.int32]:
-        blocks = [self.block(ordinal) for ordinal in self.live]
-        return np.concatenate([np.empty(0, dtype=np.int32), *(np.arange(b.start, b.stop, dtype=np.int32) for b in blocks)])
-
     def compose(self, ordinal: int, buckets: Sequence[int]) -> int:
         local = 0
         for component, bucket in zip(self.hashes_of(ordinal), buckets, strict=True):
             local = local * component.partitions + bucket
         return self.bases[ordinal] + local
+
+
+def _live_ids(blocks: Sequence[tuple[bool, int]]) -> npt.NDArray[np.int32]:
+    """Blocks, each live or not and of some size, lie one behind the other: an id is live when its block is."""
+    is_live = np.array([live for live, _ in blocks], dtype=np.bool_)
+    ids = np.flatnonzero(np.repeat(is_live, [size for _, size in blocks])).astype(np.int32)
+    ids.flags.writeable = False
+    return ids

@@ -49,6 +49,7 @@ class PartitionScheme:
     function: str = FUNCTION
     _layout: Layout | None = field(default=None, init=False, repr=False, compare=False)
     _router: Router | None = field(default=None, init=False, repr=False, compare=False)
+    _group: str | None = field(default=None, init=False, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The resolved forms hold closures and are cheap to make again.
@@ -72,12 +73,11 @@ class PartitionScheme:
     @property
     def live_partition_count(self) -> int:
         """How many partitions can hold rows."""
-        layout = self._ids()
-        return sum(len(layout.block(ordinal)) for ordinal in layout.live)
+        return len(self._ids().live_partitions)
 
     def live_partitions(self) -> npt.NDArray[np.int32]:
-        """The ids that can hold rows, ascending."""
-        return self._ids().live_partitions()
+        """The ids that can hold rows, ascending; read-only."""
+        return self._ids().live_partitions
 
     def type_of(self, column: str) -> SqlType:
         """The type of a partitioning column, by its exact name."""
@@ -171,20 +171,12 @@ class PartitionScheme:
     def affinity_group(self) -> str:
         """A name that two schemes share exactly when partition i of both holds the same keys.
 
-        Column names do not count, nor names of ranges; types, structure, seeds, bucket counts, bounds and ordinals do.
+        Column names do not count, nor names of ranges; types, structure, seeds, bucket counts, bounds and ordinals do. Computed once.
         """
-        number = {name: f"c{position}" for position, name in enumerate(self.columns)}
-        if not number:
-            return "single"
-        types = dict(self.types)
-        shape = [f"{self.function} ({', '.join(str(types[name]) for name in self.columns)})", *(_hash_text(h, number) for h in self.hashes)]
-        if self.range is not None:
-            bounds = [(r.ordinal, r.lower, r.upper, None if r.hashes is None else [_hash_text(h, number) for h in r.hashes]) for r in self.range.ranges]
-            retired = [(r.ordinal, r.partitions) for r in self.range.retired]
-            # Thousands of ranges would make a long name: their text is hashed, to a length at which equal means equal.
-            digest = blake2b(repr((bounds, retired)).encode(), digest_size=16).hexdigest()
-            shape.append(f"RANGE ({', '.join(number[name] for name in self.range.columns)}) {digest}")
-        return " ".join(shape)
+        if self._group is None:
+            object.__setattr__(self, "_group", self._describe_group())
+        assert self._group is not None
+        return self._group
 
     def to_wire(self) -> dict[str, Any]:
         """Plain data for msgpack (bounds may be dates, datetimes, Decimals and UUIDs, which the wire has types for)."""
@@ -205,6 +197,20 @@ class PartitionScheme:
             types=tuple((name, parse_type(text)) for name, text in data["types"]),
             function=data["function"],
         )
+
+    def _describe_group(self) -> str:
+        number = {name: f"c{position}" for position, name in enumerate(self.columns)}
+        if not number:
+            return "single"
+        types = dict(self.types)
+        shape = [f"{self.function} ({', '.join(str(types[name]) for name in self.columns)})", *(_hash_text(h, number) for h in self.hashes)]
+        if self.range is not None:
+            bounds = [(r.ordinal, str(r), None if r.hashes is None else [_hash_text(h, number) for h in r.hashes]) for r in self.range.ranges]
+            retired = [(r.ordinal, r.partitions) for r in self.range.retired]
+            # Thousands of ranges would make a long name: their text is hashed, to a length at which equal means equal.
+            digest = blake2b(repr((bounds, retired)).encode(), digest_size=16).hexdigest()
+            shape.append(f"RANGE ({', '.join(number[name] for name in self.range.columns)}) {digest}")
+        return " ".join(shape)
 
     def _ids(self) -> Layout:
         if self._layout is None:

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
@@ -204,11 +205,13 @@ class TestIdentity:
             "BLOB": b"\x00",
             "UBIGINT": 2**64 - 1,
             "BOOLEAN": True,
+            "VARCHAR": "it's\0 \U0001f30d",
         }
         for text, value in bounds.items():
             scheme = PartitionScheme((), RangeComponent(("k",), (RangePartition(0, None, (value,)), RangePartition(1, (value,), None))), types(k=text))
             copy = PartitionScheme.from_wire(unpack(pack(scheme.to_wire())))
             assert copy == scheme
+            assert copy.affinity_group() == scheme.affinity_group()
             assert copy.partition_of({"k": value}) == 1
 
     def test_the_affinity_group_forgets_names_and_nothing_else(self) -> None:
@@ -245,6 +248,12 @@ class TestIdentity:
             PartitionScheme(),
         ]
         assert len({same, *(other.affinity_group() for other in different)}) == 1 + len(different)
+
+    def test_equal_instants_in_other_zone_objects_make_the_same_group(self) -> None:
+        def scheme(at: datetime) -> PartitionScheme:
+            return PartitionScheme((), RangeComponent(("k",), (RangePartition(0, None, (at,)),)), types(k="TIMESTAMP WITH TIME ZONE"))
+
+        assert scheme(datetime(2024, 1, 1, tzinfo=ZoneInfo("UTC"))).affinity_group() == scheme(datetime(2024, 1, 1, tzinfo=UTC)).affinity_group()
 
     def test_which_column_is_used_where_counts(self) -> None:
         split = (RangePartition(0, None, (5,)), RangePartition(1, (5,), None))
