@@ -146,11 +146,11 @@ def _floors(values: list[Any], column_type: SqlType) -> _Floors:
         return None
 
 
-def _integer_floors(values: list[Any], kinds: set[type], column_type: SqlType) -> _Floors:
+def _integer_floors(values: list[Any], kinds: set[type[Any]], column_type: SqlType) -> _Floors:
     if not kinds <= {int, bool, float, Decimal, str}:
         return None
     smallest, largest = column_type.integer_range
-    numbers: list[int | float | Decimal] = []
+    numbers: list[Any] = []
     for value in values:
         if isinstance(value, str):
             if not _INTEGER_TEXT.fullmatch(value) or not smallest <= int(value) <= largest:

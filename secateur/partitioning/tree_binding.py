@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
-from datetime import date, datetime
+from datetime import date
 from typing import Any, Final, assert_never
 
 from xxhash import xxh64_intdigest
@@ -28,7 +28,7 @@ __all__ = ["compile_node"]
 Bind = Callable[[Sequence[Any]], Sequence[int] | None]
 
 # A value of exactly this Python type is canonical for the column and compares with it exactly; integers are checked against the range of the type besides.
-_OWN_TYPES: Final[dict[TypeKind, type]] = {
+_OWN_TYPES: Final[dict[TypeKind, Any]] = {
     TypeKind.VARCHAR: str,
     TypeKind.BLOB: bytes,
     TypeKind.BOOLEAN: bool,
@@ -140,9 +140,7 @@ def _compile_key(box: Box, scheme: PartitionScheme, general: Bind) -> Bind | Non
     return bind
 
 
-def _bind_one(
-    component: HashComponent, index: int, own_type: type, smallest: int | None, largest: int | None, encode: Callable[[Any], bytes], general: Bind
-) -> Bind:
+def _bind_one(component: HashComponent, index: int, own_type: Any, smallest: Any, largest: Any, encode: Callable[[Any], bytes], general: Bind) -> Bind:
     seed, partitions = first_seed(component.seed), component.partitions
 
     def bind(params: Sequence[Any]) -> Sequence[int] | None:
@@ -166,13 +164,13 @@ def _only_parameter(constraint: Constraint) -> int | None:
             return None
 
 
-def _compile_column(index: int | None, column_type: SqlType) -> tuple[int, type, Any, Any, Callable[[Any], bytes]] | None:
+def _compile_column(index: int | None, column_type: SqlType) -> tuple[int, Any, Any, Any, Callable[[Any], bytes]] | None:
     if index is None:
         return None
     if column_type.is_integer:
         return index, int, *column_type.integer_range, scalar_encoder(column_type)
-    own_type = datetime if column_type.kind is TypeKind.TIMESTAMP else _OWN_TYPES.get(column_type.kind)
-    if own_type is None or own_type is datetime:
+    own_type = _OWN_TYPES.get(column_type.kind)
+    if own_type is None:
         # Instants may have a zone and decimals any scale: the general form converts them.
         return None
     return index, own_type, None, None, scalar_encoder(column_type)

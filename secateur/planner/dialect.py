@@ -1,0 +1,138 @@
+"""The dialect as sqlglot knows it: DuckDB's, with true token positions and hexadecimal strings.
+
+sqlglot reads SELECT statements into trees. The statements that are ours alone (CREATE TABLE with PARTITION BY and the like) are read from the tokens by
+parsers of our own, see :mod:`secateur.planner.token_cursor`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
+
+from sqlglot import Token, TokenType, exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.generators.duckdb import DuckDBGenerator
+from sqlglot.parsers.duckdb import DuckDBParser
+
+from secateur.errors import SqlSyntaxError
+from secateur.planner.positions import position_of, syntax_error
+
+__all__ = ["Secateur", "parse_query", "quoted", "to_sql", "tokenize"]
+
+# sqlglot warns where it falls back to another reading of a statement; what that means to a user is said by our own errors.
+logging.getLogger("sqlglot").setLevel(logging.ERROR)
+
+
+class Secateur(DuckDB):
+    """DuckDB's dialect, read whole: no keyword makes the tokenizer swallow the rest of the text."""
+
+    class Tokenizer(DuckDB.Tokenizer):
+        """Without commands, with ``X'..'``."""
+
+        COMMANDS: ClassVar[set[TokenType]] = set()
+        HEX_STRINGS: ClassVar[list[Any]] = [("x'", "'"), ("X'", "'")]
+
+    class Parser(DuckDBParser):
+        """Calls of functions are kept as written, but for the aggregates that plans are made of: sqlglot renames many and completes the arguments of some."""
+
+        FUNCTIONS: ClassVar[dict[str, Any]] = {name: DuckDBParser.FUNCTIONS[name] for name in ("COUNT", "SUM", "MIN", "MAX", "AVG")}
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            name: DuckDBParser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
+        }
+
+    class Generator(DuckDBGenerator):
+        """Hexadecimal strings are BLOBs, not numbers."""
+
+        TRANSFORMS: ClassVar[dict[Any, Any]] = {
+            **DuckDBGenerator.TRANSFORMS,
+            exp.HexString: lambda self, node: f"from_hex('{node.this}')",
+        }
+
+
+_DIALECT: Final = Secateur()
+
+
+def tokenize(sql: str) -> list[Token]:
+    """The tokens of a text; ``line`` and ``col`` are the position of their first character, counted from 1.
+
+    Raises:
+        SqlSyntaxError: A string, quoted name or comment does not end.
+    """
+    try:
+        tokens = _DIALECT.tokenize(sql)
+    except TokenError:
+        start, what = _unterminated(sql)
+        raise syntax_error(f"{what} is not closed", sql, start) from None
+    placed = []
+    for token in tokens:
+        line, column = position_of(sql, token.start)
+        placed.append(Token(token.token_type, token.text, line=line, col=column, start=token.start, end=token.end, comments=token.comments))
+    return placed
+
+
+def parse_query(sql: str, tokens: Sequence[Token]) -> exp.Expr:
+    """Read the tokens of one query (SELECT, FROM, WITH, VALUES, set operations) into a tree.
+
+    Args:
+        sql: The user's whole text; the tokens may be a part of its tokens.
+        tokens: Those of exactly one statement.
+
+    Raises:
+        SqlSyntaxError: They are none; the position is that in ``sql``.
+    """
+    try:
+        trees = _DIALECT.parser().parse(list(tokens), sql)
+    except ParseError as error:
+        raise _parse_failure(error, sql) from None
+    tree = trees[0] if trees else None
+    if not isinstance(tree, (exp.Query, exp.Values)):
+        raise syntax_error("expected a query", sql, tokens[0].start if tokens else 0)
+    return tree
+
+
+def to_sql(node: exp.Expr) -> str:
+    """The text of a tree in the dialect."""
+    return _DIALECT.generator(comments=False).generate(node)
+
+
+def quoted(name: str) -> str:
+    """A name as it can always be written."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _parse_failure(error: ParseError, sql: str) -> SqlSyntaxError:
+    first = error.errors[0] if error.errors else {}
+    line, column, found = first.get("line"), first.get("col"), first.get("highlight") or ""
+    reason = str(first.get("description") or error).split(" for <class")[0].rstrip(".")
+    if line is None or column is None:
+        return syntax_error(reason, sql, len(sql.rstrip()))
+    starts = [0]
+    for text in sql.split("\n"):
+        starts.append(starts[-1] + len(text) + 1)
+    offset = starts[line - 1] + column - 1
+    # sqlglot names what it missed by the names of its own classes; the token where it stopped is what helps.
+    expected = f"{reason.lower()} at {found!r}" if reason.startswith("Expecting") else f"unexpected {found!r}" if found else reason
+    return syntax_error(f"the statement does not parse: {expected}", sql, offset, len(found))
+
+
+def _unterminated(sql: str) -> tuple[int, str]:
+    """The offset at which the string, name or comment begins that never ends."""
+    closers = {"'": ("'", "the string"), '"': ('"', "the quoted name"), "/*": ("*/", "the comment"), "$$": ("$$", "the string")}
+    position = 0
+    while position < len(sql):
+        if sql.startswith("--", position):
+            position = sql.find("\n", position)
+            if position < 0:
+                break
+        opener = next((text for text in closers if sql.startswith(text, position)), None)
+        if opener is None:
+            position += 1
+            continue
+        closer, what = closers[opener]
+        end = sql.find(closer, position + len(opener))
+        if end < 0:
+            return position, what
+        position = end + len(closer)
+    return max(len(sql) - 1, 0), "the statement"

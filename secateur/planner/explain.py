@@ -1,0 +1,308 @@
+"""EXPLAIN: which partitions and members a statement needs, and why not fewer (DESIGN section 7).
+
+With parameters unbound a tree is shown as it is; what depends on them is unknown, and said to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+from math import prod
+from typing import Any, Final, Protocol, assert_never
+
+from secateur.engine.plan import ScanPlan, SelectPlan, Strategy
+from secateur.engine.select_job import describe_select
+from secateur.partitioning.comparison import compare
+from secateur.partitioning.condition import Box, Constant, Parameter, resolve_operand
+from secateur.partitioning.nodes import Keys
+from secateur.partitioning.reach import reach
+from secateur.partitioning.topology import Topology
+from secateur.partitioning.tree_text import node_text, value_text
+from secateur.planner.scan_bounds import ScanBounds, overflow_reason
+from secateur.planner.statement import CreateTable, DropTable, ExplainStatement, InsertRows, InsertSelect, SelectStatement, SetOption, Statement
+
+__all__ = ["Explain", "explain"]
+
+_KEYS_SHOWN_MAX: Final = 100
+_PARTITIONS_SHOWN_MAX: Final = 16
+
+
+class TopologyView(Protocol):
+    """What EXPLAIN sees besides the statement."""
+
+    @property
+    def topology(self) -> Topology:
+        """Members and owners."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """How a statement would run.
+
+    Attributes:
+        text: For people.
+        json: For programs, plain JSON data: DESIGN section 7.
+    """
+
+    text: str
+    json: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _ScanFacts:
+    """One scan, bound.
+
+    Attributes:
+        partitions: Ids, or None for all or unknown; then ``reason`` says why.
+        possible: The ids that have to be reckoned with: those, or all.
+        known: Whether ``possible`` is what will be read.
+        key_values: The keys asked for, or None when they are not a short list.
+        prefix: The values of the bound leading primary-key columns, or None.
+    """
+
+    scan: ScanPlan
+    key: tuple[str, ...]
+    partitions: Sequence[int] | None
+    possible: Sequence[int]
+    known: bool
+    key_values: list[list[Any]] | None
+    prefix: list[Any] | None
+    reason: str | None
+
+
+def explain(statement: Statement, params: Sequence[Any] | Mapping[str, Any], view: TopologyView, settings: Mapping[str, Any]) -> Explain:
+    """Explain a planned statement.
+
+    Args:
+        statement: From the planner, with the values of its parameters.
+        params: As the user gave them; the statement has them in order already.
+        view: The owners.
+        settings: Those of the session: ``pruning``.
+    """
+    del params
+    enabled = settings.get("pruning", "on") != "off"
+    match statement:
+        case ExplainStatement(target):
+            return explain(target, (), view, settings)
+        case SelectStatement():
+            return _explain_select(statement, view.topology, enabled=enabled)
+        case InsertSelect(table, _, select):
+            explained = _explain_select(select, view.topology, enabled=enabled)
+            return Explain(f"INSERT into {table.name} from:\n{explained.text}", explained.json)
+        case InsertRows(table, rows):
+            return _explain_other(f"INSERT of {rows.num_rows} rows into {table.name}: each goes to the owner of its partition", view.topology, enabled=enabled)
+        case CreateTable() | DropTable():
+            return _explain_other("DDL runs at the controller and reads no partition", view.topology, enabled=enabled)
+        case SetOption():
+            return _explain_other("SET changes the session and reads no partition", view.topology, enabled=enabled)
+        case _:
+            assert_never(statement)
+
+
+def _explain_other(what: str, topology: Topology, *, enabled: bool) -> Explain:
+    pruning = {
+        "enabled": enabled,
+        "applicable": False,
+        "reason": what,
+        "tree": "",
+        "execution": "none",
+        "topology_version": topology.version,
+        "required_members": [],
+        "members_total": len(topology.members),
+        "scans": [],
+    }
+    return Explain(what, {"pruning": pruning, "dag": {"vertices": [], "edges": []}})
+
+
+def _explain_select(statement: SelectStatement, topology: Topology, *, enabled: bool) -> Explain:
+    plan = statement.plan
+    params = statement.params
+    facts = [_scan_facts(scan, bounds, params, enabled=enabled) for scan, bounds in zip(plan.scans, statement.bounds, strict=True)]
+    prunable = any(fact.scan.reason is None and not fact.scan.replicated for fact in facts)
+    reasons = list(dict.fromkeys(fact.reason for fact in facts if fact.reason is not None))
+    execution, members = _rung(plan, facts, topology)
+    unpruned = [fact for fact in facts if fact.partitions is None and not fact.scan.replicated]
+    pruning = {
+        "enabled": enabled,
+        "applicable": enabled and prunable,
+        "reason": "; ".join(reasons) if reasons and len(unpruned) == len([fact for fact in facts if not fact.scan.replicated]) else None,
+        "tree": "; ".join(str(fact.scan.tree) for fact in facts),
+        "execution": execution,
+        "topology_version": topology.version,
+        "required_members": members,
+        "members_total": len(topology.members),
+        "scans": [_scan_json(fact) for fact in facts],
+    }
+    dag = _dag(plan, facts, params, topology, execution, members)
+    return Explain(_text(plan, pruning, facts, dag), {"pruning": pruning, "dag": dag})
+
+
+def _scan_facts(scan: ScanPlan, bounds: ScanBounds, params: Sequence[Any] | None, *, enabled: bool) -> _ScanFacts:
+    live = scan.tree.live_ids()
+    key = scan.tree.scheme.columns
+    if scan.replicated:
+        return _ScanFacts(scan, key, (0,), (0,), True, None, None, None)
+    if not enabled:
+        return _ScanFacts(scan, key, None, live, True, None, None, "pruning is off: SET pruning = on")
+    if scan.reason is not None:
+        return _ScanFacts(scan, key, None, live, True, None, None, scan.reason)
+    if params is None and not scan.tree.is_constant:
+        unbound = f"the parameters are not bound: the partitions are those of {node_text(scan.tree.root, scan.tree.scheme)}"
+        return _ScanFacts(scan, key, None, live, False, None, None, unbound)
+    values = () if params is None else params
+    ids = scan.tree.bind(values)
+    prefix = None if params is None and scan.key_prefix else [_json_value(value) for value in scan.bind_prefix(values)] or None
+    reason = _bound_reason(scan, bounds, values) if ids.is_all else None
+    if reason is not None:
+        return _ScanFacts(scan, key, None, live, True, None, prefix, reason)
+    return _ScanFacts(scan, key, ids.ids, ids.ids, True, _key_values(scan, bounds, values), prefix, None)
+
+
+def _bound_reason(scan: ScanPlan, bounds: ScanBounds, params: Sequence[Any]) -> str | None:
+    """Why these values of the parameters leave nothing out, where others would."""
+    scheme = scan.tree.scheme
+    types = dict(scheme.types)
+    for box in (box for boxes in bounds.factors for box in boxes):
+        for column, constraint in box.constraints:
+            for test in (test for choice in constraint.choices for test in choice.tests):
+                values = [resolve_operand(operand, params) for operand in test.operands]
+                if compare(test.comparison, values, types[column]) is None:
+                    shown = ", ".join(value_text(value) for value in values[:3])
+                    return f"{shown} does not compare in the type of {column}: pass a {types[column]}"
+        overflows = reach(scheme, box.resolve(params, types), scan.tree.limit).overflows
+        if overflows:
+            return "; ".join(dict.fromkeys(map(overflow_reason, overflows)))
+    return None
+
+
+def _key_values(scan: ScanPlan, bounds: ScanBounds, params: Sequence[Any]) -> list[list[Any]] | None:
+    """The keys that the predicates name, sorted; None when they do not name a short list of whole keys."""
+    scheme = scan.tree.scheme
+    types = dict(scheme.types)
+    if len(bounds.factors) != 1:
+        return None
+    found: set[tuple[Any, ...]] = set()
+    for box in bounds.factors[0]:
+        domains = box.resolve(params, types)
+        if any(domain.is_nothing for domain in domains.values()):
+            continue
+        if not all(column in domains and domains[column].is_finite for column in scheme.columns):
+            return None
+        values = [sorted(domains[column].points) for column in scheme.columns]
+        if prod(map(len, values)) + len(found) > _KEYS_SHOWN_MAX:
+            return None
+        found.update(product(*values))
+    return [[_json_value(value) for value in key] for key in sorted(found)]
+
+
+def _json_value(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def _rung(plan: SelectPlan, facts: Sequence[_ScanFacts], topology: Topology) -> tuple[str, list[str]]:
+    """The rung and the members that are needed, or may be where parameters are open."""
+    if all(fact.known and not fact.possible for fact in facts):
+        return ("none", []) if plan.empty is not None else ("local", [])
+    owners = {member for fact in facts if not fact.scan.replicated and fact.possible for member in topology.primaries(fact.scan.group, list(fact.possible))}
+    members = [member for member in topology.member_ids if member in owners]
+    if not members:
+        return "local", list(topology.member_ids[:1])
+    open_facts = [fact for fact in facts if not fact.known]
+    if len(members) == 1 or (len(facts) == len(open_facts) == 1 and _is_one_key(open_facts[0].scan)):
+        return "local", members
+    return "distributed", members
+
+
+def _is_one_key(scan: ScanPlan) -> bool:
+    """Whether a tree comes to at most one partition for whatever parameters of the right types."""
+    root = scan.tree.root
+    return isinstance(root, Keys) and all(_names_one_value(root.box, column) for column in scan.tree.scheme.columns)
+
+
+def _names_one_value(box: Box, column: str) -> bool:
+    for choice in box[column].choices:
+        operands = [operand for test in choice.tests for operand in test.operands]
+        constants = len(choice.domain.points) + sum(isinstance(operand, Constant) for operand in operands)
+        if choice.domain.is_finite and constants + sum(isinstance(operand, Parameter) for operand in operands) == 1:
+            return True
+    return False
+
+
+def _scan_json(fact: _ScanFacts) -> dict[str, Any]:
+    return {
+        "table": fact.scan.table,
+        "alias": fact.scan.alias,
+        "partitions": None if fact.partitions is None else list(fact.partitions),
+        "partitions_total": fact.scan.tree.total,
+        "partitioning_key": list(fact.key),
+        "partitioning_key_values": fact.key_values,
+        "primary_key_bounds": {"lower": fact.prefix, "upper": fact.prefix},
+        "reason": fact.reason,
+    }
+
+
+def _dag(
+    plan: SelectPlan, facts: Sequence[_ScanFacts], params: Sequence[Any] | None, topology: Topology, execution: str, members: Sequence[str]
+) -> dict[str, Any]:
+    if execution == "none" or not members:
+        return {"vertices": [], "edges": []}
+    if execution == "local":
+        # One member runs the whole statement as one kernel call: there is nothing to connect.
+        where = list(members) if len(members) == 1 else []
+        return {"vertices": [{"name": "statement", "members": where, "local_parallelism": 1}], "edges": []}
+    values = [None] * plan.parameter_count if params is None else params
+    return describe_select(plan, [fact.possible for fact in facts], values, topology, members[0])
+
+
+def _text(plan: SelectPlan, pruning: dict[str, Any], facts: Sequence[_ScanFacts], dag: dict[str, Any]) -> str:
+    members = pruning["required_members"]
+    may = "" if all(fact.known for fact in facts) else "at most "
+    lines = [
+        f"execution: {pruning['execution']} on {may}{len(members)} of {pruning['members_total']} members{_list(members)}",
+        f"pruning: {'on' if pruning['enabled'] else 'off'}, topology version {pruning['topology_version']}",
+    ]
+    if pruning["tree"]:
+        lines.append(f"tree: {pruning['tree']}")
+    lines.extend(line for fact in facts for line in _scan_text(fact))
+    if plan.strategy is Strategy.TWO_STAGE:
+        lines.append("when distributed: two-stage")
+    else:
+        lines.append(f"when distributed: gather ({plan.gather_reason})")
+    if dag["vertices"]:
+        lines.append("dag:")
+        lines.extend(f"  {vertex['name']} x{vertex['local_parallelism']}{_list(vertex['members'])}" for vertex in dag["vertices"])
+        lines.extend(f"  {edge['from']} -> {edge['to']}: {edge['kind']}{', distributed' if edge['distributed'] else ''}" for edge in dag["edges"])
+    return "\n".join(lines)
+
+
+def _scan_text(fact: _ScanFacts) -> list[str]:
+    scan = fact.scan
+    name = scan.table if scan.alias == scan.table else f"{scan.table} AS {scan.alias}"
+    total = scan.tree.total
+    if scan.replicated:
+        return [f"scan {name}: replicated, every member has it"]
+    if fact.partitions is None:
+        kept = f"all {total} partitions" if fact.known else f"of {total} partitions those of the parameters"
+        return [f"scan {name}: {kept}", f"  because {fact.reason}"]
+    lines = [f"scan {name}: {len(fact.partitions)} of {total} partitions{_list([f'p{partition}' for partition in fact.partitions])}"]
+    if fact.key_values:
+        lines.append(f"  partitioning key ({', '.join(fact.key)}): {', '.join(_key_text(key) for key in fact.key_values[:_PARTITIONS_SHOWN_MAX])}")
+    if fact.prefix:
+        lines.append(f"  primary key bounds: {_key_text(fact.prefix)}")
+    return lines
+
+
+def _key_text(key: Sequence[Any]) -> str:
+    return f"({', '.join(value_text(value) for value in key)})"
+
+
+def _list(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    shown = list(islice(names, _PARTITIONS_SHOWN_MAX))
+    more = f", {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+    return f" [{', '.join(shown)}{more}]"

@@ -1,0 +1,196 @@
+"""INSERT: rows given as VALUES are evaluated here, rows from a query become a query whose columns have the types of the table.
+
+::
+
+    INSERT [OR REPLACE] INTO t [(a, b, ...)] [BY NAME] { VALUES (...), ... | <query> }
+
+Each value is cast to the type of its column by itself, as the dialect does it; columns that are not named become NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlglot import Token, TokenType
+
+from secateur.engine.kernels.duckdb_kernel import default_kernel
+from secateur.errors import ProgrammingError, UnknownColumnError, UnknownTableError
+from secateur.partitioning.conform import conform
+from secateur.partitioning.table import TableDef
+from secateur.planner.dialect import quoted
+from secateur.planner.parameters import Parameters
+from secateur.planner.positions import located
+from secateur.planner.query import near_names, spliced
+from secateur.planner.statement import InsertMode, InsertRows
+from secateur.planner.token_cursor import TokenCursor
+
+__all__ = ["InsertQuery", "InsertValues", "read_insert"]
+
+_OPENING: Final = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
+_CLOSING: Final = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
+
+
+@dataclass(frozen=True, slots=True)
+class InsertValues:
+    """INSERT ... VALUES, not evaluated.
+
+    Attributes:
+        table: The table.
+        columns: Those that get the values, in order.
+        sql: The query that evaluates them.
+        mode: What happens to keys that are there already.
+    """
+
+    table: TableDef
+    columns: tuple[str, ...]
+    sql: str
+    mode: InsertMode
+
+    def evaluate(self, params: Sequence[Any]) -> InsertRows:
+        """The rows for these parameters.
+
+        Raises:
+            DataError: A value that its column cannot hold.
+            NullKeyError: NULL, or nothing, for a column that is NOT NULL.
+        """
+        rows = default_kernel().run(self.sql, {}, list(params), names=list(self.columns))
+        return InsertRows(self.table, conform(rows, self.table), self.mode)
+
+
+@dataclass(frozen=True, slots=True)
+class InsertQuery:
+    """INSERT ... SELECT, not planned.
+
+    Attributes:
+        table: The table.
+        columns: Those that get the query's columns, in order; None for BY NAME.
+        query: The tokens of the query.
+        mode: What happens to keys that are there already.
+    """
+
+    table: TableDef
+    columns: tuple[str, ...] | None
+    query: tuple[Token, ...]
+    mode: InsertMode
+
+
+def read_insert(cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef]) -> InsertValues | InsertQuery:
+    """Read an INSERT statement.
+
+    Args:
+        cursor: At the word INSERT; its tokens have numbered parameters.
+        parameters: As read from the same tokens.
+        find: The catalog's lookup by name.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+        UnknownTableError, UnknownColumnError: With the position of the name.
+        ProgrammingError: A row with more or fewer values than columns, or a column named twice.
+        NotSupportedError: A form that we do not have.
+    """
+    cursor.expect("INSERT")
+    mode = InsertMode.APPEND
+    if cursor.accept("OR", "REPLACE"):
+        mode = InsertMode.UPSERT
+    elif cursor.at("OR"):
+        raise cursor.unsupported("INSERT OR IGNORE", "use INSERT OR REPLACE, or leave out the rows that are there")
+    cursor.expect("INTO")
+    table = _read_table(cursor, find)
+    columns: tuple[str, ...] | None = tuple(column.name for column in table.columns)
+    if cursor.at("(") and not (cursor.at("(", "SELECT") or cursor.at("(", "WITH") or cursor.at("(", "FROM") or cursor.at("(", "VALUES")):
+        columns = _read_columns(cursor, table)
+    if cursor.accept("BY", "NAME"):
+        columns = None
+    elif cursor.accept("BY"):
+        cursor.expect("POSITION")
+    if cursor.at("DEFAULT"):
+        raise cursor.unsupported("DEFAULT VALUES", "give the values of the primary key at least")
+    if not cursor.at("VALUES"):
+        if cursor.at_end:
+            raise cursor.expected("VALUES or a query")
+        return InsertQuery(table, columns, cursor.rest(), mode)
+    if columns is None:
+        raise cursor.unsupported("BY NAME with VALUES", "name the columns behind the table")
+    return InsertValues(table, columns, _values_query(cursor, table, columns, parameters), mode)
+
+
+def _read_table(cursor: TokenCursor, find: Callable[[str], TableDef]) -> TableDef:
+    offset = cursor.offset
+    name = cursor.name("the name of a table")
+    if cursor.at("."):
+        raise cursor.unsupported("a schema in front of a table name", "tables have a name of one part")
+    try:
+        return find(name)
+    except UnknownTableError as error:
+        raise located(UnknownTableError, error.message, cursor.sql, offset, len(name), **error.details) from None
+
+
+def _read_columns(cursor: TokenCursor, table: TableDef) -> tuple[str, ...]:
+    declared = {column.name.casefold(): column.name for column in table.columns}
+    found: list[str] = []
+    cursor.expect("(")
+    while True:
+        offset = cursor.offset
+        name = cursor.name("a column")
+        column = declared.get(name.casefold())
+        if column is None:
+            message = f"table {table.name} has no column {name!r}; {near_names(name, list(declared.values()))}"
+            raise located(UnknownColumnError, message, cursor.sql, offset, len(name), table=table.name)
+        if column in found:
+            raise located(ProgrammingError, f"column {column!r} is named twice", cursor.sql, offset, len(name))
+        found.append(column)
+        if not cursor.accept(","):
+            break
+    cursor.expect(")")
+    return tuple(found)
+
+
+def _values_query(cursor: TokenCursor, table: TableDef, columns: Sequence[str], parameters: Parameters) -> str:
+    """The query that evaluates the rows, each value cast to the type of its column."""
+    cursor.expect("VALUES")
+    types = [str(table.column(name).type) for name in columns]
+    numbered = [(start, end, f"${index + 1}") for start, end, index in parameters.spans]
+    rows: list[str] = []
+    while True:
+        offset = cursor.offset
+        values = _read_row(cursor)
+        if len(values) != len(columns):
+            message = f"row {len(rows) + 1} has {len(values)} value{'' if len(values) == 1 else 's'} for the {len(columns)} columns {', '.join(columns)}"
+            raise located(ProgrammingError, message, cursor.sql, offset)
+        texts = ("NULL" if value is None else spliced(cursor.sql, *value, numbered) for value in values)
+        rows.append(f"({', '.join(f'CAST({text} AS {type_})' for text, type_ in zip(texts, types, strict=True))})")
+        if not cursor.accept(","):
+            break
+    if cursor.at("ON") or cursor.at("RETURNING"):
+        raise cursor.unsupported("ON CONFLICT and RETURNING", "use INSERT OR REPLACE to replace rows")
+    cursor.expect_end()
+    return f"SELECT * FROM (VALUES {', '.join(rows)}) AS v({', '.join(map(quoted, columns))})"
+
+
+def _read_row(cursor: TokenCursor) -> list[tuple[int, int] | None]:
+    """The span in the text of each value of ``(v, ...)``; None for DEFAULT."""
+    cursor.expect("(")
+    values: list[tuple[int, int] | None] = []
+    while True:
+        if cursor.at("DEFAULT", ",") or cursor.at("DEFAULT", ")"):
+            cursor.take()
+            values.append(None)
+        else:
+            values.append(_read_value(cursor))
+        if cursor.accept(")"):
+            return values
+        if not cursor.accept(","):
+            raise cursor.expected("',' or ')'")
+
+
+def _read_value(cursor: TokenCursor) -> tuple[int, int]:
+    start, end, depth = cursor.offset, cursor.offset, 0
+    while depth or not (cursor.at(",") or cursor.at(")")):
+        token = cursor.take()
+        end = token.end + 1
+        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+    if start == end:
+        raise cursor.expected("a value")
+    return start, end

@@ -1,0 +1,173 @@
+"""DuckDB's own reading of a statement, as a check on sqlglot's.
+
+Plans are made from sqlglot's tree and executed by DuckDB. Where the two read one text differently (precedence, a renamed function, a literal), a plan made
+from the tree would answer another question. So nothing is decided from sqlglot's tree that DuckDB's tree does not confirm:
+
+**Invariant:** a conjunct prunes only if DuckDB, too, has it as a conjunct of a WHERE clause; a statement is cut in two only if the text made from sqlglot's
+tree reads back as the same DuckDB tree as the user's text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from secateur.engine.kernels.duckdb_kernel import default_kernel
+from secateur.errors import NotSupportedError
+from secateur.partitioning.types import parse_type
+
+__all__ = ["SecondReading", "read_expressions", "read_statement"]
+
+_IGNORED: Final = frozenset({"query_location", "query_location_length"})
+_CLOCKS: Final = frozenset({"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"})
+# Macros of DuckDB that expand to plain scalar expressions.
+_PURE_MACROS: Final = frozenset({"nullif", "split_part", "date_add", "if", "fdiv", "fmod", "days_in_month"})
+
+_ORDERLESS: Final = frozenset(
+    {"count", "count_star", "sum", "min", "max", "avg", "mean", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor", "count_if", "median"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SecondReading:
+    """A statement as DuckDB's parser sees it.
+
+    Attributes:
+        tree: The parse tree without positions, as plain data.
+    """
+
+    tree: Mapping[str, Any]
+
+    def functions(self) -> frozenset[str]:
+        """The names of all functions called, operators and window functions included."""
+        return frozenset(node["function_name"].lower() for node in _nodes(self.tree) if isinstance(node.get("function_name"), str))
+
+    def aggregates(self) -> frozenset[str]:
+        """The names of the functions outside of windows that aggregate rows; one that is not known counts as one that does."""
+        called = {node["function_name"].lower() for node in _nodes(self.tree) if node.get("class") == "FUNCTION"}
+        return frozenset(name for name in called - _PURE_MACROS if _kinds().get(name) != "scalar")
+
+    @property
+    def has_windows(self) -> bool:
+        return any(node.get("class") == "WINDOW" for node in _nodes(self.tree))
+
+    @property
+    def has_subqueries(self) -> bool:
+        return any(node.get("class") == "SUBQUERY" for node in _nodes(self.tree))
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether equal rows and parameters give equal answers, wherever and whenever a part of it is evaluated."""
+        clocks = any(node.get("class") == "COLUMN_REF" and node["column_names"][-1].lower() in _CLOCKS for node in _nodes(self.tree))
+        sampled = any(node.get("sample") is not None for node in _nodes(self.tree))
+        return not clocks and not sampled and all(name in _stable() for name in self.functions() - _PURE_MACROS)
+
+    def conjuncts(self) -> frozenset[str]:
+        """Every conjunct of every WHERE clause and inner join condition, in a canonical text."""
+        found: set[str] = set()
+        for node in _nodes(self.tree):
+            if node.get("type") == "SELECT_NODE" and node.get("where_clause"):
+                found.update(map(_text, _flat_and(node["where_clause"])))
+            if node.get("type") == "JOIN" and node.get("join_type") == "INNER" and node.get("condition"):
+                found.update(map(_text, _flat_and(node["condition"])))
+        return frozenset(found)
+
+    @property
+    def depends_on_order(self) -> bool:
+        """Whether the answer may depend on the order in which rows are read, which nothing fixes."""
+        limited = any(str(node.get("type", "")).startswith("LIMIT") or node.get("distinct_on_targets") for node in _nodes(self.tree))
+        return limited or self.has_windows or not self.aggregates() <= _ORDERLESS
+
+    @property
+    def parameters_only_in_where(self) -> bool:
+        """Whether every parameter stands in the WHERE clause of the outermost SELECT."""
+        return not any(node.get("class") == "PARAMETER" for key, part in self.tree.items() if key != "where_clause" for node in _nodes(part))
+
+
+def read_statement(sql: str) -> SecondReading | None:
+    """DuckDB's reading of one query, or None when it is not one that DuckDB shows the tree of (or does not parse: binding it will say why).
+
+    Cost: half a millisecond.
+    """
+    answer = default_kernel().run("SELECT json_serialize_sql($1) AS tree", {}, [sql])
+    data = json.loads(answer.column(0)[0].as_py())
+    if data.get("error") or len(data.get("statements", ())) != 1:
+        return None
+    tree = _stripped(data["statements"][0]["node"])
+    return SecondReading(tree)
+
+
+def read_expressions(expressions: Sequence[str]) -> list[str | None]:
+    """DuckDB's reading of each expression in the canonical text of :meth:`SecondReading.conjuncts`; None for all when they do not parse."""
+    if not expressions:
+        return []
+    reading = read_statement("SELECT " + ", ".join(f"({expression})" for expression in expressions))
+    listed = [] if reading is None else reading.tree.get("select_list", [])
+    return [_text(node) for node in listed] if len(listed) == len(expressions) else [None] * len(expressions)
+
+
+def _nodes(data: Any) -> Iterator[Mapping[str, Any]]:
+    pending = [data]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            yield item
+            pending.extend(item.values())
+        elif isinstance(item, list):
+            pending.extend(item)
+
+
+def _flat_and(node: Any) -> Iterator[Any]:
+    pending = [node]
+    while pending:
+        item = pending.pop()
+        if item.get("type") == "CONJUNCTION_AND":
+            pending.extend(item["children"])
+        else:
+            yield item
+
+
+def _stripped(data: Any) -> Any:
+    if isinstance(data, dict):
+        if data.get("class") == "TYPE":
+            # CAST(x AS text) and CAST(x AS VARCHAR) are one thing.
+            return {**{key: _stripped(value) for key, value in data.items() if key in ("class", "children")}, "name": _type_name(data["type_name"])}
+        return {key: _stripped(value) for key, value in data.items() if key not in _IGNORED}
+    return [_stripped(value) for value in data] if isinstance(data, list) else data
+
+
+def _type_name(name: str) -> str:
+    try:
+        return parse_type(name).kind.value
+    except NotSupportedError:
+        return name.upper()
+
+
+def _text(node: Any) -> str:
+    return json.dumps(node, sort_keys=True)
+
+
+@cache
+def _catalog() -> tuple[tuple[str, str, str | None], ...]:
+    answer = default_kernel().run("SELECT DISTINCT lower(function_name) AS name, function_type, stability FROM duckdb_functions()", {})
+    return tuple(zip(*(column.to_pylist() for column in answer.columns), strict=True))
+
+
+@cache
+def _kinds() -> dict[str, str]:
+    """Function name to its kind; a name that also aggregates is an aggregate."""
+    kinds: dict[str, str] = {}
+    for name, kind, _ in _catalog():
+        if kinds.get(name) != "aggregate":
+            kinds[name] = kind
+    return kinds
+
+
+@cache
+def _stable() -> frozenset[str]:
+    """The functions all of whose forms depend on their arguments alone."""
+    unstable = {name for name, kind, stability in _catalog() if stability != "CONSISTENT" or kind in ("macro", "table", "table_macro", "pragma")}
+    return frozenset(name for name, _, _ in _catalog()) - unstable

@@ -1,0 +1,309 @@
+"""From the text of a query to its plan.
+
+The order of the steps: bind the tables, let DuckDB bind the rest (names and types of the result, and every error that is DuckDB's to find), read the
+statement a second time, bound each scan by the conjuncts that both readings have, and cut the statement in two where that is exact.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from typing import Any, Final
+
+import pyarrow as pa
+from sqlglot import Token, exp
+
+from secateur.engine.kernels.arrow_fragment import ArrowFragment
+from secateur.engine.kernels.duckdb_kernel import default_kernel
+from secateur.engine.kernels.fragment import Fragment, run
+from secateur.engine.kernels.result_types import sql_type
+from secateur.engine.plan import ScanPlan, SelectPlan, Strategy
+from secateur.errors import DatabaseError, ProgrammingError, UnknownColumnError, UnknownTableError
+from secateur.partitioning.table import TableDef
+from secateur.partitioning.types import SqlType
+from secateur.planner.arrow_compiler import compile_arrow
+from secateur.planner.canonical import Cut, canonical_select, named
+from secateur.planner.dialect import parse_query, quoted, to_sql, tokenize
+from secateur.planner.parameters import Parameters, read_parameters
+from secateur.planner.positions import located
+from secateur.planner.query import Query, Scan, bind_query, near_names
+from secateur.planner.scan_bounds import ScanBounds, bound_scan
+from secateur.planner.scope import Scope, scope_of
+from secateur.planner.second_reading import SecondReading, read_expressions, read_statement
+from secateur.planner.statement import SelectStatement
+from secateur.planner.two_stage import Halves, cut
+from secateur.wire import encode_table
+
+__all__ = ["plan_select"]
+
+_NAME_IN_MESSAGE: Final = re.compile(r'"([^"]+)"')
+
+Schemas = Mapping[str, Mapping[str, SqlType | str]]
+
+
+def plan_select(
+    text: str,
+    tokens: Sequence[Token],
+    parameters: Parameters,
+    params: Sequence[Any],
+    find: Callable[[str], TableDef],
+    schema_version: int,
+    parameter_types: Sequence[str],
+) -> SelectStatement:
+    """Plan one query.
+
+    Args:
+        text: The user's whole text.
+        tokens: Those of the query, with numbered parameters.
+        parameters: As read from the same tokens.
+        params: Values in order of index; their types decide types of results, their values decide nothing.
+        find: The catalog's lookup of a table by name.
+        schema_version: The catalog's version.
+        parameter_types: The types of the values, part of the plan's identity.
+
+    Raises:
+        ProgrammingError, DataError: The statement is wrong; positions are those in ``text``.
+    """
+    query = bind_query(text, tokens, parameters, find)
+    columns = _described(query, params)
+    schemas = {scan.relation: _schema(scan) for scan in query.scans}
+    reading = read_statement(query.sql)
+    scans = _read_scans(query, reading)
+    faithful = reading is not None and read_statement(to_sql(query.tree)) == reading
+    repeatable = reading is not None and reading.is_repeatable
+    binder = _Binder(params, parameters.count)
+    local = Fragment.over(query.sql, schemas, columns, _arrow(query, schemas, columns) if faithful else None)
+    reason: str | None = None
+    partials: tuple[Fragment, ...]
+    try:
+        if reading is None or not faithful:
+            raise Cut("it is written in a form that is not taken apart")
+        partial, final = _halved(query, reading, schemas, columns, binder)
+        partials = (partial,)
+        strategy = Strategy.TWO_STAGE
+    except Cut as refused:
+        strategy, reason = Strategy.GATHER, str(refused)
+        partials = tuple(_gather(read, schemas[read.scan.relation], binder, repeatable=repeatable) for read in scans)
+        final = Fragment.over(query.gathered_sql, {f"p{index}": dict(partial.columns) for index, partial in enumerate(partials)}, columns)
+    plan = SelectPlan(
+        plan_id=blake2b(repr((text, tuple(parameter_types), schema_version)).encode(), digest_size=12).hexdigest(),
+        scans=tuple(_scan_plan(read) for read in scans),
+        local=local,
+        partials=partials,
+        final=final,
+        strategy=strategy,
+        gather_reason=reason,
+        columns=columns,
+        parameter_count=parameters.count,
+        parameter_names=parameters.names,
+        empty=_empty_answer(local, query, reading, params) if repeatable else None,
+        deterministic=reading is not None and repeatable and not reading.depends_on_order,
+        schema_version=schema_version,
+    )
+    return SelectStatement(plan, tuple(read.bounds for read in scans), None)
+
+
+def _scan_plan(read: _ScanReading) -> ScanPlan:
+    scan, table = read.scan, read.scan.table
+    return ScanPlan(
+        relation=scan.relation,
+        table_id=table.table_id,
+        table=table.name,
+        alias=scan.alias,
+        columns=scan.columns,
+        tree=read.bounds.tree,
+        group=table.scheme.affinity_group(),
+        replicated=table.replicated,
+        key_prefix=read.bounds.key_prefix,
+        reason=read.bounds.reason,
+    )
+
+
+class _Binder:
+    """DuckDB's binder for the texts that are made from a statement."""
+
+    def __init__(self, params: Sequence[Any], parameter_count: int) -> None:
+        self._params = list(params)
+        self._count = parameter_count
+
+    def complete(self, sql: str) -> str:
+        """The same statement with a mention of each parameter: DuckDB takes exactly the values that a text mentions, and every fragment is given all."""
+        if not self._count:
+            return sql
+        mentioned = {index for _, _, index in read_parameters(sql, tokenize(sql))[1].spans}
+        unused = [f"${index + 1}" for index in range(self._count) if index not in mentioned]
+        return f"WITH unused AS (SELECT {', '.join(unused)}) {sql}" if unused else sql
+
+    def describe(self, sql: str, schemas: Schemas) -> tuple[tuple[str, str], ...]:
+        """Names and types of the result columns."""
+        return default_kernel().describe(self.complete(sql), schemas, self._params)
+
+    def fragment(self, sql: str, schemas: Schemas, columns: Sequence[tuple[str, str]]) -> Fragment:
+        """A fragment for a text, with the arrow kernel's form where it has one."""
+        (relation,) = schemas
+        tree = parse_query(sql, tokenize(sql))
+        compiled = _compiled(tree, schemas[relation], relation, columns) if isinstance(tree, exp.Select) else None
+        return Fragment.over(self.complete(sql), schemas, columns, compiled)
+
+
+def _described(query: Query, params: Sequence[Any]) -> tuple[tuple[str, str], ...]:
+    """The result columns, from DuckDB's binder; its errors get positions in the user's text."""
+    try:
+        return default_kernel().describe(query.sql, {scan.relation: _schema(scan) for scan in query.scans}, list(params))
+    except (UnknownColumnError, UnknownTableError) as error:
+        raise _with_position(error, query) from None
+    except ProgrammingError as error:
+        raise type(error)(_with_own_names(error.message, query), **error.details) from None
+
+
+def _with_position(error: ProgrammingError, query: Query) -> ProgrammingError:
+    """An unknown name, where it stands, and what may have been meant."""
+    match = _NAME_IN_MESSAGE.search(error.message)
+    if match is None:
+        return error
+    name = match[1]
+    for node in query.tree.find_all(exp.Column):
+        identifier = node.this if isinstance(error, UnknownColumnError) else node.args.get("table")
+        if isinstance(identifier, exp.Identifier) and identifier.name.casefold() == name.casefold() and "start" in identifier.meta:
+            start, end = int(identifier.meta["start"]), int(identifier.meta["end"])
+            if isinstance(error, UnknownColumnError):
+                scans = [scan for scan in query.scans if not node.table or scan.alias.casefold() == node.table.casefold()]
+                known = list(dict.fromkeys(column.name for scan in scans for column in scan.table.columns))
+                if any(name.casefold() == column.casefold() for column in known):
+                    continue
+                hint = f"; {near_names(name, known)}" if known else ""
+                return located(UnknownColumnError, f"column {name!r} does not exist{hint}", query.text, start, end - start + 1)
+            hint = near_names(name, [scan.alias for scan in query.scans])
+            return located(UnknownTableError, f"{name!r} names no table of this statement; {hint}", query.text, start, end - start + 1)
+    return type(error)(_with_own_names(error.message, query), **error.details)
+
+
+def _with_own_names(message: str, query: Query) -> str:
+    for scan in query.scans:
+        message = re.sub(rf"\b{scan.relation}\b", scan.alias, message)
+    return message
+
+
+def _schema(scan: Scan) -> dict[str, SqlType | str]:
+    return {column.name: column.type for column in scan.table.columns if column.name in scan.columns}
+
+
+@dataclass(frozen=True, slots=True)
+class _ScanReading:
+    """One scan, what applies to it, and what follows for its keys.
+
+    Attributes:
+        scan: The scan.
+        scope: Its conjuncts.
+        confirmed: The texts of those that DuckDB's reading has as well.
+        bounds: What they say.
+    """
+
+    scan: Scan
+    scope: Scope
+    confirmed: frozenset[str]
+    bounds: ScanBounds
+
+
+def _read_scans(query: Query, reading: SecondReading | None) -> list[_ScanReading]:
+    """Bound every scan by the conjuncts that both readings have."""
+    scopes = [scope_of(scan) for scan in query.scans]
+    texts = list(dict.fromkeys(to_sql(conjunct) for scope in scopes for conjunct in scope.conjuncts))
+    theirs = frozenset[str]() if reading is None else reading.conjuncts()
+    confirmed = frozenset(text for text, canonical in zip(texts, read_expressions(texts), strict=True) if canonical is not None and canonical in theirs)
+    return [_ScanReading(scan, scope, confirmed, bound_scan(scan, scope, confirmed)) for scan, scope in zip(query.scans, scopes, strict=True)]
+
+
+def _halved(query: Query, reading: SecondReading, schemas: Schemas, columns: Sequence[tuple[str, str]], binder: _Binder) -> tuple[Fragment, Fragment]:
+    """Partial and final of a cut statement, bound.
+
+    Raises:
+        Cut: It cannot be cut, or a half does not bind as it should.
+    """
+    relation = query.scans[0].relation if len(query.scans) == 1 else ""
+
+    @cache
+    def type_of(expression: str) -> str:
+        ((_, text),) = binder.describe(f"SELECT {expression} FROM {relation}", schemas)
+        return text
+
+    try:
+        halves: Halves = cut(query, reading, len(columns), type_of)
+        partial_columns = binder.describe(halves.partial, schemas)
+        gathered = {"p0": dict(partial_columns)}
+        final_columns = binder.describe(halves.final, gathered)
+    except DatabaseError as error:
+        raise Cut(f"its parts do not bind: {error.message}") from error
+    if [text for _, text in final_columns] != [text for _, text in columns]:
+        raise Cut("its parts have other types than the whole")
+    return binder.fragment(halves.partial, schemas, partial_columns), binder.fragment(halves.final, gathered, columns)
+
+
+def _gather(read: _ScanReading, schema: Mapping[str, SqlType | str], binder: _Binder, *, repeatable: bool) -> Fragment:
+    """The rows and columns of a scan that the statement may need.
+
+    A conjunct is applied where the rows are only when every join of its SELECT is inner: an outer join extends the rows that a conjunct would have removed.
+    """
+    scan, scope = read.scan, read.scope
+    applied = [conjunct for conjunct in scope.conjuncts if scope.inner and repeatable and _is_local(conjunct, scope) and to_sql(conjunct) in read.confirmed]
+    where = " AND ".join(f"({to_sql(_bare(conjunct, scope))})" for conjunct in applied)
+    sql = f"SELECT {', '.join(map(quoted, scan.columns))} FROM {scan.relation}" + (f" WHERE {where}" if where else "")
+    columns = tuple((name, str(schema[name])) for name in scan.columns)
+    return binder.fragment(sql, {scan.relation: schema}, columns)
+
+
+def _is_local(conjunct: exp.Expr, scope: Scope) -> bool:
+    """Whether a conjunct reads columns of its scan and nothing else."""
+    columns = list(conjunct.find_all(exp.Column))
+    foreign = conjunct.find(exp.Query, exp.Lambda, exp.AggFunc, exp.Window) is not None
+    return bool(columns) and not foreign and all(scope.column_of(column) is not None for column in columns)
+
+
+def _bare(conjunct: exp.Expr, scope: Scope) -> exp.Expr:
+    def rename(node: exp.Expr) -> exp.Expr:
+        column = scope.column_of(node) if isinstance(node, exp.Column) else None
+        return node if column is None else named(column)
+
+    return conjunct.copy().transform(rename, copy=False)
+
+
+def _arrow(query: Query, schemas: Schemas, columns: Sequence[tuple[str, str]]) -> ArrowFragment | None:
+    """The whole statement for the arrow kernel, when it reads one table plainly."""
+    if len(query.scans) != 1 or not isinstance(query.tree, exp.Select) or query.tree.args.get("joins") or query.tree.args.get("with_"):
+        return None
+    scan = query.scans[0]
+    if scan.node.parent is not query.tree.args.get("from_"):
+        return None
+    try:
+        select = canonical_select(query.tree, scan)
+    except Cut:
+        return None
+    return _compiled(select, schemas[scan.relation], scan.relation, columns)
+
+
+def _compiled(select: exp.Select, schema: Mapping[str, SqlType | str], relation: str, columns: Sequence[tuple[str, str]]) -> ArrowFragment | None:
+    typed = {name: known for name, kind in schema.items() if (known := kind if isinstance(kind, SqlType) else sql_type(kind)) is not None}
+    if len(typed) < len(schema):
+        return None
+    compiled = compile_arrow(select, typed, relation, columns)
+    return compiled if isinstance(compiled, ArrowFragment) else None
+
+
+def _empty_answer(local: Fragment, query: Query, reading: SecondReading | None, params: Sequence[Any]) -> bytes | None:
+    """The answer over empty relations, when it is the same for all parameters: none, or only in WHERE, where no row asks for them."""
+    if query.parameters.count and (reading is None or len(query.scans) != 1 or not reading.parameters_only_in_where):
+        return None
+    relations = {scan.relation: _empty_relation(scan) for scan in query.scans}
+    try:
+        return bytes(encode_table(run(local, relations, list(params))))
+    except DatabaseError:
+        # A constant part that fails, such as a bad cast: it fails again, and is reported, when the statement runs.
+        return None
+
+
+def _empty_relation(scan: Scan) -> pa.Table:
+    schema = scan.table.arrow_schema
+    return pa.schema([schema.field(name) for name in scan.columns]).empty_table()
