@@ -79,7 +79,7 @@ class DuckDBKernel:
         Args:
             sql: One SELECT (or VALUES, or a set operation) over the names of ``relations``, parameters as ``$1``.
             relations: The tables it may read, by name. Nothing is copied.
-            params: Values of the parameters.
+            params: Values of ``$1`` to ``$n``; those that the statement does not name are ignored.
             names: Names for the result columns in place of DuckDB's.
             casts: As :attr:`Fragment.casts`.
             cancellation: Lets another thread stop the call.
@@ -96,7 +96,7 @@ class DuckDBKernel:
             delivered = tuple(map(delivered_type, texts))
             names = relation.columns if names is None else names
             if delivered != texts:
-                relation = slot.cursor.sql(_cast_columns(sql, texts, delivered), params=list(params) or None)
+                relation = slot.bound(params, _cast_columns(sql, texts, delivered))
             exported = relation.to_arrow_table()
         return conform(exported, [arrow_type(text) for text in delivered], list(names))
 
@@ -162,11 +162,10 @@ class DuckDBKernel:
             cursor = self._database.cursor()
         try:
             with _translating():
-                _require_select(cursor, sql)
+                return _Slot(cursor, sql, _parameters_of_select(cursor, sql))
         except BaseException:
             cursor.close()
             raise
-        return _Slot(cursor, sql)
 
 
 class _Exchangeable:
@@ -189,18 +188,28 @@ class _Exchangeable:
 class _Slot:
     """A cursor of its own for one statement, with the views that the statement reads."""
 
-    __slots__ = ("_relation", "_views", "cursor", "sql")
+    __slots__ = ("_parameters", "_relation", "_views", "cursor", "sql")
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> None:
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence[str]) -> None:
         self.cursor = cursor
         self.sql = sql
+        self._parameters = parameters
         self._views: dict[str, _Exchangeable] = {}
         self._relation: duckdb.DuckDBPyRelation | None = None
 
-    def bound(self, params: Sequence[Any]) -> duckdb.DuckDBPyRelation:
-        """The statement bound to its relations and to ``params``, not run yet."""
-        if params:
-            return self.cursor.sql(self.sql, params=list(params))
+    def bound(self, params: Sequence[Any], sql: str | None = None) -> duckdb.DuckDBPyRelation:
+        """The statement, or ``sql`` in its place, bound to its relations and to those of ``params`` that it uses; not run yet.
+
+        A fragment has all parameters of its statement at hand and may use some; DuckDB takes exactly those that the text names.
+        """
+        if self._parameters:
+            try:
+                named = {name: params[int(name) - 1] for name in self._parameters}
+            except IndexError:
+                raise ParameterError(f"the statement uses ${max(map(int, self._parameters))}, but {len(params)} parameters were given") from None
+            return self.cursor.sql(sql or self.sql, params=named)
+        if sql is not None:
+            return self.cursor.sql(sql)
         if self._relation is None:
             self._relation = self.cursor.sql(self.sql)
         return self._relation
@@ -287,12 +296,16 @@ def _translating() -> Iterator[None]:
         raise ParameterError(f"a parameter has no SQL value: {error}") from error
 
 
-def _require_select(cursor: duckdb.DuckDBPyConnection, sql: str) -> None:
-    """Refuse what is not one SELECT: ``cursor.sql`` would run it at once."""
-    kinds = [statement.type for statement in cursor.extract_statements(sql)]
-    if kinds != [duckdb.StatementType.SELECT]:
-        found = ", ".join(kind.name for kind in kinds) or "no statement"
+def _parameters_of_select(cursor: duckdb.DuckDBPyConnection, sql: str) -> tuple[str, ...]:
+    """The numbers of the parameters that a SELECT uses. What is not one SELECT is refused: ``cursor.sql`` would run it at once."""
+    statements = cursor.extract_statements(sql)
+    if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
+        found = ", ".join(statement.type.name for statement in statements) or "no statement"
         raise ProgrammingError(f"the DuckDB kernel answers one SELECT at a time; found {found}")
+    names = tuple(statements[0].named_parameters)
+    if not all(name.isdecimal() for name in names):
+        raise ParameterError(f"parameters of a fragment are numbered, $1 and up; found {', '.join(sorted(names))}")
+    return names
 
 
 def _cast_columns(sql: str, given: Sequence[str], wanted: Sequence[str]) -> str:

@@ -1,0 +1,124 @@
+"""Literals and parameters that the arrow kernel may compare with a column: those whose meaning for the column's type is certain.
+
+DuckDB converts a literal to the type of the column it meets, or the column to the type of the literal, by rules of its own. Here a literal passes only where
+every reading gives the same value: an integer in the column's range, a decimal that the column's scale holds, a date or timestamp written in full.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import Any, Final
+from uuid import UUID
+
+import numpy as np
+from sqlglot import exp
+
+from secateur.engine.kernels.arrow_expression import Constant, Parameter
+from secateur.engine.kernels.exact_values import InexactError, exact_scalar
+from secateur.partitioning.types import SqlType, TypeKind
+
+__all__ = ["constant_operand", "is_constant"]
+
+_INTEGER: Final = re.compile(r"\d+")
+_FIXED_POINT: Final = re.compile(r"\d+\.\d*|\.\d+")
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+_TIME: Final = re.compile(r"\d{2}:\d{2}:\d{2}(\.\d{1,6})?")
+_TIMESTAMP: Final = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?)?")
+_TIMESTAMPTZ: Final = re.compile(_TIMESTAMP.pattern + r"(Z|[+-]\d{2}:\d{2}|[+-]00)?")
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+#: DuckDB divides the digits of a decimal literal by a power of ten; below these both are exact doubles, and the quotient is the literal's nearest double.
+_DIGITS_IN_DOUBLE_MAX: Final = 2**53
+_SCALE_IN_DOUBLE_MAX: Final = 22
+
+_CASTS: Final = {
+    exp.DataType.Type.DATE: TypeKind.DATE,
+    exp.DataType.Type.TIME: TypeKind.TIME,
+    exp.DataType.Type.TIMESTAMP: TypeKind.TIMESTAMP,
+    exp.DataType.Type.TIMESTAMPNTZ: TypeKind.TIMESTAMP,
+    exp.DataType.Type.TIMESTAMPTZ: TypeKind.TIMESTAMPTZ,
+    exp.DataType.Type.UUID: TypeKind.UUID,
+}
+
+
+def is_constant(node: exp.Expr) -> bool:
+    """Whether a node is a literal, signed or cast or not, or a parameter."""
+    while isinstance(node, (exp.Paren, exp.Neg, exp.Cast)):
+        node = node.this
+    return isinstance(node, (exp.Literal, exp.Boolean, exp.Null, exp.Placeholder, exp.Parameter))
+
+
+def constant_operand(node: exp.Expr, type_: SqlType) -> Constant | Parameter | None:
+    """The operand that :func:`is_constant` found, as a value of the type of the column it meets; None when only DuckDB knows what it means there."""
+    if isinstance(node, exp.Paren):
+        return constant_operand(node.this, type_)
+    if isinstance(node, (exp.Placeholder, exp.Parameter)):
+        number = str(node.name)
+        return Parameter(int(number), type_) if number.isdecimal() else None
+    try:
+        value = _value(node, type_)
+        if value is None:
+            return None
+        exact_scalar(value, type_)
+    except (ValueError, InexactError):  # not a date, or not in the type's range
+        return None
+    return Constant(value, type_)
+
+
+def _value(node: exp.Expr, type_: SqlType) -> Any:
+    negative = isinstance(node, exp.Neg)
+    literal = node.this if negative else node
+    if isinstance(literal, exp.Literal) and not literal.is_string:
+        value = _number(str(literal.this), type_)
+        return -value if negative and value is not None else value
+    if negative:
+        return None
+    if isinstance(node, exp.Literal):
+        return _text(str(node.this), type_)
+    if isinstance(node, exp.Boolean):
+        return bool(node.this) if type_.kind is TypeKind.BOOLEAN else None
+    if type(node) is exp.Cast and isinstance(node.this, exp.Literal) and node.this.is_string and _CASTS.get(node.to.this) is type_.kind:
+        return _text(str(node.this.this), type_)
+    return None
+
+
+def _number(text: str, type_: SqlType) -> Any:
+    if type_.is_integer:
+        return int(text) if _INTEGER.fullmatch(text) else None
+    if type_.kind is TypeKind.DECIMAL:
+        return Decimal(text) if _INTEGER.fullmatch(text) or _FIXED_POINT.fullmatch(text) else None
+    if type_.is_float:
+        return _double(text, type_)
+    return None
+
+
+def _double(text: str, type_: SqlType) -> float | None:
+    value = float(text)
+    if _INTEGER.fullmatch(text) or _FIXED_POINT.fullmatch(text):
+        whole, _, fraction = text.partition(".")
+        if int(whole + fraction or "0") > _DIGITS_IN_DOUBLE_MAX or len(fraction) > _SCALE_IN_DOUBLE_MAX:
+            return None
+        # a decimal literal is compared with a FLOAT as a FLOAT, a parameter as a DOUBLE: only a number that is both is the same either way
+        if type_.kind is TypeKind.FLOAT and float(np.float32(value)) != value:
+            return None
+    return value
+
+
+def _text(text: str, type_: SqlType) -> Any:
+    match type_.kind:
+        case TypeKind.VARCHAR:
+            return text
+        case TypeKind.DATE if _DATE.fullmatch(text):
+            return date.fromisoformat(text)
+        case TypeKind.TIME if _TIME.fullmatch(text):
+            return time.fromisoformat(text)
+        case TypeKind.TIMESTAMP if _TIMESTAMP.fullmatch(text):
+            return datetime.fromisoformat(text)
+        case TypeKind.TIMESTAMPTZ if _TIMESTAMPTZ.fullmatch(text):
+            moment = datetime.fromisoformat(text)
+            return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        case TypeKind.UUID if _UUID.fullmatch(text):
+            return UUID(text)
+        case _:
+            return None
