@@ -43,6 +43,7 @@ class Execution:
         scheduler: Gives turns.
         post: Hands messages to the transport.
         on_ended: Called exactly once: with the first failure, at once when it happens; or with None when everything is done and closed.
+        on_closed: Called exactly once, when every processor and supplier has been closed; after a failure that may be later than ``on_ended``.
 
     Messages that arrive while the start runs in a thread are kept by :meth:`receive`; their number is bounded by the windows of the senders.
     """
@@ -55,6 +56,7 @@ class Execution:
         scheduler: Scheduler,
         post: Post,
         on_ended: Callable[[Error | None], None],
+        on_closed: Callable[[], None],
     ) -> None:
         self.plan = plan
         self._services = services
@@ -62,13 +64,13 @@ class Execution:
         self._scheduler = scheduler
         self._loop = asyncio.get_running_loop()
         self._on_ended = on_ended
+        self._on_closed = on_closed
         self._state = _State.STARTING
         self._error: Error | None = None
         self._suppliers: list[tuple[str, ProcessorSupplier]] = []
         self._tasklets: list[Tasklet] = []
         self._writers_of: dict[str, list[Any]] = {}
         self._running_tasklets = 0
-        self._closing_tasklets = 0
         self._starting_in_thread = False
         self._early: list[Exchange | Credit] = []
         self._deadline: asyncio.TimerHandle | None = None
@@ -129,12 +131,13 @@ class Execution:
         """
         if self._state is _State.ENDED:
             return
+        closes_itself = self._starting_in_thread or self._state is _State.CLOSING
         self._error = error
         self._enter_ended()
         self._wiring.clear()
         self._early.clear()
-        if not self._starting_in_thread:
-            self._close_all(self._dropped)
+        if not closes_itself:
+            self._close_all(self._closed_after_failure)
         self._on_ended(error)
 
     def metrics(self) -> list[VertexMetrics]:
@@ -176,7 +179,7 @@ class Execution:
     def _prepared_in_thread(self, future: asyncio.Future[None]) -> None:
         self._starting_in_thread = False
         if self._state is _State.ENDED:
-            self._close_all(self._dropped)
+            self._close_all(self._closed_after_failure)
             return
         error = future.exception()
         if error is None:
@@ -201,16 +204,19 @@ class Execution:
     def _end_if_all_done(self) -> None:
         if self._state is _State.RUNNING and not self._running_tasklets and all(sender.is_ended for sender in self._wiring.senders.values()):
             self._state = _State.CLOSING
-            self._close_all(self._ended_well)
+            self._close_all(self._closed_after_success)
 
-    def _ended_well(self, error: Error | None) -> None:
+    def _closed_after_success(self, error: Error | None) -> None:
+        """What closing raised is a failure like any other: a sink may have written its last rows there."""
         if self._state is _State.CLOSING:
             self._error = error
             self._enter_ended()
             self._on_ended(error)
+        self._on_closed()
 
-    def _dropped(self, error: Error | None) -> None:
-        """What closing raised after a failure: the first cause is what counts."""
+    def _closed_after_failure(self, error: Error | None) -> None:
+        """What closing raised is dropped: the first cause is what counts."""
+        self._on_closed()
 
     def _enter_ended(self) -> None:
         self._state = _State.ENDED
@@ -299,10 +305,9 @@ class Execution:
 
 
 def _check_processors(vertex: VertexPlan, processors: list[Any]) -> None:
-    if len(processors) != vertex.local_parallelism or len({id(p) for p in processors}) != len(processors):
-        raise DagError(
-            f"the supplier of vertex {vertex.name!r} returned {len(processors)} processors; {vertex.local_parallelism} different ones were asked for"
-        )
     for processor in processors:
         if not isinstance(processor, Processor):
             raise DagError(f"the supplier of vertex {vertex.name!r} returned a {type(processor).__name__}, which is not a Processor")
+    if len(processors) != vertex.local_parallelism or len({id(p) for p in processors}) != len(processors):
+        asked = vertex.local_parallelism
+        raise DagError(f"the supplier of vertex {vertex.name!r} returned {len(processors)} processors; {asked} different ones were asked for")

@@ -83,11 +83,11 @@ def _encode(array: pa.Array, name: str, edge: str) -> EncodedColumn:
         return encode_array(pa.nulls(len(array), pa.int64()), _BIGINT)
     try:
         sql_type = type_of_arrow(arrow)
-        return encode_array(array if arrow == sql_type.arrow else array.cast(sql_type.arrow), sql_type)
-    except (NotSupportedError, KeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise DagError(
-            f"edge {edge} is partitioned by {name!r} of type {arrow}, which cannot be a key; cast it to a type that compares, such as VARCHAR"
-        ) from error
+    except NotSupportedError:
+        sql_type = None
+    if sql_type is None or not sql_type.can_partition:
+        raise DagError(f"edge {edge} is partitioned by {name!r} of type {arrow}, which cannot be a key; cast it to a type that can, such as VARCHAR")
+    return encode_array(array if arrow == sql_type.arrow else array.cast(sql_type.arrow), sql_type)
 
 
 def _float_words(array: pa.Array) -> pa.Array:

@@ -153,6 +153,7 @@ class JobRuntime:
         self._early = EarlyMessages(self.limits.early_bytes_max, self.limits.early_wait_s)
         self._executions: dict[str, Execution] = {}
         self._cancellations: dict[str, Cancellation] = {}
+        self._unclosed: dict[str, asyncio.Future[None]] = {}
         self._jobs: dict[str, RunningJob] = {}
         self._starts = itertools.count()
         # A member that comes back under its old id must not reuse the ids of its former life.
@@ -266,13 +267,15 @@ class JobRuntime:
         self._jobs.pop(job.job_id, None)
 
     async def close(self) -> None:
-        """End every job that this member coordinates or takes part in, and send no more."""
+        """End every job that this member coordinates or takes part in, wait a bounded time for what is still running in threads, and send no more."""
         self._is_closed = True
         error = JobCancelledError(f"member {self.member_id} is shutting down")
         for job in list(self._jobs.values()):
             job.stop(error)
         for execution in list(self._executions.values()):
             execution.fail(error)
+        if self._unclosed:
+            await asyncio.wait(self._unclosed.values(), timeout=self.limits.cancel_wait_s)
         await asyncio.sleep(0)  # lets what was just posted go out on connections that are still good
         await self._outgoing.close()
         for job in list(self._jobs.values()):
@@ -310,7 +313,16 @@ class JobRuntime:
         extra: dict[type, Any] = {Cancellation: cancellation}
         if collector is not None:
             extra[ResultCollector] = collector
-        execution = Execution(plan, self.services, extra, self._scheduler, self._outgoing.post, lambda error: self._execution_ended(job_id, error))
+        execution = Execution(
+            plan,
+            self.services,
+            extra,
+            self._scheduler,
+            self._outgoing.post,
+            on_ended=lambda error: self._execution_ended(job_id, error),
+            on_closed=lambda: self._unclosed.pop(job_id).set_result(None),
+        )
+        self._unclosed[job_id] = self.loop.create_future()
         self._executions[job_id] = execution
         self._cancellations[job_id] = cancellation
         timeout_s = plan.job.timeout_s

@@ -1,0 +1,106 @@
+"""Keys to routing partitions: equal keys agree, and the partition function is the tables' own."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import uuid
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import xxhash
+
+from secateur.engine.key_routing import ROUTING_PARTITIONS, routing_partition_of_name, routing_partitions, scheme_partitions
+from secateur.errors import DagError
+from secateur.partitioning.build import build_scheme
+from secateur.partitioning.scheme import HashComponent
+from secateur.partitioning.types import parse_type
+
+NAN = float("nan")
+OTHER_NAN = np.uint64(0xFFF8000000000001).view(np.float64)
+
+
+def partitions(values: Any, arrow: pa.DataType) -> list[int]:
+    array = values if isinstance(values, pa.Array) else pa.array(values, arrow)
+    return routing_partitions(pa.record_batch({"k": array}), ["k"], "e").tolist()
+
+
+def test_is_xxh64_of_the_value_seeded_with_42() -> None:
+    def plain(data: bytes) -> int:
+        signed = np.uint64(xxhash.xxh64_intdigest(data, 42)).astype(np.int64)
+        return int(signed) % ROUTING_PARTITIONS
+
+    assert partitions(["a", "ä"], pa.string()) == [plain(b"a"), plain("ä".encode())]
+    assert partitions([1, -1], pa.int64()) == [plain((1).to_bytes(8, "little")), plain((-1).to_bytes(8, "little", signed=True))]
+    assert routing_partition_of_name("a") == plain(b"a")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param(([1, None, -7], pa.int8()), ([1, None, -7], pa.int64()), id="integer widths"),
+        pytest.param(([1, 200], pa.uint8()), ([1, 200], pa.int32()), id="unsigned"),
+        pytest.param(([0.0, NAN, 1.5], pa.float64()), ([-0.0, OTHER_NAN, 1.5], pa.float64()), id="zeros and NaNs"),
+        pytest.param(([0.5, None], pa.float32()), ([0.5, None], pa.float64()), id="float widths"),
+        pytest.param((["a", "b"], pa.string()), (pa.array(["a", "b"]).dictionary_encode(), None), id="dictionary"),
+        pytest.param((["a", "b"], pa.string()), (["a", "b"], pa.large_string()), id="large string"),
+        pytest.param(([None, None], pa.int64()), ([None, None], pa.null()), id="nulls of any type"),
+        pytest.param(([datetime.time(1)], pa.time64("us")), ([3_600_000_000], pa.int64()), id="time as a number"),
+    ],
+)
+def test_equal_keys_agree(first: tuple[Any, pa.DataType], second: tuple[Any, pa.DataType]) -> None:
+    assert partitions(*first) == partitions(*second)
+
+
+@pytest.mark.parametrize(
+    ("values", "arrow"),
+    [
+        pytest.param([True, False], pa.bool_(), id="boolean"),
+        pytest.param([datetime.date(2024, 1, 1)], pa.date32(), id="date"),
+        pytest.param([datetime.datetime(2024, 1, 1)], pa.timestamp("us"), id="timestamp"),
+        pytest.param([decimal.Decimal("1.50")], pa.decimal128(10, 2), id="decimal"),
+        pytest.param([10**37], pa.decimal128(38, 0), id="hugeint"),
+        pytest.param([uuid.UUID(int=5).bytes], pa.uuid(), id="uuid"),
+        pytest.param([b"\x00"], pa.binary(), id="binary"),
+    ],
+)
+def test_every_type_that_compares_can_be_a_key(values: list[Any], arrow: pa.DataType) -> None:
+    (partition,) = set(partitions(values[:1] * 3, arrow))
+    assert 0 <= partition < ROUTING_PARTITIONS
+
+
+def test_several_columns_are_chained_in_order() -> None:
+    batch = pa.record_batch({"a": [1, 2], "b": [2, 1]})
+    assert routing_partitions(batch, ["a", "b"], "e").tolist() == routing_partitions(batch, ["b", "a"], "e").tolist()[::-1]
+    assert len(set(routing_partitions(batch, ["a", "b"], "e").tolist())) == 2
+
+
+def test_slices_hash_as_their_rows() -> None:
+    whole = pa.record_batch({"k": pa.array(["x", "y", None, "z"])})
+    assert routing_partitions(whole.slice(1, 2), ["k"], "e").tolist() == routing_partitions(whole, ["k"], "e").tolist()[1:3]
+
+
+def test_keys_spread_evenly() -> None:
+    counts = np.bincount(routing_partitions(pa.record_batch({"k": pa.array(range(100_000))}), ["k"], "e"), minlength=ROUTING_PARTITIONS)
+    assert counts.min() > 250
+    assert counts.max() < 500
+
+
+def test_a_scheme_routes_as_it_stores() -> None:
+    scheme = build_scheme(hashes=[HashComponent(("c",), 8)], types={"c": parse_type("VARCHAR")}, primary_key=("c",), table="t")
+    batch = pa.record_batch({"customer": ["C1", "C2", "C3"]})
+    assert scheme_partitions(batch, ["customer"], scheme, "e").tolist() == [scheme.partition_of({"c": c}) for c in ("C1", "C2", "C3")]
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        pytest.param("missing", "edge e is partitioned by 'missing', but the batch has the columns 'l'", id="missing column"),
+        pytest.param("l", r"partitioned by 'l' of type list<.*>, which cannot be a key", id="list"),
+    ],
+)
+def test_what_cannot_be_a_key_is_named(column: str, message: str) -> None:
+    with pytest.raises(DagError, match=message):
+        routing_partitions(pa.record_batch({"l": [[1]]}), [column], "e")
