@@ -1,0 +1,158 @@
+"""Starting, stopping, dying: nothing is left behind, and what survives still answers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+import psutil
+import pyarrow as pa
+import pytest
+
+import secateur
+
+DDL = "CREATE TABLE t (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 13"
+ROWS = pa.table({"id": pa.array(range(1000)), "v": pa.array(range(1000))})
+
+
+def until(condition: Callable[[], bool], what: str, timeout_s: float = 20.0) -> None:
+    """Poll something that another process does."""
+    deadline_s = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline_s, what
+        threading.Event().wait(0.02)
+
+
+def listening() -> set[int]:
+    return {connection.laddr.port for connection in psutil.Process().net_connections("tcp") if connection.status == psutil.CONN_LISTEN}
+
+
+def test_an_embedded_cluster_starts_in_half_a_second_and_leaves_nothing() -> None:
+    with secateur.start(members=1, runtime="embedded"):
+        pass  # imports
+    threads, ports = set(threading.enumerate()), listening()
+    started_s = time.perf_counter()
+    cluster = secateur.start(members=3, runtime="embedded")
+    took_s = time.perf_counter() - started_s
+    with cluster, cluster.connect() as conn:
+        conn.execute(DDL)
+        conn.table("t").load(ROWS)
+        assert conn.execute("SELECT sum(v) FROM t").fetchall() == [(499_500,)]
+    assert took_s < 0.5
+    assert set(threading.enumerate()) == threads
+    assert listening() == ports
+
+
+def test_stop_may_be_called_twice_and_using_a_stopped_cluster_says_so() -> None:
+    cluster = secateur.start(members=1, runtime="embedded")
+    cluster.stop()
+    cluster.stop()
+    for use in (cluster.connect, cluster.members, lambda: cluster.kill_member("m1")):
+        with pytest.raises(secateur.InterfaceError, match="the cluster is stopped"):
+            use()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"members": 0}, "a cluster has 1 to 1024 members"),
+        ({"runtime": "docker"}, 'use "ray" or "embedded"'),
+        ({"memebrs": 3}, "known settings: members, host"),
+        ({"token": ""}, "pass a secret, or None"),
+    ],
+    ids=["no-members", "runtime", "setting", "token"],
+)
+def test_wrong_settings_start_nothing(arguments: dict[str, object], message: str) -> None:
+    threads = set(threading.enumerate())
+    with pytest.raises(secateur.ProgrammingError, match=message):
+        secateur.start(**{"runtime": "embedded", **arguments})  # type: ignore[arg-type]
+    assert set(threading.enumerate()) == threads
+
+
+def test_a_token_is_asked_of_everybody() -> None:
+    with secateur.start(members=2, runtime="embedded", token="s3cret") as cluster:
+        with cluster.connect() as conn:
+            conn.execute(DDL)
+            conn.table("t").load(ROWS)
+            assert conn.execute("SELECT count(*) FROM t").fetchall() == [(1000,)]
+        for token in (None, "wrong"):
+            with pytest.raises(secateur.OperationalError, match="token"):
+                secateur.connect(cluster.address, token=token)
+        assert "s3cret" not in repr(cluster)
+
+
+def test_a_dead_member_is_succeeded_by_its_backups() -> None:
+    with secateur.start(members=3, runtime="embedded") as cluster, cluster.connect() as conn:
+        conn.execute(DDL)
+        conn.table("t").load(ROWS)
+        cluster.kill_member("m2")
+        assert [member.state for member in cluster.members()] == ["active", "lost", "active"]
+        assert conn.execute("SELECT count(*), sum(v) FROM t").fetchall() == [(1000, 499_500)]
+        for key in range(50):
+            assert conn.execute("SELECT v FROM t WHERE id = ?", [key]).fetchall() == [(key,)]
+        conn.execute("INSERT INTO t VALUES (5000, 1)")
+        assert conn.execute("SELECT v FROM t WHERE id = 5000").fetchall() == [(1,)]
+        with pytest.raises(secateur.ProgrammingError, match="there is no live member 'm2'; there is m1, m3"):
+            cluster.kill_member("m2")
+
+
+def test_partitions_without_a_backup_are_named_when_their_member_dies() -> None:
+    with secateur.start(members=2, runtime="embedded") as cluster, cluster.connect() as conn:
+        conn.execute(DDL + " BACKUPS 0")
+        conn.table("t").load(ROWS)
+        table = conn.table("t")
+        on_m1 = next(key for key in range(1000) if table.owner_of(table.partition_of({"id": key})) == "m1")
+        cluster.kill_member("m2")
+        assert conn.execute("SELECT v FROM t WHERE id = ?", [on_m1]).fetchall() == [(on_m1,)]
+        with pytest.raises(secateur.OperationalError, match="m2"):
+            conn.execute("SELECT count(*) FROM t")
+
+
+SCRIPT = """
+import sys, secateur
+cluster = secateur.start(members=2, runtime={runtime!r})
+conn = cluster.connect()
+conn.execute("CREATE TABLE t (id BIGINT, PRIMARY KEY (id))")
+print("up", flush=True)
+{ending}
+"""
+
+
+def run_to_the_end(runtime: str, ending: str, *, interrupt: bool = False) -> None:
+    """Run a script that starts a cluster, and see that no process of it outlives it."""
+    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
+    script = SCRIPT.format(runtime=runtime, ending=ending)
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+    assert process.stdout is not None
+    with process:
+        assert process.stdout.readline() == "up\n"
+        family = psutil.Process(process.pid).children(recursive=True)
+        if interrupt:
+            process.send_signal(signal.SIGINT)
+        process.wait(60)
+    until(lambda: not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in family), "processes are left")
+
+
+@pytest.mark.parametrize("runtime", ["embedded", pytest.param("ray", marks=pytest.mark.ray)])
+@pytest.mark.parametrize(
+    ("ending", "interrupt"),
+    [("", False), ("raise ValueError('user code')", False), ("import threading; threading.Event().wait()", True)],
+    ids=["no-stop", "exception", "ctrl-c"],
+)
+def test_no_process_outlives_the_one_that_started_it(runtime: str, ending: str, interrupt: bool) -> None:
+    run_to_the_end(runtime, ending, interrupt=interrupt)
+
+
+@pytest.mark.ray
+def test_ray_members_are_named_and_a_dead_one_is_noticed() -> None:
+    with secateur.start(members=3, runtime="ray") as cluster, cluster.connect() as conn:
+        conn.execute(DDL)
+        conn.table("t").load(ROWS)
+        cluster.kill_member("m1")
+        assert conn.execute("SELECT count(*), sum(v) FROM t").fetchall() == [(1000, 499_500)]
+        assert [member.state for member in cluster.members()] == ["lost", "active", "active"]
