@@ -1,7 +1,7 @@
 """A Python value as the canonical value of a column type, or a clear error. Nothing is rounded, cut or guessed.
 
-Canonical forms: ``bool``, ``int``, ``float``, ``Decimal`` with exactly the column's scale, ``str``, ``bytes``, ``date``, ``time``, ``datetime`` (naive for
-TIMESTAMP, aware in UTC for TIMESTAMPTZ), ``timedelta`` for INTERVAL, ``uuid.UUID``, ``list`` for LIST; None for NULL.
+Canonical forms, exactly these classes: ``bool``, ``int``, ``float``, ``Decimal`` with exactly the column's scale, ``str``, ``bytes``, ``date``, ``time``,
+``datetime`` (naive for TIMESTAMP, aware in UTC for TIMESTAMPTZ), ``timedelta`` for INTERVAL, ``uuid.UUID``, ``list`` for LIST; None for NULL.
 
 What converts: numbers to numbers where the value stays the same; text that spells the value; dates to midnight; numpy scalars as the Python value they hold.
 A point in time without a zone is read as UTC, one with a zone is moved to UTC. Text is never made from something else: ``5`` for a VARCHAR is an error, because
@@ -185,7 +185,7 @@ def _to_date(value: Any) -> date:
                 raise _CannotError("it has a time of day")
             return moment.date()
         case date():
-            return value
+            return value if type(value) is date else date(value.year, value.month, value.day)
         case str():
             return date.fromisoformat(value.strip())
         case _:
@@ -230,7 +230,7 @@ def _to_interval(value: Any) -> Any:
 def _to_uuid(value: Any) -> UUID:
     match value:
         case UUID():
-            return value
+            return value if type(value) is UUID else UUID(int=value.int)
         case str():
             if not _UUID_TEXT.fullmatch(value.strip()):
                 raise _CannotError("write it as 8-4-4-4-12 hexadecimal digits")

@@ -20,6 +20,7 @@ from secateur.partitioning.components import HashComponent, RangeComponent
 from secateur.partitioning.encoding import EncodedColumn, encode_array, scalar_encoder
 from secateur.partitioning.hashing import first_seed, hash_columns, hash_values, pmod, pmod_array
 from secateur.partitioning.layout import Layout
+from secateur.partitioning.ordering import minimum
 from secateur.partitioning.ranges import NO_RANGE, RangeIndex
 from secateur.partitioning.types import SqlType
 
@@ -46,11 +47,12 @@ class _Bucketer:
 class Router:
     """The compiled form of one scheme; holds no reference to any row."""
 
-    __slots__ = ("_bases", "_bucketers", "_by_hashes", "_group_of", "_groups", "_index", "_range_columns", "_route", "_types")
+    __slots__ = ("_bases", "_bucketers", "_by_hashes", "_group_of", "_groups", "_index", "_range_classes", "_range_columns", "_route", "_types")
 
     def __init__(self, layout: Layout, component: RangeComponent | None, types: Sequence[tuple[str, SqlType]]) -> None:
         self._types = dict(types)
         self._range_columns = () if component is None else component.columns
+        self._range_classes = tuple(type(minimum(self._types[name])) for name in self._range_columns)
         self._index = None if component is None else RangeIndex(component, [self._types[name] for name in component.columns])
         # Everything below is by position of the range: sorted by lower bound. Without a range component there is one range that holds everything.
         ordinals = list(layout.live) if component is None else [r.ordinal for r in component.ranges]
@@ -119,6 +121,9 @@ class Router:
         key = tuple([values[name] for name in self._range_columns])
         if None in key:
             raise self._null_key(self._range_columns[key.index(None)])
+        # A float would be found a range of an INTEGER column: comparisons across types are silent, where encoding raises.
+        if tuple(map(type, key)) != self._range_classes:
+            raise TypeError
         position = self.locate(key)
         if position == NO_RANGE:
             raise self._no_range([repr(value) for value in key], rows=1)

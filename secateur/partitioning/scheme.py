@@ -127,7 +127,8 @@ class PartitionScheme:
 
         Raises:
             ParameterError: A partitioning column is missing.
-            DataError: A value that its column cannot hold.
+            DataError: A value of another class than its column's that does not convert. The domain is not checked: an int that is too large for an INTEGER
+                column is routed like any other, and no row is there.
             NoRangeError: No range holds the row.
             NullKeyError: A range column is NULL. NULL in a hash column leaves the hash unchanged.
             NotSupportedError: The partition function is not known to this build.

@@ -209,6 +209,6 @@ def type_of_arrow(arrow: pa.DataType) -> SqlType:
         return SqlType(TypeKind.BLOB)
     if pa.types.is_date64(arrow):
         return SqlType(TypeKind.DATE)
-    if pa.types.is_list(arrow) or pa.types.is_large_list(arrow):
+    if pa.types.is_list(arrow) or pa.types.is_large_list(arrow) or pa.types.is_fixed_size_list(arrow):
         return SqlType(TypeKind.LIST, element=type_of_arrow(arrow.value_type))
     raise NotSupportedError(f"Arrow type {arrow} has no column type; cast the column first")

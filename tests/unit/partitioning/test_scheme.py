@@ -180,6 +180,32 @@ class TestRows:
         with pytest.raises(error, match=message):
             VARIED.partition_of(values)
 
+    @pytest.mark.parametrize(
+        ("type_", "bound", "given", "expected"),
+        [
+            ("INTEGER", 5, True, 0),
+            ("INTEGER", 5, np.int32(5), 1),
+            ("INTEGER", 5, "5", 1),
+            ("DATE", date(2024, 1, 1), datetime(2024, 1, 1), 1),
+            ("DATE", date(2024, 1, 1), "2023-12-31", 0),
+            ("TIMESTAMP", datetime(2024, 1, 1), date(2024, 1, 1), 1),
+            ("TIMESTAMP", datetime(2024, 1, 1), datetime(2024, 1, 1, tzinfo=UTC), 1),
+            ("DECIMAL(5,2)", Decimal("1.50"), 1.5, 1),
+            ("UUID", UUID(int=255), "00000000-0000-0000-0000-0000000000FE", 0),
+            ("BLOB", b"b", bytearray(b"b"), 1),
+            ("VARCHAR", "b", np.str_("b"), 1),
+        ],
+    )
+    def test_range_keys_convert_exactly_too(self, type_: str, bound: Any, given: Any, expected: int) -> None:
+        scheme = PartitionScheme((), RangeComponent(("k",), (RangePartition(0, None, (bound,)), RangePartition(1, (bound,), None))), types(k=type_))
+        assert scheme.partition_of({"k": given}) == expected
+
+    @pytest.mark.parametrize(("type_", "bound", "given"), [("INTEGER", 5, 5.5), ("DATE", date(2024, 1, 1), 5), ("VARCHAR", "5", 5)])
+    def test_range_keys_that_the_column_cannot_hold(self, type_: str, bound: Any, given: Any) -> None:
+        scheme = PartitionScheme((), RangeComponent(("k",), (RangePartition(0, None, (bound,)), RangePartition(1, (bound,), None))), types(k=type_))
+        with pytest.raises(DataError, match="column k"):
+            scheme.partition_of({"k": given})
+
     def test_a_missing_column(self) -> None:
         with pytest.raises(UnknownColumnError, match="depends on column b, which the data lack; they have a, c"):
             TWO_HASHES.partitions_of(pa.table({"a": [1], "c": [1]}))

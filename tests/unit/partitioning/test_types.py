@@ -60,6 +60,7 @@ def test_text_and_arrow_round_trips(kind: TypeKind) -> None:
         (pa.timestamp("s", "America/New_York"), "TIMESTAMP WITH TIME ZONE"),
         (pa.decimal256(30, 3), "DECIMAL(30,3)"),
         (pa.large_list(pa.int8()), "TINYINT[]"),
+        (pa.list_(pa.float32(), 128), "FLOAT[]"),
     ],
     ids=str,
 )
