@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
+from secateur.connectors.spark.load import LoadReport, register, write
 from secateur.connectors.spark.source import SecateurDataSource
-from secateur.connectors.spark.write import LoadReport, register, write
 
 __all__ = ["LoadReport", "SecateurDataSource", "register", "write"]

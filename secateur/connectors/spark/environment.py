@@ -1,4 +1,4 @@
-"""Which Python runs Spark's workers.
+"""What has to be right around a data source of ours: the Python that runs Spark's workers, and the session that Spark looks the source up in.
 
 PySpark starts its workers with ``PYSPARK_PYTHON``, or whatever ``python3`` is first in the path: often not the interpreter of the process that called it.
 Where Spark runs on this machine we know the right one; on a cluster only its owner does, and :mod:`~secateur.connectors.spark.failures` explains the mistake.
@@ -12,12 +12,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from pyspark.sql import SparkSession
 
 import secateur
 
-__all__ = ["this_environment"]
+__all__ = ["activate", "this_environment"]
+
+_SESSION_CLASS: Final = "org.apache.spark.sql.classic.SparkSession"
 
 
 @contextmanager
@@ -42,3 +45,14 @@ def this_environment(spark: SparkSession) -> Iterator[None]:
         context.pythonExec = python
         context.environment.clear()
         context.environment.update(environment)
+
+
+def activate(spark: SparkSession) -> None:
+    """Make a session the active one of this thread, as ``createDataFrame`` does too.
+
+    Spark looks data sources up in the active session, not in that of the DataFrame: in a thread that Spark did not start there is none, and of several sessions it
+    may be another. Spark Connect has no such state.
+    """
+    jvm = getattr(spark, "_jvm", None)
+    if jvm is not None:
+        getattr(jvm, _SESSION_CLASS).setActiveSession(spark._jsparkSession)

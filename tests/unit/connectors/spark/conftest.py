@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.errors import DuplicateKeyError, Error, UnknownTableError
+from secateur.errors import DuplicateKeyError, Error, MemberLostError, UnknownTableError
 from secateur.partitioning.affinity import assign
 from secateur.partitioning.scheme import HashComponent, PartitionScheme
 from secateur.partitioning.table import Column, TableDef
@@ -37,6 +37,8 @@ class LoadsOnly:
         published: The loads in the order in which they were published: the arguments and the rows.
         aborted: Ids of the loads that were dropped.
         stages: The arguments of each ``stage`` frame, by member.
+        stages_to_fail: How many of the next ``stage`` frames are answered with an error, after their rows were kept.
+        publish_error: What the next publications are answered with, unless None.
     """
 
     def __init__(self, table: TableDef, members: int, token: str | None) -> None:
@@ -45,6 +47,7 @@ class LoadsOnly:
         self.aborted: list[str] = []
         self.stages: dict[str, list[dict[str, Any]]] = {f"m{index + 1}": [] for index in range(members)}
         self.publish_error: Error | None = None
+        self.stages_to_fail = 0
         self._rows: dict[tuple[int, int], list[pa.Table]] = {}
         self._token = token
         self._loop = asyncio.new_event_loop()
@@ -113,6 +116,9 @@ class LoadsOnly:
             if not self.table.replicated or member == "m1":
                 self._rows.setdefault((partition, args["attempt"]), []).append(piece)
         assert start == rows.num_rows
+        if self.stages_to_fail:
+            self.stages_to_fail -= 1
+            raise MemberLostError(f"{member} fails as the test wants it", member=member)
         return Reply()
 
     def _publish(self, args: dict[str, Any]) -> Reply:

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark 
 from secateur.client.load import LoadMode
 from secateur.connectors.spark.columns import partition_id
 from secateur.connectors.spark.endpoint import Endpoint
-from secateur.connectors.spark.environment import this_environment
+from secateur.connectors.spark.environment import activate, this_environment
 from secateur.connectors.spark.failures import error_behind
 from secateur.connectors.spark.schema import check_columns
 from secateur.connectors.spark.source import SecateurDataSource
@@ -48,6 +48,7 @@ class LoadReport:
 
 def register(spark: SparkSession) -> None:
     """Make the format ``secateur`` known to a Spark session; :func:`write` does so by itself. A second call for a session does nothing."""
+    activate(spark)
     if spark not in _registered:  # Spark logs a warning for a format that replaces one of the same name
         with this_environment(spark):
             spark.dataSource.register(SecateurDataSource)
