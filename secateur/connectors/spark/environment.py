@@ -50,8 +50,8 @@ def this_environment(spark: SparkSession) -> Iterator[None]:
 def activate(spark: SparkSession) -> None:
     """Make a session the active one of this thread, as ``createDataFrame`` does too.
 
-    Spark looks data sources up in the active session, not in that of the DataFrame: in a thread that Spark did not start there is none, and of several sessions it
-    may be another. Spark Connect has no such state.
+    Spark looks data sources up in the active session, not in that of the DataFrame: a thread that Spark did not start has none, and of several sessions another
+    may be active. Spark Connect has no such state.
     """
     jvm = getattr(spark, "_jvm", None)
     if jvm is not None:
