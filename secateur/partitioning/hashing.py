@@ -85,7 +85,7 @@ def hash_columns(columns: Sequence[EncodedColumn], seed: int, rows: int) -> UInt
 
     Returns:
         uint64 of shape (rows,).
-        Cost: 10 ns per row for one integer column, 60 ns for one string of up to 31 bytes.
+        Cost: 10 ns per row for one integer column, 40 ns for one string of 8 bytes, 90 ns for one of 48.
     """
     states = np.full(rows, seed, dtype=np.uint64)
     for column in columns:
