@@ -24,6 +24,7 @@ The names required by PEP 249 are the trunk; ours are the branches::
         │   ├── ProtocolError           the peer speaks something that is not ours
         │   ├── AuthenticationError     the token is missing or wrong
         │   ├── MemberLostError         a member left while it worked for us
+        │   ├── PartitionLostError      all copies of a partition are gone
         │   ├── TopologyChangedError    a partition moved; the statement ran against old owners
         │   ├── LimitExceededError      a bound on size, memory or queue was passed
         │   ├── DeadlineError           it took longer than allowed
@@ -64,6 +65,7 @@ __all__ = [
     "NullKeyError",
     "OperationalError",
     "ParameterError",
+    "PartitionLostError",
     "ProgrammingError",
     "ProtocolError",
     "PruningMismatchError",
@@ -188,6 +190,10 @@ class AuthenticationError(OperationalError):
 
 class MemberLostError(OperationalError):
     """A member left while it worked on the call. Safe to repeat for reads only. ``details`` has ``member``."""
+
+
+class PartitionLostError(OperationalError):
+    """Every member that had a copy of a required partition has left. ``details`` has ``members``."""
 
 
 class TopologyChangedError(OperationalError):

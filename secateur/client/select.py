@@ -17,7 +17,7 @@ from secateur.client.session import Session
 from secateur.client.statement import InsertSelect, SelectStatement
 from secateur.client.stats import QueryStats
 from secateur.client.verify import same_rows
-from secateur.errors import Error, InterfaceError, MemberLostError, PruningMismatchError, TopologyChangedError, UnknownTableError, UnreachableError
+from secateur.errors import Error, InterfaceError, MemberLostError, PartitionLostError, PruningMismatchError, TopologyChangedError, UnknownTableError, UnreachableError
 from secateur.wire import decode_tables
 
 __all__ = ["Selected", "run_select"]
@@ -113,6 +113,10 @@ def _following(
     while True:
         try:
             return statement, _run(session, statement, ordered_values(params, statement.parameter_count, statement.parameter_names), pruning=pruning)
+        except PartitionLostError:
+            known = session.topology.version
+            if session.refresh_topology().version == known:
+                raise
         except _MOVED as error:
             now_s = time.monotonic()
             deadline_s = deadline_s or now_s + _RETRY_S
@@ -144,6 +148,7 @@ def _run(session: Session, statement: SelectStatement, params: Sequence[Any], *,
     if route.rung is Rung.NONE:
         assert statement.empty is not None
         return _Outcome(statement.empty, route.rung, 0, 0, statement.partitions_total, len(topology.members), topology.version)
+    topology.check_live(route.members)
     member = route.members[session.turn() % len(route.members)] if len(route.members) > 1 else route.members[0]
     args = {
         "plan": statement.plan_id,

@@ -104,6 +104,9 @@ class StatementRunner:
         partitions = [_partitions(scan, params, pruning=pruning) for scan in plan.scans]
         if all(scan.replicated or view.mine[scan.group].issuperset(ids) for scan, ids in zip(plan.scans, partitions, strict=True)):
             return self._run_local(plan, params, partitions, view.topology, pruning=pruning)
+        for scan, ids in zip(plan.scans, partitions, strict=True):
+            if not scan.replicated:
+                view.topology.check_live(view.topology.primaries(scan.group, ids))
         return self._run_distributed(plan, params, partitions, view.topology, pruning=pruning)
 
     def _run_local(self, plan: SelectPlan, params: Sequence[Any], partitions: list[Sequence[int]], topology: Topology, *, pruning: bool) -> Reply | Awaitable[Reply]:

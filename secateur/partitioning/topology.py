@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from secateur.errors import InterfaceError, ProtocolError, UnreachableError
+from secateur.errors import InterfaceError, PartitionLostError, ProtocolError, UnreachableError
 
 __all__ = ["MemberAddress", "Ownership", "Topology"]
 
@@ -168,6 +168,20 @@ class Topology:
     def primaries(self, group: str, partitions: Sequence[int]) -> dict[str, list[int]]:
         """Group partitions by the member that owns them."""
         return self.ownership(group).primaries(partitions)
+
+    def check_live(self, owners: Iterable[str]) -> None:
+        """Refuse to work with owners that have left without anybody to succeed them.
+
+        Raises:
+            PartitionLostError: One of the owners is no member.
+        """
+        lost = sorted(set(owners).difference(self.member_ids))
+        if lost:
+            raise PartitionLostError(
+                f"partitions that are needed had their only copy on {', '.join(lost)}, which left the cluster (topology version {self.version}): "
+                "start the cluster anew and load the table again; BACKUPS 1 or more survives the loss of a member",
+                members=lost,
+            )
 
     def to_wire(self) -> dict[str, Any]:
         """Plain data for msgpack."""
