@@ -54,7 +54,9 @@ class OnCoordinator:
 
 @dataclass(frozen=True, slots=True)
 class Anywhere:
-    """One processor in the whole job, on any participant: a source whose data are everywhere or nowhere, such as a replicated table or a Python list.
+    """One processor in the whole job, whatever the vertex asks for, on any participant.
+
+    For sources whose data are everywhere or nowhere, such as a replicated table or a Python list.
 
     It runs on the coordinator when that takes part anyway, otherwise on the first participant, so that it adds no member to the job.
     """

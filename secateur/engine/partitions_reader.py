@@ -24,7 +24,7 @@ from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.key_filter import rows_with_keys
 from secateur.engine.processors.fragment_call import FragmentCall
 from secateur.engine.services import MemberServices
-from secateur.errors import InternalError
+from secateur.errors import DataChangedError, InternalError
 from secateur.storage.member_store import MemberStore
 
 __all__ = ["KeyLookup", "PartitionsReader", "PartitionsReaderSupplier", "ReadRequest", "ReadStage"]
@@ -72,6 +72,7 @@ class ReadRequest:
         key_prefix: Values of leading primary-key columns that every row must have; empty for none.
         keys: The keys whose rows are wanted, or None for all rows.
         stage: What to run over the rows before they leave, or None to pass them on.
+        published: The number of the load that has to be the last one published, so that all members read the same state; None takes any.
     """
 
     table_id: int
@@ -82,6 +83,7 @@ class ReadRequest:
     key_prefix: tuple[Any, ...] = ()
     keys: KeyLookup | None = None
     stage: ReadStage | None = None
+    published: int | None = None
 
 
 class PartitionsReader(ProcessorMetaSupplier):
@@ -157,9 +159,13 @@ class PartitionsReaderSupplier(ProcessorSupplier):
 
         Raises:
             TopologyChangedError: A partition is not on this member any more.
+            DataChangedError: Another load than the request's is the last one published here.
         """
         assert self._store is not None
         request, keys = self._request, self._request.keys
+        published = self._store.data_version(request.table_id).published
+        if request.published is not None and published != request.published:
+            raise DataChangedError(f"load {request.published} was the last one where the statement began, here it is {published}", table_id=request.table_id)
         if keys is None:
             return self._store.relation(request.table_id, partitions, request.columns, request.key_prefix or None)
         if keys.is_prefix:
@@ -183,11 +189,12 @@ class PartitionsReaderSupplier(ProcessorSupplier):
             if keys is None
             else [list(keys.columns), keys.is_prefix, [[p, [list(key) for key in keys.by_partition.get(p, ())]] for p in self._partitions]],
             None if stage is None else [stage.fragment.to_wire(), stage.relation],
+            request.published,
         ]
 
     @classmethod
     def from_spec(cls, spec: Any) -> PartitionsReaderSupplier:
-        table_id, group, packed, replicated, columns, key_prefix, keys, stage = spec
+        table_id, group, packed, replicated, columns, key_prefix, keys, stage, published = spec
         partitions = tuple(np.frombuffer(packed, dtype="<u4").tolist())
         request = ReadRequest(
             table_id=table_id,
@@ -198,6 +205,7 @@ class PartitionsReaderSupplier(ProcessorSupplier):
             key_prefix=tuple(key_prefix),
             keys=None if keys is None else KeyLookup(tuple(keys[0]), keys[1], {p: tuple(tuple(key) for key in found) for p, found in keys[2]}),
             stage=None if stage is None else ReadStage(Fragment.from_wire(stage[0]), stage[1]),
+            published=published,
         )
         return cls(request, partitions)
 

@@ -203,8 +203,10 @@ class ExecutionPlanBuilder:
             case OnMembers(_, most):
                 self._check_at_most(vertex, most)
                 return dict.fromkeys(members, min(wished, most))
-            case OnCoordinator() | Anywhere():
+            case OnCoordinator():
                 self._check_at_most(vertex, 1)
+                return dict.fromkeys(members, 1)
+            case Anywhere():
                 return dict.fromkeys(members, 1)
             case _:
                 assert_never(placement)

@@ -44,7 +44,10 @@ class Scheduler:
             self._arm()
 
     def at_end_of_slice(self, runnable: Runnable) -> None:
-        """Give it a turn when nothing else is ready or the slice is over: what is sent then carries all that was made in between, the end of an edge included."""
+        """Give it a turn when nothing else is ready or the slice is over.
+
+        What is sent then carries all that was made in between, the end of an edge included.
+        """
         if not runnable.is_scheduled:
             runnable.is_scheduled = True
             self._at_end.append(runnable)

@@ -5,7 +5,7 @@ A scan with its partial fragment at each owner, all rows to the coordinator, the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from secateur.dag.dag import DAG, FrozenDAG
@@ -29,9 +29,7 @@ __all__ = ["RESULT_VERTEX", "describe_select", "select_dag"]
 RESULT_VERTEX = "result"
 
 
-def select_dag(
-    plan: SelectPlan, partitions: Sequence[Sequence[int]], *, pruning: bool = True, timeout_s: float | None = None
-) -> tuple[FrozenDAG, JobConfig]:
+def select_dag(plan: SelectPlan, partitions: Sequence[Sequence[int]], *, pruning: bool = True, timeout_s: float | None = None) -> tuple[FrozenDAG, JobConfig]:
     """The DAG of a statement and its arguments.
 
     Run it at one of the owning members with the statement's parameters in order; the answer is the only table of the result, in the schema of ``plan.columns``
@@ -42,6 +40,8 @@ def select_dag(
         partitions: For each scan of the plan, the ids of the partitions to read: what its tree came to with the parameters bound, or all of them. Ignored for
             replicated tables, which are read at the coordinator.
         pruning: False searches no key either: every row of the partitions is read.
+        published: By table id, the load that has to be the last one published at each member; a table that is not in it is read as it is.
+        search_keys: Whether bound leading primary-key columns replace the scan by a search.
         timeout_s: Deadline in seconds, or None.
     """
     dag = DAG()

@@ -1,7 +1,7 @@
 """Several engines in one process, connected in memory: for the tests of processors, of DAGs, and of the engine itself.
 
-Everything runs on the event loop of the caller, messages are delivered in order, and nothing depends on time, so a test sees the same run each time. What travels is
-packed and unpacked as on a real network.
+Everything runs on the event loop of the caller, messages are delivered in order, and nothing depends on time, so a test sees the same run each time. What
+travels is packed and unpacked as on a real network.
 """
 
 from __future__ import annotations
@@ -31,9 +31,15 @@ from secateur.partitioning.topology import MemberAddress, Ownership, Topology
 from secateur.storage.member_store import MemberStore
 from secateur.wire.values import pack, unpack
 
-__all__ = ["LocalCluster", "LocalNetwork", "SentMessage"]
+__all__ = ["LocalCluster", "LocalNetwork", "SentMessage", "until"]
 
 Hold = Callable[["SentMessage"], bool]
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the loop turn until a condition holds. For states that the code under test reaches by itself; a test's own timeout bounds the wait."""
+    while not condition():  # noqa: ASYNC110 - what is waited for are turns of the loop, not time
+        await asyncio.sleep(0)
 
 
 class SentMessage:
@@ -157,7 +163,9 @@ class LocalCluster:
     async def __aenter__(self) -> Self:
         for member in self._ids:
             store = MemberStore()
-            services = MemberServices(store=store, run_fragment=run, executor=self._executor, table=self.table, allow_code=self._allow_code, limits=self._limits)
+            services = MemberServices(
+                store=store, run_fragment=run, executor=self._executor, table=self.table, allow_code=self._allow_code, limits=self._limits
+            )
             runtime = JobRuntime(member, services, self.network.transport(member))
             self.stores[member] = store
             self.runtimes[member] = runtime

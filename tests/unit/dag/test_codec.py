@@ -36,6 +36,10 @@ class PortableSource(ProcessorMetaSupplier):
         return cls(value)
 
 
+class Emptied(Processor):
+    """Another processor."""
+
+
 def round_trip(dag: DAG, *, allow_code: bool) -> Any:
     return decode_dag(unpack(pack(encode_dag(dag.freeze(), allow_code=allow_code))), allow_code=allow_code)
 
@@ -46,7 +50,9 @@ def test_a_dag_of_data_travels_without_code() -> None:
         dag.new_vertex(name, PortableSource(7), 3 if name == "a" else None)
     dag.edge(from_("a", 0).to("g", 0).partitioned("x").distributed().with_config(EdgeConfig(3, 4, 5)))
     dag.edge(from_("a", 1).to("g", 1).partitioned("x", scheme=SCHEME))
-    dag.edge(from_("b").to("g", 2).broadcast().with_priority(2)).edge(from_("c").to("g", 3).isolated()).edge(from_("d").to("g", 4).all_to_one("k").distribute_to("m9"))
+    dag.edge(from_("b").to("g", 2).broadcast().with_priority(2)).edge(from_("c").to("g", 3).isolated()).edge(
+        from_("d").to("g", 4).all_to_one("k").distribute_to("m9")
+    )
     dag.edge(from_("e").to("g", 5).fan_out().distributed()).edge(from_("f").to("g", 6))
     decoded = round_trip(dag, allow_code=False)
     assert decoded.edges == dag.freeze().edges
@@ -67,7 +73,7 @@ def test_code_travels_only_where_it_is_allowed() -> None:
 def test_a_function_that_cannot_be_pickled_is_named_by_its_vertex() -> None:
     lock = threading.Lock()
     dag = DAG()
-    dag.new_vertex("locked", lambda: Processor() if lock else Processor())
+    dag.new_vertex("locked", lambda: Processor() if lock.locked() else Emptied())
     with pytest.raises(SerializationError, match=r"vertex 'locked': its functions cannot be pickled \(TypeError"):
         encode_dag(dag.freeze(), allow_code=True)
 

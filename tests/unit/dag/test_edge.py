@@ -13,9 +13,7 @@ from secateur.partitioning.build import build_scheme
 from secateur.partitioning.scheme import HashComponent
 from secateur.partitioning.types import parse_type
 
-SCHEME = build_scheme(
-    hashes=[HashComponent(("a", "b"), 4)], types={"a": parse_type("BIGINT"), "b": parse_type("VARCHAR")}, primary_key=("a", "b"), table="t"
-)
+SCHEME = build_scheme(hashes=[HashComponent(("a", "b"), 4)], types={"a": parse_type("BIGINT"), "b": parse_type("VARCHAR")}, primary_key=("a", "b"), table="t")
 
 
 def test_the_default_is_a_local_unicast_edge_of_priority_0() -> None:

@@ -63,7 +63,9 @@ def test_an_outbox_without_edges_takes_everything() -> None:
     assert WaitingOutbox([], "v", lambda: None).offer(batch(1))
 
 
-@pytest.mark.parametrize("make", [pytest.param(lambda w: DirectOutbox(w, "v"), id="direct"), pytest.param(lambda w: WaitingOutbox(w, "v", lambda: None), id="waiting")])
+@pytest.mark.parametrize(
+    "make", [pytest.param(lambda w: DirectOutbox(w, "v"), id="direct"), pytest.param(lambda w: WaitingOutbox(w, "v", lambda: None), id="waiting")]
+)
 def test_what_is_no_batch_or_no_edge_is_refused(make: Callable[[list[EdgeWriter]], DirectOutbox]) -> None:
     writers, _ = edges(1)
     outbox = make(writers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -35,12 +36,15 @@ from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import MemberAddress, Topology
 
 MEMBERS = ("m1", "m2", "m3", "m4")
+UNRESTRICTED = Unrestricted()
 
 
 class Vertexlike(ProcessorMetaSupplier):
     """A meta-supplier that is placed as told and writes down what happens to it."""
 
-    def __init__(self, placement: Placement | Callable[[MetaContext], Placement] = Unrestricted(), *, log: list[str] | None = None, without_input: bool = False) -> None:
+    def __init__(
+        self, placement: Placement | Callable[[MetaContext], Placement] = UNRESTRICTED, *, log: list[str] | None = None, without_input: bool = False
+    ) -> None:
         self._placement = placement
         self._context: MetaContext | None = None
         self.log = [] if log is None else log
@@ -75,9 +79,7 @@ def build(topology: Topology, orders: TableDef) -> Callable[..., ExecutionPlan]:
         return orders
 
     def build(dag: DAG, config: JobConfig | None = None, coordinator: str = "m1", params: Any = ()) -> ExecutionPlan:
-        builder = ExecutionPlanBuilder(
-            dag.freeze(), config or JobConfig(), job_id="j", coordinator=coordinator, topology=topology, params=params, table=table
-        )
+        builder = ExecutionPlanBuilder(dag.freeze(), config or JobConfig(), job_id="j", coordinator=coordinator, topology=topology, params=params, table=table)
         try:
             return builder.build()
         finally:
@@ -106,7 +108,7 @@ def chain(*parts: tuple[str, Any], edge: Callable[[Any], Any] = lambda e: e) -> 
     dag = DAG()
     for name, supplier in parts:
         dag.new_vertex(name, supplier)
-    for (first, _), (second, _) in zip(parts, parts[1:], strict=False):
+    for (first, _), (second, _) in pairwise(parts):
         dag.edge(edge(between(first, second)))
     return dag
 
@@ -278,27 +280,75 @@ def refusals() -> list[Any]:
     restricted = JobConfig(required_partitions={"orders": frozenset({0})})
     return [
         pytest.param(
-            lambda reads: chain(("source", Vertexlike())), restricted, DagError, "'source' is a source that does not say which partitions it needs", id="unrestricted source"
+            lambda reads: chain(("source", Vertexlike())),
+            restricted,
+            DagError,
+            "'source' is a source that does not say which partitions it needs",
+            id="unrestricted source",
         ),
         pytest.param(
-            lambda reads: chain(("scan", reads(0, 1, 2))), restricted, DagError, r"'scan' reads 3 partitions, but 2 of them are not .* \(1, 2\)", id="scan of more"
-        ),
-        pytest.param(lambda reads: chain(("scan", reads(0))), JobConfig(required_partitions={"orders": frozenset({99})}), DagError, "has partition 99, but there are 16", id="no such partition"),
-        pytest.param(lambda reads: chain(("scan", reads(0))), JobConfig(required_partitions={"nobody": frozenset()}), UnknownTableError, "nobody", id="no such table"),
-        pytest.param(
-            lambda reads: chain(("scan", reads(*range(16))), ("out", Vertexlike(OnCoordinator()))), JobConfig(), DagError,
-            "edge 'scan'.* is local, but 'scan' runs on member m2 and 'out' does not", id="stranded by a local edge",
+            lambda reads: chain(("scan", reads(0, 1, 2))),
+            restricted,
+            DagError,
+            r"'scan' reads 3 partitions, but 2 of them are not .* \(1, 2\)",
+            id="scan of more",
         ),
         pytest.param(
-            lambda reads: chain(("scan", reads(0)), ("out", Vertexlike(OnMembers(("m1",), 1))), edge=lambda e: e.distribute_to("m2")), JobConfig(), DagError,
-            "goes to member m2, but 'out' does not run there", id="distributed to the wrong member",
+            lambda reads: chain(("scan", reads(0))),
+            JobConfig(required_partitions={"orders": frozenset({99})}),
+            DagError,
+            "has partition 99, but there are 16",
+            id="no such partition",
         ),
-        pytest.param(lambda reads: chain(("scan", reads(0)), ("sum", Vertexlike()), edge=lambda e: e.distribute_to("m9")), JobConfig(), DagError, "names the member 'm9'", id="distributed to nobody"),
-        pytest.param(lambda reads: chain(("scan", reads(0)), ("look", reads()), edge=lambda e: e.distributed()), JobConfig(), DagError, "'look' runs nowhere", id="nowhere to go"),
-        pytest.param(lambda reads: chain(("a", NoSuppliers(OnCoordinator()))), JobConfig(), DagError, "returned no ProcessorSupplier for member m1", id="no supplier"),
-        pytest.param(lambda reads: chain(("a", force_total_parallelism_one(Vertexlike(), "m9"))), JobConfig(), DagError, "'a' is to run on member 'm9'", id="no such member"),
-        pytest.param(lambda reads: chain(("a", lazy_total_parallelism_one(Vertexlike(), "orders", {"customer": Param(0)}))), JobConfig(), ParameterError, "needs the parameter 0", id="no parameter"),
-    ]  # fmt: skip
+        pytest.param(
+            lambda reads: chain(("scan", reads(0))), JobConfig(required_partitions={"nobody": frozenset()}), UnknownTableError, "nobody", id="no such table"
+        ),
+        pytest.param(
+            lambda reads: chain(("scan", reads(*range(16))), ("out", Vertexlike(OnCoordinator()))),
+            JobConfig(),
+            DagError,
+            "edge 'scan'.* is local, but 'scan' runs on member m2 and 'out' does not",
+            id="stranded by a local edge",
+        ),
+        pytest.param(
+            lambda reads: chain(("scan", reads(0)), ("out", Vertexlike(OnMembers(("m1",), 1))), edge=lambda e: e.distribute_to("m2")),
+            JobConfig(),
+            DagError,
+            "goes to member m2, but 'out' does not run there",
+            id="distributed to the wrong member",
+        ),
+        pytest.param(
+            lambda reads: chain(("scan", reads(0)), ("sum", Vertexlike()), edge=lambda e: e.distribute_to("m9")),
+            JobConfig(),
+            DagError,
+            "names the member 'm9'",
+            id="distributed to nobody",
+        ),
+        pytest.param(
+            lambda reads: chain(("scan", reads(0)), ("look", reads()), edge=lambda e: e.distributed()),
+            JobConfig(),
+            DagError,
+            "'look' runs nowhere",
+            id="nowhere to go",
+        ),
+        pytest.param(
+            lambda reads: chain(("a", NoSuppliers(OnCoordinator()))), JobConfig(), DagError, "returned no ProcessorSupplier for member m1", id="no supplier"
+        ),
+        pytest.param(
+            lambda reads: chain(("a", force_total_parallelism_one(Vertexlike(), "m9"))),
+            JobConfig(),
+            DagError,
+            "'a' is to run on member 'm9'",
+            id="no such member",
+        ),
+        pytest.param(
+            lambda reads: chain(("a", lazy_total_parallelism_one(Vertexlike(), "orders", {"customer": Param(0)}))),
+            JobConfig(),
+            ParameterError,
+            "needs the parameter 0",
+            id="no parameter",
+        ),
+    ]
 
 
 @pytest.mark.parametrize(("make", "config", "error", "message"), refusals())
@@ -307,9 +357,7 @@ def test_what_cannot_run_is_refused(build: Any, reads: Any, make: Any, config: J
         build(make(reads), config)
 
 
-@pytest.mark.parametrize(
-    "placement", [pytest.param(OnCoordinator(), id="coordinator"), pytest.param(Anywhere(), id="anywhere"), pytest.param(OnMembers(("m1",), 1), id="member")]
-)
+@pytest.mark.parametrize("placement", [pytest.param(OnCoordinator(), id="coordinator"), pytest.param(OnMembers(("m1",), 1), id="member")])
 def test_parallelism_that_the_supplier_does_not_allow_is_refused(build: Any, placement: Placement) -> None:
     dag = DAG()
     dag.new_vertex("a", Vertexlike(placement), local_parallelism=2)
@@ -326,3 +374,9 @@ def test_two_scans_keep_their_own_partitions(build: Any, reads: Any, mine: Any) 
     plan = build(dag)
     assert placed(plan) == {"left": ["m1"], "right": ["m2"], "join": ["m1", "m2"]}
     assert [edge.origins for edge in plan.job.edges] == [("m1",), ("m2",)]
+
+
+def test_anywhere_is_one_processor_whatever_is_asked_for(build: Any) -> None:
+    dag = DAG()
+    dag.new_vertex("a", Vertexlike(Anywhere()), local_parallelism=4)
+    assert build(dag).members["m1"].vertices[0].local_parallelism == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +14,7 @@ import pytest
 from secateur.connectors.batches import batch_source
 from secateur.connectors.collect import collect
 from secateur.dag import DAG, EdgeConfig, Emitter, JobConfig, Outbox, Processor, ProcessorContext, ProcessorSupplier, SupplierContext, between, from_
-from secateur.engine.testing import LocalCluster
+from secateur.engine.testing import LocalCluster, until
 from secateur.errors import DagError, JobCancelledError, JobFailedError
 
 RunTest = Callable[[Any], Any]
@@ -115,7 +116,7 @@ def test_batches_between_processors_of_a_member_are_the_same_objects(run: RunTes
 
     class Source(Processor):
         def complete(self) -> bool:
-            return all([self.outbox.offer(b) for b in sent])
+            return [self.outbox.offer(b) for b in sent] == [True, True, True]
 
     class Sink(Processor):
         def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
@@ -175,8 +176,7 @@ def test_a_slow_consumer_bounds_what_its_producer_makes(run: RunTest) -> None:
     async def main() -> int:
         async with LocalCluster(1) as cluster:
             job = await cluster.runtimes["m1"].start_light_job(dag, JobConfig(), (), cluster.topology)
-            while not waiting.is_set():
-                await _turns(1)
+            await until(lambda: bool(waiting.is_set()))
             await _turns(200)
             ahead = source.made
             gate.set()
@@ -188,8 +188,6 @@ def test_a_slow_consumer_bounds_what_its_producer_makes(run: RunTest) -> None:
 
 
 async def _turns(count: int) -> None:
-    import asyncio
-
     for _ in range(count):
         await asyncio.sleep(0)
 
@@ -318,6 +316,9 @@ def test_everything_that_was_begun_is_closed_whatever_breaks(run: RunTest, coope
     assert log == [f"init m1 {cooperative}", *expected]
 
 
+ONE = Processor()
+
+
 class Silent(Processor):
     def complete(self) -> bool:
         return None  # type: ignore[return-value]
@@ -328,7 +329,7 @@ class Silent(Processor):
     [
         pytest.param(Silent, r"complete\(\) returned None; return True when it is dealt with", id="forgotten return"),
         pytest.param(lambda: 5, r"the supplier of vertex 'v' returned a int, which is not a Processor", id="no processor"),
-        pytest.param(lambda _one=Processor(): _one, "returned 2 processors; 2 different ones were asked for", id="one processor twice"),
+        pytest.param(lambda: ONE, "returned 2 processors; 2 different ones were asked for", id="one processor twice"),
     ],
 )
 def test_breaches_of_the_contract_are_named(run: RunTest, source: Any, message: str) -> None:
@@ -418,15 +419,13 @@ def test_close_waits_for_a_running_offload(run: RunTest) -> None:
     async def main() -> None:
         async with LocalCluster(1) as cluster:
             job = await cluster.runtimes["m1"].start_light_job(dag, JobConfig(), (), cluster.topology)
-            while not begun.is_set():
-                await _turns(1)
+            await until(lambda: bool(begun.is_set()))
             job.cancel()
             with pytest.raises(JobCancelledError):
                 await job.result()
             events.append("job ended")
             gate.set()
-            while not closed.is_set():
-                await _turns(1)
+            await until(lambda: bool(closed.is_set()))
 
     run(main())
     assert events == ["job ended", "offload ended", "closed"]
