@@ -24,7 +24,7 @@ __all__ = ["Bar", "bars_of", "print_report", "write_json"]
 
 _LATENCY_RATIO_MAX: Final = 0.5
 _LOAD_RATIO_MIN: Final = 0.5
-_LIBRARIES: Final = ("duckdb", "numpy", "pyarrow", "pyspark", "ray")
+_LIBRARIES: Final = ("duckdb", "msgpack", "numpy", "pyarrow", "pyspark", "ray")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def write_json(path: Path, data: dict[str, Any], latencies: Sequence[LatencyResu
         "suite": "serving",
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": {"cores": os.cpu_count(), "processor": platform.machine(), "system": platform.system(), "python": platform.python_version()},
-        "versions": {name: version(name) for name in ("secateur", *_LIBRARIES)},
+        "versions": {name: version(name) for name in _LIBRARIES},
         "data": data,
         "latency": [asdict(result) for result in latencies],
         "load": [asdict(result) for result in loads],
