@@ -29,7 +29,14 @@ __all__ = ["RESULT_VERTEX", "describe_select", "select_dag"]
 RESULT_VERTEX = "result"
 
 
-def select_dag(plan: SelectPlan, partitions: Sequence[Sequence[int]], *, pruning: bool = True, timeout_s: float | None = None) -> tuple[FrozenDAG, JobConfig]:
+def select_dag(
+    plan: SelectPlan,
+    partitions: Sequence[Sequence[int]],
+    *,
+    published: Mapping[int, int] | None = None,
+    search_keys: bool = True,
+    timeout_s: float | None = None,
+) -> tuple[FrozenDAG, JobConfig]:
     """The DAG of a statement and its arguments.
 
     Run it at one of the owning members with the statement's parameters in order; the answer is the only table of the result, in the schema of ``plan.columns``
@@ -39,7 +46,6 @@ def select_dag(plan: SelectPlan, partitions: Sequence[Sequence[int]], *, pruning
         plan: The statement's plan.
         partitions: For each scan of the plan, the ids of the partitions to read: what its tree came to with the parameters bound, or all of them. Ignored for
             replicated tables, which are read at the coordinator.
-        pruning: False searches no key either: every row of the partitions is read.
         published: By table id, the load that has to be the last one published at each member; a table that is not in it is read as it is.
         search_keys: Whether bound leading primary-key columns replace the scan by a search.
         timeout_s: Deadline in seconds, or None.
@@ -51,7 +57,7 @@ def select_dag(plan: SelectPlan, partitions: Sequence[Sequence[int]], *, pruning
     for index, (scan, partial, ids) in enumerate(zip(plan.scans, plan.partials, partitions, strict=True)):
         name = _vertex_name(scan, names)
         names.append(name)
-        dag.new_vertex(name, _Scan(scan, partial, ids, pruning), local_parallelism=1)
+        dag.new_vertex(name, _Scan(scan, partial, ids, (published or {}).get(scan.table_id), search_keys=search_keys), local_parallelism=1)
         inputs.append((f"p{index}", partial.schema))
         if not scan.replicated:
             required[scan.group] = required.get(scan.group, frozenset()).union(ids)
@@ -86,12 +92,13 @@ def _vertex_name(scan: ScanPlan, taken: Sequence[str]) -> str:
 class _Scan(PartitionsReader):
     replicated_placement = OnCoordinator()
 
-    def __init__(self, scan: ScanPlan, partial: Fragment, partitions: Sequence[int], pruning: bool) -> None:
+    def __init__(self, scan: ScanPlan, partial: Fragment, partitions: Sequence[int], published: int | None, *, search_keys: bool) -> None:
         super().__init__()
-        self._pruning = pruning
         self._scan = scan
         self._partial = partial
         self._partitions = partitions
+        self._published = published
+        self._search_keys = search_keys
 
     def resolve(self, context: MetaContext) -> ReadRequest:
         scan = self._scan
@@ -101,8 +108,9 @@ class _Scan(PartitionsReader):
             partitions=(0,) if scan.replicated else self._partitions,
             replicated=scan.replicated,
             columns=scan.columns,
-            key_prefix=scan.bind_prefix(positional(context.params)) if self._pruning else (),
+            key_prefix=scan.bind_prefix(positional(context.params)) if self._search_keys else (),
             stage=ReadStage(self._partial, scan.relation),
+            published=self._published,
         )
 
 

@@ -16,7 +16,7 @@ from secateur.engine.plan import KeyOperand, ScanPlan, SelectPlan, Strategy
 from secateur.engine.select_job import describe_select, select_dag
 from secateur.engine.services import EngineLimits
 from secateur.engine.testing import LocalCluster
-from secateur.errors import DataError, TopologyChangedError
+from secateur.errors import DataChangedError, DataError, TopologyChangedError
 from secateur.partitioning.build import build_scheme
 from secateur.partitioning.condition import Parameter
 from secateur.partitioning.nodes import All
@@ -106,11 +106,11 @@ def test_parameters_and_key_prefix_reach_the_members(run: RunTest, orders: Table
     async def main() -> None:
         async with LocalCluster(3) as cluster:
             cluster.create_table(orders, order_rows)
-            for pruning, rows_read in ((True, 5), (False, None)):
+            for search_keys, rows_read in ((True, 5), (False, None)):
                 seen: list[int] = []
                 for runtime in cluster.runtimes.values():
                     runtime.services = replace(runtime.services, run_fragment=_counting(runtime.services.run_fragment, seen))
-                dag, config = select_dag(plan, [range(16)], pruning=pruning)
+                dag, config = select_dag(plan, [range(16)], search_keys=search_keys)
                 result = await cluster.run(dag, config, ["C7"])
                 assert result.table().to_pydict() == {"number": [0, 1, 2, 3, 4], "total": [35.0, 36.0, 37.0, 38.0, 39.0], "orders": [1] * 5}
                 assert sum(seen) == (rows_read or order_rows.num_rows)
@@ -256,3 +256,18 @@ def test_many_statements_at_once(run: RunTest, orders: TableDef, order_rows: pa.
             return await asyncio.gather(*(one(number) for number in range(statements)))
 
     assert run(main()) == [float(sum(range(5 * n, 5 * n + 5))) for n in range(statements)]
+
+
+def test_members_that_have_published_different_loads_do_not_answer_together(run: RunTest, orders: TableDef, order_rows: pa.Table) -> None:
+    async def main() -> None:
+        async with LocalCluster(2) as cluster:
+            cluster.create_table(orders, order_rows)
+            published = cluster.stores["m1"].data_version(orders.table_id).published
+            dag, config = select_dag(totals(orders), [range(16)], published={orders.table_id: published})
+            assert (await cluster.run(dag, config, [])).table().num_rows == 5
+            ahead, config = select_dag(totals(orders), [range(16)], published={orders.table_id: published + 1})
+            with pytest.raises(DataChangedError) as caught:
+                await cluster.run(ahead, config, [])
+            assert caught.value.retry_safe
+
+    run(main())
