@@ -26,6 +26,7 @@ The names required by PEP 249 are the trunk; ours are the branches::
         │   ├── MemberLostError         a member left while it worked for us
         │   ├── PartitionLostError      all copies of a partition are gone
         │   ├── TopologyChangedError    a partition moved; the statement ran against old owners
+        │   ├── DataChangedError        a load was published in the middle of a distributed read
         │   ├── LimitExceededError      a bound on size, memory or queue was passed
         │   ├── DeadlineError           it took longer than allowed
         │   ├── JobCancelledError       somebody asked the job to stop
@@ -47,6 +48,7 @@ from typing import Any, ClassVar, Final
 __all__ = [
     "AuthenticationError",
     "DagError",
+    "DataChangedError",
     "DataError",
     "DatabaseError",
     "DeadlineError",
@@ -198,6 +200,12 @@ class PartitionLostError(OperationalError):
 
 class TopologyChangedError(OperationalError):
     """A partition was not where the caller believed; nothing was done."""
+
+    retry_safe = True
+
+
+class DataChangedError(OperationalError):
+    """A load was published while a distributed read was under way, so that its members would have answered from different states. Nothing was returned."""
 
     retry_safe = True
 

@@ -208,10 +208,10 @@ class Controller:
     async def _publish_load(self, request: Request) -> Reply:
         args = request.args
         table = self._catalog.table(args["table"])
-        hosted = {member.id: frozenset(self._hosted(table, member.id)) for member in self._topology.members}
+        # Also those without a copy: readers compare the numbers of the last publication.
+        copies = {member.id: frozenset(self._hosted(table, member.id)) for member in self._topology.members}
         self._last_load += 1
         attempts = {int(partition): int(attempt) for partition, attempt in args["parts"].items()}
-        copies = {member: partitions for member, partitions in hosted.items() if partitions}
         rows = await self._loads.publish(Load(args["load_id"], self._last_load, table, args["mode"], attempts, copies))
         return Reply({"rows": rows, **self._versions()})
 

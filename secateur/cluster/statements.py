@@ -18,7 +18,7 @@ from secateur.engine.runtime import JobRuntime
 from secateur.engine.kernels.fragment import run
 from secateur.engine.plan import ScanPlan, SelectPlan
 from secateur.engine.select_job import select_dag
-from secateur.errors import ParameterError, TopologyChangedError
+from secateur.errors import DataChangedError, ParameterError, TopologyChangedError
 from secateur.partitioning.topology import Topology
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, encode_table
@@ -27,6 +27,8 @@ __all__ = ["StatementRunner"]
 
 _INLINE_ROWS_MAX: Final = 20_000
 """Up to here the arrow kernel is done before a thread would have woken up; the event loop is held for less than a millisecond."""
+_LOAD_WAIT_S: Final = 10.0
+_LOAD_PAUSE_S: Final = 0.002
 _REPLICATED_PARTITIONS: Final = (0,)
 
 
@@ -125,11 +127,21 @@ class StatementRunner:
         return _reply(table, plan, partitions, topology, "local", 1)
 
     async def _run_distributed(self, plan: SelectPlan, params: Sequence[Any], partitions: list[Sequence[int]], topology: Topology, *, pruning: bool) -> Reply:
-        del pruning
-        dag, config = select_dag(plan, partitions)
-        result = await self._jobs.run_light_job(dag, config, params, topology)
-        members_touched = len({self._member_id, *result.members_touched})
-        return _reply(result.table(), plan, partitions, topology, "distributed", members_touched)
+        loop = asyncio.get_running_loop()
+        deadline_s = loop.time() + _LOAD_WAIT_S
+        while True:
+            published = {scan.table_id: self._store.data_version(scan.table_id).published for scan in plan.scans}
+            dag, config = select_dag(plan, partitions, published=published, search_keys=pruning)
+            try:
+                result = await self._jobs.run_light_job(dag, config, params, topology)
+            except DataChangedError:
+                # A load is being published: this member has it and another has not yet, or the other way round. That lasts for about a round trip.
+                if loop.time() > deadline_s:
+                    raise
+                await asyncio.sleep(_LOAD_PAUSE_S)
+            else:
+                members_touched = len({self._member_id, *result.members_touched})
+                return _reply(result.table(), plan, partitions, topology, "distributed", members_touched)
 
 
 def _partitions(scan: ScanPlan, params: Sequence[Any], *, pruning: bool) -> Sequence[int]:
