@@ -38,7 +38,7 @@ _MEANING: Final[tuple[tuple[type[duckdb.Error], str, type[errors.Error]], ...]] 
 
 _ADVICE: Final[dict[type[errors.Error], str]] = {
     errors.LimitExceededError: "; the kernel's memory limit is reached: read fewer rows or columns, or start the members with a higher limit",
-    errors.JobCancelledError: "; the statement was interrupted on request",
+    errors.JobCancelledError: ": the kernel call was stopped on request",
     errors.InternalError: "; this is a bug, please report it",
 }
 _FORBIDDEN: Final = "; statements cannot read files, load extensions or change the configuration of the members"
@@ -46,13 +46,18 @@ _FORBIDDEN: Final = "; statements cannot read files, load extensions or change t
 _PREFIX: Final = re.compile(r"^[A-Za-z ]+ Error: ")
 #: The excerpt shows the SQL of the fragment, which is not the user's text, and so does everything behind it.
 _EXCERPT: Final = re.compile(r"\s*\n\s*LINE \d+:.*", re.DOTALL)
+#: Settings to change, which are locked here; our own advice follows.
+_SETTINGS_HINT: Final = re.compile(r"\s*\n\s*(?:Possible solutions:|See also https|Database is launched in in-memory).*", re.DOTALL)
 #: DuckDB offers names of its own catalog, none of which a statement should use.
 _SYSTEM_HINT: Final = re.compile(r'\s*Did you mean "(?:pg_|duckdb_|sqlite_|pragma_|information_schema)[^"]*"\?')
 
 
 def translated(error: duckdb.Error) -> errors.Error:
     """The error of our tree that says the same as ``error``, with DuckDB's useful text and without its view of the fragment's SQL."""
-    text = _SYSTEM_HINT.sub("", _EXCERPT.sub("", _PREFIX.sub("", str(error)))).strip()
+    text = _PREFIX.sub("", str(error))
+    for noise in (_EXCERPT, _SETTINGS_HINT, _SYSTEM_HINT):
+        text = noise.sub("", text)
+    text = text.strip().removesuffix("!")
     target = next((target for source, pattern, target in _MEANING if isinstance(error, source) and re.search(pattern, text)), errors.InternalError)
     advice = _FORBIDDEN if isinstance(error, (duckdb.PermissionException, duckdb.IOException)) else _ADVICE.get(target, "")
     return target(text + advice)

@@ -16,6 +16,7 @@ import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 import duckdb
@@ -43,12 +44,12 @@ class DuckDBKernel:
     Args:
         memory_limit_bytes: Most memory for intermediate results of all calls together; None for DuckDB's default, 80 % of the machine.
         threads: Worker threads shared by all calls; None for one per core.
+        spill_directory: Where intermediate results go that pass the limit; None to raise LimitExceededError instead.
     """
 
-    def __init__(self, *, memory_limit_bytes: int | None = None, threads: int | None = None) -> None:
+    def __init__(self, *, memory_limit_bytes: int | None = None, threads: int | None = None, spill_directory: Path | None = None) -> None:
         config = {
             "threads": str(threads or os.cpu_count() or 1),
-            "enable_external_access": "false",
             "autoload_known_extensions": "false",
             "autoinstall_known_extensions": "false",
             "arrow_lossless_conversion": "true",
@@ -56,10 +57,15 @@ class DuckDBKernel:
         if memory_limit_bytes is not None:
             config["memory_limit"] = f"{memory_limit_bytes}B"
         self._database = duckdb.connect(":memory:", config=config)
-        # These three are not options of connect(). GLOBAL: a plain SET would hold for this connection and not for its cursors.
-        self._database.execute("SET GLOBAL python_enable_replacements = false")
-        self._database.execute("SET GLOBAL TimeZone = 'UTC'")
-        self._database.execute("SET GLOBAL lock_configuration = true")
+        # GLOBAL: a plain SET would hold for this connection and not for its cursors. The directory is not to be set any more once access is off.
+        for setting, value in (
+            ("temp_directory", "" if spill_directory is None else str(spill_directory)),
+            ("enable_external_access", "false"),
+            ("python_enable_replacements", "false"),
+            ("TimeZone", "UTC"),
+            ("lock_configuration", "true"),
+        ):
+            self._database.execute(f"SET GLOBAL {setting} = {_text(value)}")
         self._lock = threading.Lock()
         self._idle: list[_Slot] = []
         self._closed = False
@@ -128,7 +134,7 @@ class DuckDBKernel:
             return tuple(zip(relation.columns, texts, strict=True))
 
     def close(self) -> None:
-        """End the database; calls that still run are interrupted. Closing twice does nothing."""
+        """Refuse new calls and end the database with the last one that runs. Closing twice does nothing."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -261,7 +267,7 @@ def default_kernel() -> DuckDBKernel:
     return _default if _default is not None else configure()
 
 
-def configure(*, memory_limit_bytes: int | None = None, threads: int | None = None) -> DuckDBKernel:
+def configure(*, memory_limit_bytes: int | None = None, threads: int | None = None, spill_directory: Path | None = None) -> DuckDBKernel:
     """Start the kernel of this process with limits of its own, unless it runs already; returns it.
 
     Members of one process share it, and its limits. It ends with the process.
@@ -269,7 +275,7 @@ def configure(*, memory_limit_bytes: int | None = None, threads: int | None = No
     global _default
     with _default_lock:
         if _default is None:
-            _default = DuckDBKernel(memory_limit_bytes=memory_limit_bytes, threads=threads)
+            _default = DuckDBKernel(memory_limit_bytes=memory_limit_bytes, threads=threads, spill_directory=spill_directory)
             atexit.register(_default.close)
         return _default
 
@@ -322,6 +328,10 @@ def _with_column(table: pa.Table) -> pa.Table:
 
 def _raw(name: str) -> str:
     return f"{name} (arrow)"
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
 
 
 def _quoted(name: str) -> str:

@@ -55,24 +55,21 @@ def _converted(array: pa.Array, wanted: pa.DataType) -> pa.Array:
         return pa.StructArray.from_arrays(children, fields=list(wanted), mask=_null_mask(array))
     if pa.types.is_map(given):
         keys, items = _converted(array.keys, wanted.key_type), _converted(array.items, wanted.item_type)
-        return pa.MapArray.from_arrays(_offsets(array), keys, items, type=wanted)
+        return pa.MapArray.from_arrays(_offsets(array), keys, items, type=wanted, mask=_null_mask(array))
     if pa.types.is_fixed_size_list(given):
         # values of the slots that are NULL are kept: flatten() would drop them and shift the rest
         values = array.values.slice(array.offset * given.list_size, len(array) * given.list_size)
         return pa.FixedSizeListArray.from_arrays(_converted(values, wanted.value_type), type=wanted, mask=_null_mask(array))
     if pa.types.is_list(given):
-        return pa.ListArray.from_arrays(_offsets(array), _converted(array.values, wanted.value_type), type=wanted)
+        return pa.ListArray.from_arrays(_offsets(array), _converted(array.values, wanted.value_type), type=wanted, mask=_null_mask(array))
     if pa.types.is_timestamp(given) or pa.types.is_null(given):
         return array.cast(wanted)
     raise InternalError(f"DuckDB exported {given} where {wanted} was expected; this is a bug, please report it with the statement")
 
 
 def _offsets(array: pa.Array) -> pa.Array:
-    """The offsets of a list or map array with a null wherever the array has one, as ``from_arrays`` wants them."""
-    if array.null_count == 0:
-        return array.offsets
-    mask = np.append(array.is_null().to_numpy(zero_copy_only=False), False)
-    return pa.array(array.offsets.to_numpy(), pa.int32(), mask=mask)
+    """The offsets of a list or map array, copied where there is a null: Arrow takes no slice of offsets together with a mask."""
+    return pa.array(array.offsets.to_numpy()) if array.null_count else array.offsets
 
 
 def _null_mask(array: pa.Array) -> pa.Array | None:
