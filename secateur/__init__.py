@@ -1,7 +1,7 @@
 """Tables in memory, partitioned over members; SQL and DAG jobs run only on the members that own the partitions they need.
 
-:func:`start` brings up a cluster, :func:`connect` opens a connection (PEP 249). What a thin client does not need (the cluster, the DAG classes, Spark) is imported at its
-first use, so that ``import secateur`` stays cheap in processes that only ask questions.
+:func:`start` brings up a cluster, :func:`connect` opens a connection (PEP 249). What a thin client does not need (the cluster, the DAG classes,
+Spark) is imported at its first use, so that ``import secateur`` stays cheap in processes that only ask questions.
 """
 
 from __future__ import annotations

@@ -244,7 +244,7 @@ class NotSupportedError(DatabaseError):
     """A valid request that is not implemented. The message names the construct and, for SQL, its position."""
 
 
-class Warning(Exception):  # noqa: A001, N818 - PEP 249 gives the name
+class Warning(Exception):  # noqa: N818 - PEP 249 gives the name
     """Important warnings such as truncations. Nothing raises it: what cannot be stored exactly is an error."""
 
 

@@ -17,7 +17,16 @@ from secateur.client.session import Session
 from secateur.client.statement import InsertSelect, SelectStatement
 from secateur.client.stats import QueryStats
 from secateur.client.verify import same_rows
-from secateur.errors import Error, InterfaceError, MemberLostError, PartitionLostError, PruningMismatchError, TopologyChangedError, UnknownTableError, UnreachableError
+from secateur.errors import (
+    Error,
+    InterfaceError,
+    MemberLostError,
+    PartitionLostError,
+    PruningMismatchError,
+    TopologyChangedError,
+    UnknownTableError,
+    UnreachableError,
+)
 from secateur.wire import decode_tables
 
 __all__ = ["Selected", "run_select"]

@@ -91,7 +91,8 @@ class Cluster:
     def kill_member(self, member_id: str) -> None:
         """End a member as a crash would, for tests of what happens then.
 
-        Returns when the controller has noticed: backups serve what the member served; a partition without a backup is unavailable until its table is loaded again.
+        Returns when the controller has noticed: backups serve what the member served; a partition without a backup is unavailable until its table is
+        loaded again.
 
         Raises:
             ProgrammingError: No live member has that id.
@@ -135,8 +136,8 @@ def start(members: int = 3, runtime: Literal["ray", "embedded"] = "ray", **setti
 
     Args:
         members: How many members.
-        runtime: ``"ray"`` runs them as Ray actors, on the Ray cluster this process is connected to or else a local one; ``"embedded"`` in this process, without Ray.
-        **settings: Other fields of :class:`~secateur.cluster.settings.ClusterSettings`, such as ``token``.
+        runtime: ``"ray"`` runs them as Ray actors, on the Ray cluster this process is connected to or else a local one; ``"embedded"`` in this
+            process, without Ray. **settings: Other fields of :class:`~secateur.cluster.settings.ClusterSettings`, such as ``token``.
 
     Raises:
         ProgrammingError: An unknown runtime or setting, or a value out of bounds.
@@ -157,4 +158,4 @@ def start(members: int = 3, runtime: Literal["ray", "embedded"] = "ray", **setti
                 raise ProgrammingError('runtime="ray" needs Ray: pip install "secateur[ray]", or use runtime="embedded"') from error
             return Cluster(chosen, RayRuntime(chosen))
         case _:
-            raise ProgrammingError(f"runtime={runtime!r}: use \"ray\" or \"embedded\"")
+            raise ProgrammingError(f'runtime={runtime!r}: use "ray" or "embedded"')

@@ -156,6 +156,8 @@ class Controller:
                 await self.create_table(table, if_not_exists=if_not_exists)
             case DropTable(name, if_exists):
                 await self.drop_table(name, if_exists=if_exists)
+            case _:  # the client does the rest
+                pass
         return Reply({**reply.header, **self._versions()}, reply.payload)
 
     async def _explain(self, request: Request) -> Reply:
@@ -245,7 +247,9 @@ class Controller:
             self._lost.pop(member_id, None)
         self._peers.update(self._topology)
         payload = pack(self._topology.to_wire())
-        outcomes = await asyncio.gather(*(self._peers.call(member_id, "topology", {}, payload) for member_id in self._topology.member_ids), return_exceptions=True)
+        outcomes = await asyncio.gather(
+            *(self._peers.call(member_id, "topology", {}, payload) for member_id in self._topology.member_ids), return_exceptions=True
+        )
         for outcome in outcomes:
             if isinstance(outcome, BaseException) and not isinstance(outcome, OperationalError):
                 raise outcome

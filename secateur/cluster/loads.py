@@ -1,8 +1,8 @@
 """Publishing a bulk load: at once on all members, or not at all.
 
-Rows arrive at the members beforehand, staged under a load id where no reader sees them. Publishing is a two-phase commit that the controller runs: every member that
-keeps a copy of the table first *prepares* (checks duplicate keys and builds the new partitions aside; all that can fail, fails here), then every member *publishes*
-(swaps pointers; cannot fail). A member that dies between the two phases takes only its own copies with it.
+Rows arrive at the members beforehand, staged under a load id where no reader sees them. Publishing is a two-phase commit that the controller runs:
+every member that keeps a copy of the table first *prepares* (checks duplicate keys and builds the new partitions aside; all that can fail, fails
+here), then every member *publishes* (swaps pointers; cannot fail). A member that dies between the two phases takes only its own copies with it.
 
 **Invariant**: at most one load of a table is between prepare and publish.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -74,14 +74,15 @@ class LoadPublisher:
                 await self.abort(load.load_id, load.copies)
                 raise _as_load_failure(load, failures[0]) from failures[0]
             published = await asyncio.gather(
-                *(self._members.call(member, "load_publish", {"load_id": load.load_id, "number": load.number}) for member in load.copies), return_exceptions=True
+                *(self._members.call(member, "load_publish", {"load_id": load.load_id, "number": load.number}) for member in load.copies),
+                return_exceptions=True,
             )
             lost = [outcome for outcome in published if isinstance(outcome, BaseException) and not isinstance(outcome, OperationalError)]
             if lost:
                 raise lost[0]
         return sum(outcome["rows_primary"] for outcome in outcomes if not isinstance(outcome, BaseException))
 
-    async def abort(self, load_id: str, members: Mapping[str, Any] | list[str]) -> None:
+    async def abort(self, load_id: str, members: Iterable[str]) -> None:
         """Drop a staged load everywhere. Members that cannot be reached have lost it anyway."""
         outcomes = await asyncio.gather(*(self._members.call(member, "load_abort", {"load_id": load_id}) for member in members), return_exceptions=True)
         for outcome in outcomes:

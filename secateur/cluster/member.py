@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
@@ -12,9 +11,9 @@ from secateur.cluster.peers import Peers
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.statements import StatementRunner
 from secateur.cluster.writes import MemberWrites
-from secateur.engine.runtime import JobRuntime
 from secateur.engine.kernels.fragment import run
 from secateur.engine.plan import SelectPlan
+from secateur.engine.runtime import JobRuntime
 from secateur.engine.services import MemberServices
 from secateur.errors import ProtocolError, UnknownTableError
 from secateur.partitioning.table import TableDef
@@ -149,7 +148,8 @@ class Member:
 
     def _stats(self, _: Request) -> Reply:
         tables: list[dict[str, Any]] = [
-            {"table_id": stats.table_id, "rows": dict(stats.partition_rows), "bytes": stats.nbytes, "partitions": stats.partitions} for stats in self._store.stats()
+            {"table_id": stats.table_id, "rows": dict(stats.partition_rows), "bytes": stats.nbytes, "partitions": stats.partitions}
+            for stats in self._store.stats()
         ]
         return Reply({"tables": tables, "executions": self._executions, "frames_received": self._frames_received})
 

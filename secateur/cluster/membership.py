@@ -1,10 +1,11 @@
 """Who is in the cluster and who owns what: a state machine without I/O.
 
-Events go in, the next :class:`~secateur.partitioning.topology.Topology` comes out; the controller sends it to the members. The simulation and the real cluster run the same code.
+Events go in, the next :class:`~secateur.partitioning.topology.Topology` comes out; the controller sends it to the members. The simulation and the
+real cluster run the same code.
 
-When a member is lost, each of its partitions goes to the backup that is first in line: a backup has every acknowledged write, so nothing has to move. The lost member stays
-in the ownership, behind the survivors, until somebody replaces it: **a member becomes an owner only of what it has**. A partition whose copies are all lost keeps the lost
-member as primary, so whoever needs it gets an error that names the member.
+When a member is lost, each of its partitions goes to the backup that is first in line: a backup has every acknowledged write, so nothing has to move.
+The lost member stays in the ownership, behind the survivors, until somebody replaces it: **a member becomes an owner only of what it has**. A
+partition whose copies are all lost keeps the lost member as primary, so whoever needs it gets an error that names the member.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ def advance(topology: Topology, event: Event) -> Topology:
     match event:
         case MemberJoined(address):
             if address.id in topology.member_ids:
-                raise ProgrammingError(f"member {address.id} is in the cluster already, at {topology.member(address.id).host}:{topology.member(address.id).port}")
+                raise ProgrammingError(
+                    f"member {address.id} is in the cluster already, at {topology.member(address.id).host}:{topology.member(address.id).port}"
+                )
             return Topology(topology.version + 1, (*topology.members, address), topology.owners)
         case MemberLost(member_id):
             if member_id not in topology.member_ids:

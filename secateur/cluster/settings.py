@@ -48,4 +48,3 @@ class ClusterSettings:
             raise ProgrammingError(f"members={self.members!r}: a cluster has 1 to {_MEMBERS_MAX} members")
         if self.token is not None and not self.token:
             raise ProgrammingError("token='' proves nothing: pass a secret, or None for no token")
-

@@ -98,9 +98,7 @@ class StatementReplies:
             case InsertRows(table, rows, mode):
                 return _statement("insert", {"table": table.to_wire(), "mode": mode.value}, rows)
             case InsertSelect(table, columns, select, mode):
-                return _statement(
-                    "insert", {"table": table.to_wire(), "mode": mode.value, "columns": list(columns), "source_select": self._keep(select.plan)}
-                )
+                return _statement("insert", {"table": table.to_wire(), "mode": mode.value, "columns": list(columns), "source_select": self._keep(select.plan)})
             case SetOption(name, value):
                 return _statement("set", {"name": name, "value": value})
             case ExplainStatement(target, form):

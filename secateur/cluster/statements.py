@@ -1,6 +1,7 @@
 """Running a planned SELECT on a member: the rungs *local* and *distributed*.
 
-The member binds the plan's partition trees itself, whatever the client computed: a client with an old topology may ask the wrong member, but never gets a wrong answer.
+The member binds the plan's partition trees itself, whatever the client computed: a client with an old topology may ask the wrong member, but never
+gets a wrong answer.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from secateur.engine.runtime import JobRuntime
 from secateur.engine.kernels.fragment import run
 from secateur.engine.plan import ScanPlan, SelectPlan
+from secateur.engine.runtime import JobRuntime
 from secateur.engine.select_job import select_dag
 from secateur.errors import DataChangedError, ParameterError, TopologyChangedError
 from secateur.partitioning.topology import Topology
@@ -99,7 +100,9 @@ class StatementRunner:
 
     def _run(self, plan: SelectPlan, params: Sequence[Any], *, pruning: bool) -> Reply | Awaitable[Reply]:
         if len(params) != plan.parameter_count:
-            raise ParameterError(f"the statement has {plan.parameter_count} parameters, {len(params)} were given", expected=plan.parameter_count, given=len(params))
+            raise ParameterError(
+                f"the statement has {plan.parameter_count} parameters, {len(params)} were given", expected=plan.parameter_count, given=len(params)
+            )
         view = self._view
         if view is None:
             raise TopologyChangedError(f"member {self._member_id} has not joined yet; try again")
@@ -111,7 +114,9 @@ class StatementRunner:
                 view.topology.check_live(view.topology.primaries(scan.group, ids))
         return self._run_distributed(plan, params, partitions, view.topology, pruning=pruning)
 
-    def _run_local(self, plan: SelectPlan, params: Sequence[Any], partitions: list[Sequence[int]], topology: Topology, *, pruning: bool) -> Reply | Awaitable[Reply]:
+    def _run_local(
+        self, plan: SelectPlan, params: Sequence[Any], partitions: list[Sequence[int]], topology: Topology, *, pruning: bool
+    ) -> Reply | Awaitable[Reply]:
         relations = {
             scan.relation: self._store.relation(scan.table_id, ids, scan.columns, scan.bind_prefix(params) if pruning else None)
             for scan, ids in zip(plan.scans, partitions, strict=True)

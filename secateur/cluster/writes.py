@@ -86,15 +86,13 @@ class MemberWrites:
         for member, partitions in backups.items():
             copy = pa.concat_tables([pieces[partition] for partition in partitions])
             copies.append((member, [[partition, pieces[partition].num_rows] for partition in partitions], encode_table(copy)))
-        await asyncio.gather(
-            *(self._peers.call(member, "stage", {**args, "parts": copied, "copy": True}, payload) for member, copied, payload in copies)
-        )
+        await asyncio.gather(*(self._peers.call(member, "stage", {**args, "parts": copied, "copy": True}, payload) for member, copied, payload in copies))
         return Reply({"rows": rows.num_rows})
 
     async def prepare(self, request: Request) -> Reply:
         """First phase of publishing a load; see :mod:`secateur.cluster.loads`. Sorting and merging happen in a thread."""
         args = request.args
-        preparation = self._store.begin_prepare(args["load_id"], args["table_id"], args["mode"], {partition: attempt for partition, attempt in args["parts"]})
+        preparation = self._store.begin_prepare(args["load_id"], args["table_id"], args["mode"], dict(args["parts"]))
         await asyncio.get_running_loop().run_in_executor(self._executor, preparation.run)
         rows = self._store.finish_prepare(preparation)
         prepared = preparation.prepared or []
@@ -128,7 +126,8 @@ class MemberWrites:
             primary, *others = ownership.holders(partition)
             if primary != self._member_id:
                 raise TopologyChangedError(
-                    f"partition {partition} of {table.name} belongs to {primary} at topology version {topology.version}, not to {self._member_id}; nothing was written",
+                    f"partition {partition} of {table.name} belongs to {primary} at topology version {topology.version}, not to {self._member_id}; "
+                    "nothing was written",
                     topology_version=topology.version,
                 )
             for member in others:
@@ -138,7 +137,7 @@ class MemberWrites:
 
     def _place(self, table_id: int) -> tuple[Topology, TableDef]:
         if self._topology is None or table_id not in self._tables:
-            raise TopologyChangedError(f"member {self._member_id} does not know table {table_id}: it was dropped, or this member has just joined", table_id=table_id)
+            raise TopologyChangedError(f"member {self._member_id} does not know table {table_id}: dropped, or this member has just joined", table_id=table_id)
         return self._topology, self._tables[table_id]
 
     async def _forward(self, op: str, args: dict[str, Any], copies: Iterable[tuple[str, Any]]) -> None:
