@@ -91,13 +91,11 @@ class Channel:
         """
         with self._lock:
             self._ready()
-            parts: list[memoryview] = []
-            header: dict[str, Any] = {}
-            for frame in self._exchange(op, args, payload, timeout_s):
-                if frame.payload:
-                    parts.append(frame.payload)
-                header = {**header, **frame.header} if header else frame.header
-            return Answer(header, tuple(parts))
+            frames = list(self._exchange(op, args, payload, timeout_s))
+        if len(frames) == 1:
+            return Answer(frames[0].header, (frames[0].payload,) if frames[0].payload else ())
+        header = {name: value for frame in frames for name, value in frame.header.items()}
+        return Answer(header, tuple(frame.payload for frame in frames if frame.payload))
 
     def stream(self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"", *, timeout_s: float | None = None) -> Iterator[Answer]:
         """Ask and yield each piece of the answer as it arrives. The channel is taken until the iterator ends or is closed; leaving it early disconnects.
@@ -149,15 +147,13 @@ class Channel:
                     raise from_wire(frame.header)
                 if answered != request_id:
                     raise ProtocolError(f"{self.address} answered request {answered!r} while {request_id} was asked")
-                match frame.kind:
-                    case FrameKind.RESPONSE:
-                        whole = True
-                        yield frame
-                        return
-                    case FrameKind.PART:
-                        yield frame
-                    case _:
-                        raise ProtocolError(f"{self.address} answered with a {frame.kind.name} frame")
+                if frame.kind is FrameKind.RESPONSE:
+                    whole = True
+                    yield frame
+                    return
+                if frame.kind is not FrameKind.PART:
+                    raise ProtocolError(f"{self.address} answered with a {frame.kind.name} frame")
+                yield frame
         except TimeoutError as error:
             waited = self._timeout_s if timeout_s is None else timeout_s
             raise DeadlineError(

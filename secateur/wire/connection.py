@@ -127,19 +127,18 @@ class Connection(asyncio.Protocol):
     # -- frames in
 
     def _take(self, frame: Frame) -> None:
-        match frame.kind:
-            case FrameKind.REQUEST:
-                request_id, op = frame.header.pop("id", None), frame.header.pop("op", None)
-                if type(request_id) is not int or type(op) is not str:
-                    self._refuse(ProtocolError(f"a request needs an integer id and a string op; got id {request_id!r}, op {op!r}"))
-                elif self._peer is None:
-                    self._greet(request_id, op, frame)
-                else:
-                    self._answer(request_id, Request(op, frame.header, frame.payload, self._peer))
-            case FrameKind.NOTIFY if self._peer is not None:
-                self._notify(Request(str(frame.header.pop("op", None)), frame.header, frame.payload, self._peer))
-            case kind:
-                self._refuse(ProtocolError(f"a client may not send {kind.name}" + ("" if self._peer else " before its hello")))
+        if frame.kind is FrameKind.REQUEST:
+            request_id, op = frame.header.pop("id", None), frame.header.pop("op", None)
+            if type(request_id) is not int or type(op) is not str:
+                self._refuse(ProtocolError(f"a request needs an integer id and a string op; got id {request_id!r}, op {op!r}"))
+            elif self._peer is None:
+                self._greet(request_id, op, frame)
+            else:
+                self._answer(request_id, Request(op, frame.header, frame.payload, self._peer))
+        elif frame.kind is FrameKind.NOTIFY and self._peer is not None:
+            self._notify(Request(str(frame.header.pop("op", None)), frame.header, frame.payload, self._peer))
+        else:
+            self._refuse(ProtocolError(f"a client may not send {frame.kind.name}" + ("" if self._peer else " before its hello")))
 
     def _greet(self, request_id: int, op: str, frame: Frame) -> None:
         try:

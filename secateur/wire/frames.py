@@ -72,14 +72,16 @@ def encode_frame(kind: FrameKind, header: dict[str, Any], payload: Payload = b""
         LimitExceededError: Header or payload are larger than ``limits`` allow; nothing was written.
     """
     packed = pack(header)
-    buffers = [payload] if isinstance(payload, (bytes, memoryview)) else list(payload)
-    payload_bytes = sum(b.nbytes if isinstance(b, memoryview) else len(b) for b in buffers)
-    if limits is not None:
-        _check_sizes(len(packed), payload_bytes, limits)
+    buffers = (payload,) if isinstance(payload, (bytes, memoryview)) else payload
+    payload_bytes = 0
+    for buffer in buffers:
+        payload_bytes += buffer.nbytes if isinstance(buffer, memoryview) else len(buffer)
+    if limits is not None and (len(packed) > limits.header_bytes_max or payload_bytes > limits.frame_bytes_max):
+        raise _too_large(len(packed), payload_bytes, limits)
     head = _HEAD.pack(_MAGIC, PROTOCOL_VERSION, kind, len(packed), payload_bytes)
     if payload_bytes <= _JOIN_BYTES_MAX:
         return [b"".join((head, packed, *buffers))]
-    return [head + packed, *(b for b in buffers if len(b))]
+    return [head + packed, *(buffer for buffer in buffers if len(buffer))]
 
 
 class FrameDecoder:
@@ -131,9 +133,11 @@ class FrameDecoder:
             self._partial.clear()
             position = 0
         while len(data) - position >= _HEAD.size:
-            _check_prefix(data[position : position + len(_PREFIX)])
+            if not data.startswith(_PREFIX, position):
+                _check_prefix(data[position : position + _HEAD.size])
             _, _, code, header_bytes, payload_bytes = _HEAD.unpack_from(data, position)
-            _check_sizes(header_bytes, payload_bytes, self.limits)
+            if header_bytes > self.limits.header_bytes_max or payload_bytes > self.limits.frame_bytes_max:
+                raise _too_large(header_bytes, payload_bytes, self.limits)
             kind = _KINDS.get(code)
             if kind is None:
                 raise ProtocolError(f"frame of kind {code}; kinds are {', '.join(f'{k.value} {k.name}' for k in FrameKind)}: is the peer of a newer version?")
@@ -190,14 +194,13 @@ def _check_prefix(start: bytes | bytearray) -> None:
     raise ProtocolError(f"expected a secateur frame, got bytes that start with {bytes(start[:8])!r}: does the address belong to another service?")
 
 
-def _check_sizes(header_bytes: int, payload_bytes: int, limits: Limits) -> None:
+def _too_large(header_bytes: int, payload_bytes: int, limits: Limits) -> LimitExceededError:
     if header_bytes > limits.header_bytes_max:
-        raise LimitExceededError(
+        return LimitExceededError(
             f"a frame header of {header_bytes} bytes exceeds the limit of {limits.header_bytes_max}: shorten the statement or raise header_bytes_max",
             limit="header_bytes_max",
         )
-    if payload_bytes > limits.frame_bytes_max:
-        raise LimitExceededError(
-            f"a frame payload of {payload_bytes} bytes exceeds the limit of {limits.frame_bytes_max}: send or ask for less at a time, or raise frame_bytes_max",
-            limit="frame_bytes_max",
-        )
+    return LimitExceededError(
+        f"a frame payload of {payload_bytes} bytes exceeds the limit of {limits.frame_bytes_max}: send or ask for less at a time, or raise frame_bytes_max",
+        limit="frame_bytes_max",
+    )

@@ -46,7 +46,7 @@ def test_plain_values_stay(value: Any) -> None:
         pytest.param(np.str_("x"), "x", id="numpy str"),
         pytest.param(np.float64(0.5), 0.5, id="numpy float64, which is a float"),
         pytest.param(np.datetime64("2024-01-01T00:00:00.000001000", "ns"), datetime(2024, 1, 1, 0, 0, 0, 1), id="numpy datetime"),
-        pytest.param(np.datetime64("NaT"), None, id="numpy NaT"),
+        pytest.param(np.datetime64("NaT", "us"), None, id="numpy NaT"),
         pytest.param(np.timedelta64(1, "s"), timedelta(seconds=1), id="numpy timedelta"),
         pytest.param(pa.scalar(5), 5, id="arrow scalar"),
         pytest.param(pa.scalar(None), None, id="arrow null"),

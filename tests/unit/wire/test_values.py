@@ -69,7 +69,7 @@ def test_a_value_comes_back_as_it_was(value: object) -> None:
         pytest.param(np.datetime64("2024-01-01"), date(2024, 1, 1), id="datetime64[D]"),
         pytest.param(np.datetime64("2024-01-01T00:00:00.000001", "us"), datetime(2024, 1, 1, 0, 0, 0, 1), id="datetime64[us]"),
         pytest.param(np.datetime64("2024-01-01T00:00:00.000001000", "ns"), datetime(2024, 1, 1, 0, 0, 0, 1), id="datetime64[ns]"),
-        pytest.param(np.datetime64("NaT"), None, id="NaT"),
+        pytest.param(np.datetime64("NaT", "us"), None, id="NaT"),
         pytest.param(np.timedelta64(5, "ns"), timedelta(0), id="timedelta64[ns]"),
         pytest.param(np.timedelta64(5, "s"), timedelta(seconds=5), id="timedelta64[s]"),
         pytest.param(datetime(2024, 1, 1, 1, tzinfo=timezone(timedelta(hours=2))), datetime(2023, 12, 31, 23, tzinfo=UTC), id="a zone becomes UTC"),
