@@ -137,7 +137,8 @@ def start(members: int = 3, runtime: Literal["ray", "embedded"] = "ray", **setti
     Args:
         members: How many members.
         runtime: ``"ray"`` runs them as Ray actors, on the Ray cluster this process is connected to or else a local one; ``"embedded"`` in this
-            process, without Ray. **settings: Other fields of :class:`~secateur.cluster.settings.ClusterSettings`, such as ``token``.
+            process, without Ray.
+        **settings: Other fields of :class:`~secateur.cluster.settings.ClusterSettings`, such as ``token``.
 
     Raises:
         ProgrammingError: An unknown runtime or setting, or a value out of bounds.

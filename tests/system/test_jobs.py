@@ -1,0 +1,128 @@
+"""Jobs that a user submits: a DAG with functions, run where its partitions live."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import secateur
+from secateur.cluster import Cluster
+from secateur.connectors import collect, table_source
+from secateur.dag import Param, Processor
+from secateur.engine.processors.transform import filter_rows, map_batches
+from secateur.errors import DagError, DeadlineError, JobCancelledError, JobFailedError, SerializationError
+
+ROWS = pa.table({"user_id": pa.array([i % 50 for i in range(2000)]), "event_id": pa.array(range(2000)), "value": pa.array([i % 7 for i in range(2000)])})
+
+
+@pytest.fixture(scope="module")
+def events(cluster: Cluster) -> Iterator[str]:
+    with cluster.connect() as conn:
+        conn.execute(
+            "CREATE TABLE events (user_id BIGINT, event_id BIGINT, value BIGINT, PRIMARY KEY (user_id, event_id)) PARTITION BY HASH (user_id) PARTITIONS 17"
+        )
+        conn.table("events").load(ROWS)
+    return "events"
+
+
+def doubled(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch.set_column(batch.schema.get_field_index("value"), "value", pc.multiply(batch["value"], 2))
+
+
+def job_of(source: secateur.DAG, stage: object) -> secateur.DAG:
+    source.new_vertex("stage", stage)  # type: ignore[arg-type]
+    source.new_vertex("result", collect())
+    source.edge(secateur.between("read", "stage"))
+    source.edge(secateur.between("stage", "result").all_to_one().distributed())
+    return source
+
+
+def reading(**options: object) -> secateur.DAG:
+    dag = secateur.DAG()
+    dag.new_vertex("read", table_source("events", **options))  # type: ignore[arg-type]
+    return dag
+
+
+def test_a_job_runs_where_its_key_lives(cluster: Cluster, conn: secateur.Connection, events: str) -> None:
+    table = conn.table(events)
+    partition = table.partition_of({"user_id": 7})
+    dag = job_of(reading(keys=[{"user_id": Param(0)}]), map_batches(doubled))
+    before = {member.id: member.frames_received for member in cluster.members()}
+    job = conn.submit(dag, secateur.JobConfig(required_partitions={events: frozenset({partition})}), [7])
+    rows = job.result(timeout_s=30)
+    after = {member.id: member.frames_received for member in cluster.members()}
+    assert sorted(rows.column("value").to_pylist()) == sorted(2 * (i % 7) for i in range(2000) if i % 50 == 7)
+    assert job.status is secateur.JobStatus.COMPLETED
+    assert job.members_touched == [table.owner_of(partition)]
+    assert {member for member in after if after[member] > before[member]} == {table.owner_of(partition)}
+    assert {entry["vertex"] for entry in job.metrics()} == {"read", "stage", "result"}
+
+
+def test_a_job_over_the_whole_table_runs_everywhere(conn: secateur.Connection, events: str) -> None:
+    job = conn.submit(job_of(reading(), filter_rows(lambda batch: pc.equal(batch["value"], 3))), secateur.JobConfig())
+    assert job.result(timeout_s=30).num_rows == sum(i % 7 == 3 for i in range(2000))
+    assert job.members_touched == ["m1", "m2", "m3"]
+
+
+def test_an_exception_of_the_user_names_vertex_and_member(conn: secateur.Connection, events: str) -> None:
+    def broken(batch: pa.RecordBatch) -> pa.RecordBatch:
+        raise ValueError("no such model")
+
+    job = conn.submit(job_of(reading(), map_batches(broken)), secateur.JobConfig())
+    with pytest.raises(JobFailedError, match=r"vertex 'stage' on member m\d failed .*ValueError: no such model") as caught:
+        job.result(timeout_s=30)
+    assert "broken" in caught.value.details["traceback"]
+    assert job.status is secateur.JobStatus.FAILED
+
+
+class Endless(Processor):
+    def complete(self) -> bool:
+        return False
+
+
+def test_an_endless_job_can_be_waited_for_and_cancelled(conn: secateur.Connection) -> None:
+    dag = secateur.DAG()
+    dag.new_vertex("read", Endless)
+    job = conn.submit(job_of(dag, map_batches(doubled)), secateur.JobConfig())
+    with pytest.raises(DeadlineError, match="has not ended within"):
+        job.result(timeout_s=0.05)
+    assert job.status is secateur.JobStatus.RUNNING
+    job.cancel()
+    with pytest.raises(JobCancelledError):
+        job.result(timeout_s=30)
+    assert job.status is secateur.JobStatus.CANCELLED
+    assert conn.execute("SELECT 1").fetchall() == [(1,)]
+
+
+def test_a_deadline_ends_a_job(conn: secateur.Connection) -> None:
+    dag = secateur.DAG()
+    dag.new_vertex("read", Endless)
+    job = conn.submit(job_of(dag, map_batches(doubled)), secateur.JobConfig(timeout_s=0.1))
+    with pytest.raises(DeadlineError, match="longer than its deadline"):
+        job.result(timeout_s=30)
+
+
+def test_what_cannot_travel_is_refused_at_submit(conn: secateur.Connection) -> None:
+    lock = threading.Lock()
+    dag = job_of(reading(), map_batches(lambda batch: batch if lock else batch))
+    with pytest.raises(SerializationError, match="vertex 'stage'"):
+        conn.submit(dag, secateur.JobConfig())
+
+
+def test_an_unfinished_dag_is_refused_at_submit(conn: secateur.Connection) -> None:
+    dag = secateur.DAG()
+    with pytest.raises(DagError):
+        conn.submit(dag, secateur.JobConfig())
+
+
+def test_code_is_refused_where_it_is_not_allowed() -> None:
+    with secateur.start(members=1, runtime="embedded", allow_code=False) as cluster, cluster.connect() as conn:
+        dag = secateur.DAG()
+        dag.new_vertex("read", Endless)
+        job = conn.submit(job_of(dag, map_batches(doubled)), secateur.JobConfig())
+        with pytest.raises(SerializationError, match="allow_code=True"):
+            job.result(timeout_s=30)
