@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 from secateur.dag.job_config import JobConfig
 from secateur.dag.placement import Placement, Unrestricted
 from secateur.dag.processor import Params, Processor
-from secateur.errors import DagError, InternalError, SchemeError
+from secateur.errors import DagError, InternalError, TopologyChangedError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 
@@ -67,10 +67,12 @@ class MetaContext:
         """The partitions by the member that owns them.
 
         Raises:
-            SchemeError: The topology has no such affinity group: no table of that scheme exists.
+            TopologyChangedError: The topology has no such affinity group: its table came or went in the meantime.
         """
         if group not in self.topology.owners:
-            raise SchemeError(f"vertex {self.vertex!r}: no table has the affinity group {group!r} at topology version {self.topology.version}")
+            raise TopologyChangedError(
+                f"vertex {self.vertex!r}: topology version {self.topology.version} has no owners for the affinity group {group!r}; try again"
+            )
         return {member: tuple(ids) for member, ids in self.topology.primaries(group, partitions).items() if ids}
 
 

@@ -123,13 +123,13 @@ class EdgeWriter:
 
 
 def partitioned_route(
-    groups: Sequence[LaneGroup], lane_of_partition: npt.NDArray[np.intp], partitions: Callable[[pa.RecordBatch], npt.NDArray[np.int64]]
+    groups: Sequence[LaneGroup], lane_of_partition: npt.NDArray[np.uint16], partitions: Callable[[pa.RecordBatch], npt.NDArray[np.int64]]
 ) -> Route:
     """A route that sends each row to the lane of its partition.
 
     Args:
         groups: One for each lane.
-        lane_of_partition: Index into ``groups`` for each routing partition.
+        lane_of_partition: Index into ``groups`` for each routing partition; 16 bits, which numpy sorts by radix, five times as fast as wider integers.
         partitions: Computes the routing partition of each row.
 
     Returns:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, assert_never
 
+from secateur.engine.result import VertexMetrics
 from secateur.engine.transport import Payload
 from secateur.errors import Error, ProtocolError, from_wire, to_wire
 
@@ -71,12 +72,12 @@ class Credit(NamedTuple):
 
 
 class JobDone(NamedTuple):
-    """A participant has ended: ``error`` says why, None for success. ``metrics`` is plain data."""
+    """A participant has ended: ``error`` says why, None for success."""
 
     job: str
     sender: str
     error: Error | None
-    metrics: list[Any]
+    metrics: tuple[VertexMetrics, ...]
 
 
 class JobCancel(NamedTuple):
@@ -109,7 +110,13 @@ def write_message(message: Message) -> tuple[dict[str, Any], Payload]:
         case Credit(job, sender, edge, size):
             return {"op": "exchange", "job": job, "from": sender, "edge": edge, "credit": size}, b""
         case JobDone(job, sender, error, metrics):
-            return {"op": "job_done", "job": job, "from": sender, "failure": None if error is None else to_wire(error), "metrics": metrics}, b""
+            return {
+                "op": "job_done",
+                "job": job,
+                "from": sender,
+                "failure": None if error is None else to_wire(error),
+                "metrics": [m.to_wire() for m in metrics],
+            }, b""
         case JobCancel(job, sender, error):
             return {"op": "job_cancel", "job": job, "from": sender, "failure": to_wire(error)}, b""
         case _:
@@ -129,16 +136,24 @@ def read_message(header: Mapping[str, Any], payload: Payload) -> Message:
             case "exchange" if "credit" in header:
                 return Credit(job, sender, int(header["edge"]), int(header["credit"]))
             case "exchange":
-                pieces = tuple(Piece(tuple(consumers), rows, size) for consumers, rows, size in header["pieces"])
+                pieces = tuple(_read_piece(*piece) for piece in header["pieces"])
                 return Exchange(job, sender, int(header["edge"]), int(header["seq"]), pieces, bool(header["last"]), payload)
             case "job_start":
                 return JobStart(job, sender, payload)
             case "job_done":
                 failure = header["failure"]
-                return JobDone(job, sender, None if failure is None else from_wire(failure), list(header["metrics"]))
+                metrics = tuple(VertexMetrics.from_wire(entry) for entry in header["metrics"])
+                return JobDone(job, sender, None if failure is None else from_wire(failure), metrics)
             case "job_cancel":
                 return JobCancel(job, sender, from_wire(header["failure"]))
             case _:
                 raise ProtocolError(f"a job message has the unknown op {op!r}; the engine knows {', '.join(sorted(OPS))}")
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ProtocolError(f"a {op!r} message cannot be read ({type(error).__name__}: {error}); do all members run the same version?") from error
+
+
+def _read_piece(consumers: Any, rows: Any, size: Any) -> Piece:
+    piece = Piece(tuple(int(consumer) for consumer in consumers), int(rows), int(size))
+    if piece.rows < 0 or piece.size < 0:
+        raise ValueError(f"a piece of {piece.rows} rows and {piece.size} bytes")
+    return piece

@@ -15,7 +15,7 @@ from secateur.dag.dag import FrozenDAG
 from secateur.dag.edge import DistributedTo
 from secateur.dag.job_config import JobConfig
 from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Unrestricted
-from secateur.errors import DagError
+from secateur.errors import DagError, TopologyChangedError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 
@@ -42,6 +42,7 @@ def choose_participants(
 
     Raises:
         DagError: A source needs more than the job is restricted to, a member is not in the cluster, or a partition does not exist.
+        TopologyChangedError: The topology does not know a required table.
     """
     chosen: set[str] = set()
     for edge in dag.edges:
@@ -77,7 +78,9 @@ def _required_by_group(required: Mapping[str, frozenset[int]], topology: Topolog
     by_group: dict[str, frozenset[int]] = {}
     for key, partitions in required.items():
         group = key if key in topology.owners else table(key).scheme.affinity_group()
-        count = topology.ownership(group).partitions
+        if group not in topology.owners:
+            raise TopologyChangedError(f"topology version {topology.version} has no owners for the partitions of {key!r} that the job requires; try again")
+        count = topology.owners[group].partitions
         beyond = [partition for partition in partitions if partition >= count]
         if beyond:
             raise DagError(f"JobConfig.required_partitions[{key!r}] has partition {min(beyond)}, but there are {count}")

@@ -15,123 +15,24 @@ from secateur.engine.early_messages import EarlyMessages
 from secateur.engine.execution import Execution
 from secateur.engine.failure import lost_member
 from secateur.engine.kernels.cancellation import Cancellation
-from secateur.engine.light_job import AwaitCancelled, CancelMember, Effect, Finish, LightJob
+from secateur.engine.light_job import Finish
 from secateur.engine.member_plan import MemberPlan, pack_job, pack_plan, unpack_plan
 from secateur.engine.messages import Credit, Exchange, JobCancel, JobDone, JobStart, Message, read_message
 from secateur.engine.outgoing import Outgoing
 from secateur.engine.plan_builder import ExecutionPlan, ExecutionPlanBuilder
-from secateur.engine.result import JobResult, ResultCollector, VertexMetrics
+from secateur.engine.result import JobResult, ResultCollector
+from secateur.engine.running_job import RunningJob
 from secateur.engine.scheduler import Scheduler
 from secateur.engine.services import MemberServices
 from secateur.engine.transport import Payload, Transport
 from secateur.errors import DagError, DeadlineError, Error, InternalError, JobCancelledError, LimitExceededError, ProgrammingError
 from secateur.partitioning.topology import Topology
 
-__all__ = ["JobRuntime", "RunningJob"]
+__all__ = ["JobRuntime"]
 
+_INTERRUPT_DELAY_S: Final = 0.05
 _PARTICIPANT_GRACE_S: Final = 5.0
 """How much later than the coordinator a participant acts on a deadline by itself: only if the coordinator is silent."""
-
-
-class RunningJob:
-    """A job that was started on this member, which coordinates it.
-
-    Attributes:
-        job_id: Unique in the cluster.
-        plan: Who runs what.
-    """
-
-    def __init__(self, runtime: JobRuntime, builder: ExecutionPlanBuilder, plan: ExecutionPlan, collector: ResultCollector) -> None:
-        self.job_id = plan.job.job_id
-        self.plan = plan
-        self._runtime = runtime
-        self._builder = builder
-        self._collector = collector
-        self._machine = LightJob(plan.job.participants)
-        self._metrics: list[VertexMetrics] = []
-        self._timers: list[asyncio.TimerHandle] = []
-        self._done: asyncio.Future[JobResult] = runtime.loop.create_future()
-
-    @property
-    def done(self) -> bool:
-        """Whether :meth:`result` would not wait."""
-        return self._done.done()
-
-    async def result(self) -> JobResult:
-        """Wait for the end of the job. If the waiting is cancelled, so is the job.
-
-        Raises:
-            Error: Why the job failed; see :mod:`secateur.errors`.
-        """
-        try:
-            return await asyncio.shield(self._done)
-        except asyncio.CancelledError:
-            self.cancel("whoever waited for its result has gone away")
-            raise
-
-    def cancel(self, reason: str = "on request") -> None:
-        """Stop the job everywhere. Does not wait; :meth:`result` then raises ``JobCancelledError``. Nothing happens when it has ended."""
-        self.stop(JobCancelledError(f"job {self.job_id} was cancelled: {reason}", job=self.job_id))
-
-    def stop(self, error: Error) -> None:
-        """Stop the job everywhere for a reason."""
-        self.apply(self._machine.cancel(error))
-
-    def begin(self) -> None:
-        """The participants were told to start."""
-        timeout_s = self.plan.job.timeout_s
-        if timeout_s is not None:
-            self._timers.append(self._runtime.loop.call_later(timeout_s, self._deadline_passed, timeout_s))
-        self.apply(self._machine.start())
-
-    def member_ended(self, member: str, error: Error | None, metrics: list[VertexMetrics]) -> None:
-        """A participant has ended."""
-        self._metrics += metrics
-        self.apply(self._machine.member_ended(member, error))
-
-    def member_lost(self, member: str, cause: BaseException | None) -> None:
-        """A member cannot be reached any more."""
-        self.apply(self._machine.member_lost(member, lost_member(member, cause)))
-
-    def apply(self, effects: list[Effect]) -> None:
-        """Carry out what the state machine asks for."""
-        for effect in effects:
-            match effect:
-                case CancelMember(member, error):
-                    self._runtime.cancel_member(member, self.job_id, error)
-                case AwaitCancelled():
-                    self._timers.append(self._runtime.loop.call_later(self._runtime.limits.cancel_wait_s, self._cancel_wait_over))
-                case Finish(error):
-                    self._finish(error)
-                case _:
-                    assert_never(effect)
-
-    def _deadline_passed(self, timeout_s: float) -> None:
-        waiting = ", ".join(self._machine.running)
-        self.stop(DeadlineError(f"job {self.job_id} took longer than its deadline of {timeout_s} s; still running on {waiting}", job=self.job_id))
-
-    def _cancel_wait_over(self) -> None:
-        self.apply(self._machine.cancel_wait_over())
-
-    def _finish(self, error: Error | None) -> None:
-        for timer in self._timers:
-            timer.cancel()
-        self._runtime.forget(self)
-        self._close_builder(error)
-        if self._done.done():
-            return
-        if error is not None:
-            self._done.set_exception(error)
-            self._done.exception()  # a job nobody waits for must not be reported as a forgotten exception
-        else:
-            touched = tuple(sorted(self.plan.job.participants))
-            self._done.set_result(JobResult(self.job_id, self._collector.tables(), touched, tuple(self._metrics)))
-
-    def _close_builder(self, error: Error | None) -> None:
-        if self._builder.close_is_cooperative:
-            self._builder.close(error)
-        else:
-            self._runtime.services.executor.submit(self._builder.close, error)
 
 
 class JobRuntime:
@@ -152,7 +53,6 @@ class JobRuntime:
         self._outgoing = Outgoing(transport, self._send_failed)
         self._early = EarlyMessages(self.limits.early_bytes_max, self.limits.early_wait_s)
         self._executions: dict[str, Execution] = {}
-        self._cancellations: dict[str, Cancellation] = {}
         self._unclosed: dict[str, asyncio.Future[None]] = {}
         self._jobs: dict[str, RunningJob] = {}
         self._starts = itertools.count()
@@ -186,9 +86,9 @@ class JobRuntime:
         Raises:
             DagError: The DAG is not valid or cannot run as configured. Nothing was started.
             SerializationError: A vertex is code and this cluster accepts none, or it cannot be pickled. Nothing was started.
+            LimitExceededError: This member already runs as many jobs as it may. Nothing was started.
         """
-        if self._is_closed:
-            raise JobCancelledError(f"member {self.member_id} is shutting down and starts no more jobs")
+        self._check_open()
         builder = ExecutionPlanBuilder(
             dag.freeze(),
             config,
@@ -201,17 +101,18 @@ class JobRuntime:
         try:
             plan = builder.build() if builder.init_is_cooperative else await self.loop.run_in_executor(self.services.executor, builder.build)
             packed = self._pack(plan)
+            collector = ResultCollector(config.result_bytes_max)
+            local = self._make_execution(plan.members[self.member_id], collector) if self.member_id in plan.members else None
         except BaseException as error:
             builder.close(error)
             raise
-        collector = ResultCollector(config.result_bytes_max)
         job = RunningJob(self, builder, plan, collector)
         self._jobs[job.job_id] = job
         for member, data in packed.items():
             self._outgoing.post(member, JobStart(job.job_id, self.member_id, data))
         job.begin()
-        if not job.done and self.member_id in plan.members:
-            self._start_execution(plan.members[self.member_id], collector)
+        if local is not None and not job.done:
+            self._start_execution(local)
         return job
 
     def on_message(self, header: Mapping[str, Any], payload: Payload) -> None:
@@ -234,7 +135,7 @@ class JobRuntime:
             case JobDone(job_id, sender, error, metrics):
                 job_here = self._jobs.get(job_id)
                 if job_here is not None:
-                    job_here.member_ended(sender, error, [VertexMetrics.from_wire(entry) for entry in metrics])
+                    job_here.member_ended(sender, error, metrics)
             case JobCancel(job_id, _, error):
                 execution = self._executions.get(job_id)
                 if execution is not None:
@@ -292,59 +193,69 @@ class JobRuntime:
         if job_id in self._executions or self._early.has_ended(job_id):
             return
         try:
-            if self._is_closed:
-                raise JobCancelledError(f"member {self.member_id} is shutting down and starts no more jobs")
-            if len(self._executions) >= self.limits.executions_max:
-                raise LimitExceededError(
-                    f"member {self.member_id} already runs {self.limits.executions_max} jobs, its executions_max; try again when some have ended"
-                )
+            self._check_open()
             plan = unpack_plan(data, allow_code=self.services.allow_code)
             if plan.member != self.member_id:
                 raise DagError(f"member {self.member_id} was sent the plan of member {plan.member}; the coordinator's topology is old")
-        except Error as error:
+            execution = self._make_execution(plan, None)
+        except Exception as error:  # whatever it is, a coordinator that hears nothing would wait for ever
+            failure = error if isinstance(error, Error) else InternalError(f"member {self.member_id} cannot start a job: {type(error).__name__}: {error}")
             self._early.end(job_id)
-            self._outgoing.post(sender, JobDone(job_id, self.member_id, error, []))
+            self._outgoing.post(sender, JobDone(job_id, self.member_id, failure, ()))
             return
-        self._start_execution(plan, None)
+        self._start_execution(execution)
 
-    def _start_execution(self, plan: MemberPlan, collector: ResultCollector | None) -> None:
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise JobCancelledError(f"member {self.member_id} is shutting down and starts no more jobs")
+        if len(self._executions) >= self.limits.executions_max:
+            raise LimitExceededError(
+                f"member {self.member_id} already runs {self.limits.executions_max} jobs, its executions_max; try again when some have ended"
+            )
+
+    def _make_execution(self, plan: MemberPlan, collector: ResultCollector | None) -> Execution:
         job_id = plan.job.job_id
         cancellation = Cancellation()
         extra: dict[type, Any] = {Cancellation: cancellation}
         if collector is not None:
             extra[ResultCollector] = collector
-        execution = Execution(
+        return Execution(
             plan,
             self.services,
             extra,
             self._scheduler,
             self._outgoing.post,
-            on_ended=lambda error: self._execution_ended(job_id, error),
+            on_ended=lambda error: self._execution_ended(job_id, error, cancellation),
             on_closed=lambda: self._unclosed.pop(job_id).set_result(None),
         )
-        self._unclosed[job_id] = self.loop.create_future()
-        self._executions[job_id] = execution
-        self._cancellations[job_id] = cancellation
-        timeout_s = plan.job.timeout_s
-        if timeout_s is not None and plan.job.coordinator != self.member_id:
-            silent = f"job {job_id} is past its deadline of {timeout_s} s and its coordinator {plan.job.coordinator} is silent"
-            execution.arm_deadline(timeout_s + _PARTICIPANT_GRACE_S, lambda: DeadlineError(silent))
+
+    def _start_execution(self, execution: Execution) -> None:
+        job = execution.plan.job
+        self._executions[job.job_id] = execution
+        self._unclosed[job.job_id] = self.loop.create_future()
+        if job.timeout_s is not None and job.coordinator != self.member_id:
+            silent = f"job {job.job_id} is past its deadline of {job.timeout_s} s and its coordinator {job.coordinator} is silent"
+            execution.arm_deadline(job.timeout_s + _PARTICIPANT_GRACE_S, lambda: DeadlineError(silent))
         execution.start()
-        for message in self._early.take(job_id):
+        for message in self._early.take(job.job_id):
             execution.receive(message)
 
-    def _execution_ended(self, job_id: str, error: Error | None) -> None:
+    def _execution_ended(self, job_id: str, error: Error | None, cancellation: Cancellation) -> None:
         execution = self._executions.pop(job_id)
-        cancellation = self._cancellations.pop(job_id)
         if error is not None:
-            cancellation.cancel()
+            self._interrupt(job_id, cancellation, _INTERRUPT_DELAY_S)
         self._early.end(job_id)
         job = self._jobs.get(job_id)
         if job is not None:
             job.member_ended(self.member_id, error, execution.metrics())
         elif execution.plan.job.coordinator != self.member_id:
-            metrics = [entry.to_wire() for entry in execution.metrics()]
-            self._outgoing.post(execution.plan.job.coordinator, JobDone(job_id, self.member_id, error, metrics))
+            self._outgoing.post(execution.plan.job.coordinator, JobDone(job_id, self.member_id, error, tuple(execution.metrics())))
+
+    def _interrupt(self, job_id: str, cancellation: Cancellation, delay_s: float) -> None:
+        """Stop the kernels of a job that has failed; again and again, since DuckDB forgets an interrupt that comes at a bad moment."""
+        cancellation.cancel()
+        if job_id in self._unclosed:
+            self.loop.call_later(delay_s, self._interrupt, job_id, cancellation, 2 * delay_s)
 
     def _send_failed(self, member: str, message: Message, error: Exception) -> None:
         """A message that cannot be sent for what it is fails its job; one that cannot be sent for where it goes fails every job with that member."""

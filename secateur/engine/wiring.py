@@ -146,9 +146,9 @@ def _partition_count(routing: Partitioned) -> int:
     return ROUTING_PARTITIONS if routing.scheme is None else routing.scheme.partition_count
 
 
-def _lane_of_partition(owners: npt.NDArray[np.uint16], targets: Sequence[Target]) -> npt.NDArray[np.intp]:
+def _lane_of_partition(owners: npt.NDArray[np.uint16], targets: Sequence[Target]) -> npt.NDArray[np.uint16]:
     """The lane of each routing partition: a target's partitions are dealt over its consumers in turn. Every member computes the same."""
-    lanes = np.zeros(len(owners), dtype=np.intp)
+    lanes = np.zeros(len(owners), dtype=np.uint16)
     first_lane = 0
     for position, target in enumerate(targets):
         mine = np.flatnonzero(owners == position)

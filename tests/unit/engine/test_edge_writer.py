@@ -89,7 +89,7 @@ def test_finish_ends_every_lane_also_those_that_got_nothing() -> None:
 )
 def test_partitioned_rows_go_to_the_lane_of_their_partition(partitions: list[int], expected: list[list[list[int]]]) -> None:
     inboxes = lanes(2)
-    route = partitioned_route([LaneGroup([inbox]) for inbox in inboxes], np.array([0, 1, 0, 1]), lambda b: np.array(partitions))
+    route = partitioned_route([LaneGroup([inbox]) for inbox in inboxes], np.array([0, 1, 0, 1], dtype=np.uint16), lambda b: np.array(partitions))
     writer = EdgeWriter(route, inboxes)
     writer.write(batch(10, 11, 12, 13, 14))
     assert [values(inbox) for inbox in inboxes] == expected
@@ -98,7 +98,7 @@ def test_partitioned_rows_go_to_the_lane_of_their_partition(partitions: list[int
 @pytest.mark.parametrize("lane_count", [1, 2])
 def test_a_batch_that_is_not_split_is_passed_by_reference(lane_count: int) -> None:
     inboxes = lanes(lane_count)
-    route = partitioned_route([LaneGroup([inbox]) for inbox in inboxes], np.zeros(4, dtype=np.intp), lambda b: np.array([2, 3]))
+    route = partitioned_route([LaneGroup([inbox]) for inbox in inboxes], np.zeros(4, dtype=np.uint16), lambda b: np.array([2, 3]))
     sent = batch(1, 2)
     EdgeWriter(route, inboxes).write(sent)
     assert inboxes[0].take() is sent
@@ -106,6 +106,6 @@ def test_a_batch_that_is_not_split_is_passed_by_reference(lane_count: int) -> No
 
 def test_a_batch_without_rows_has_no_partition_to_go_to() -> None:
     inboxes = lanes(2)
-    route = partitioned_route([LaneGroup([inbox]) for inbox in inboxes], np.array([0, 1]), lambda b: np.empty(0, dtype=np.int64))
+    route = partitioned_route([LaneGroup([inbox]) for inbox in inboxes], np.array([0, 1], dtype=np.uint16), lambda b: np.empty(0, dtype=np.int64))
     EdgeWriter(route, inboxes).write(batch())
     assert [len(inbox) for inbox in inboxes] == [0, 0]

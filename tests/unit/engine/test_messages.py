@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from secateur.engine.messages import OPS, Credit, Exchange, JobCancel, JobDone, JobStart, Message, Piece, read_message, write_message
+from secateur.engine.result import VertexMetrics
 from secateur.errors import DataError, ProtocolError
 from secateur.wire.values import pack, unpack
 
@@ -17,7 +18,7 @@ from secateur.wire.values import pack, unpack
         pytest.param(JobStart("j", "m1", b"plan"), id="start"),
         pytest.param(Exchange("j", "m1", 2, 7, (Piece((0, 3), 10, 80), Piece((1,), 0, 1)), True, b"rows"), id="exchange"),
         pytest.param(Credit("j", "m1", 2, 4096), id="credit"),
-        pytest.param(JobDone("j", "m1", None, [["v", "m1", 1, 0, 0, 0, 0, 0, 0.5]]), id="done"),
+        pytest.param(JobDone("j", "m1", None, (VertexMetrics("v", "m1", 1, 2, 3, 4, 5, 6, 0.5),)), id="done"),
     ],
 )
 def test_round_trip(message: Message) -> None:
@@ -26,7 +27,7 @@ def test_round_trip(message: Message) -> None:
     assert read_message(unpack(pack(header)), payload) == message
 
 
-@pytest.mark.parametrize("make", [pytest.param(lambda e: JobDone("j", "m1", e, []), id="done"), pytest.param(lambda e: JobCancel("j", "m1", e), id="cancel")])
+@pytest.mark.parametrize("make", [pytest.param(lambda e: JobDone("j", "m1", e, ()), id="done"), pytest.param(lambda e: JobCancel("j", "m1", e), id="cancel")])
 def test_errors_keep_class_message_and_details(make: Any) -> None:
     header, payload = write_message(make(DataError("too large", column="c")))
     error = read_message(unpack(pack(header)), payload).error  # type: ignore[union-attr]
@@ -41,7 +42,12 @@ def test_errors_keep_class_message_and_details(make: Any) -> None:
         pytest.param({"op": "job_start", "from": "m1"}, "'job_start' message cannot be read", id="no job"),
         pytest.param({"op": "exchange", "job": "j", "from": "m1", "edge": "x", "seq": 0, "pieces": [], "last": False}, "cannot be read", id="edge is text"),
         pytest.param({"op": "exchange", "job": "j", "from": "m1", "edge": 1, "seq": 0, "pieces": [5], "last": False}, "cannot be read", id="piece is a number"),
+        pytest.param(
+            {"op": "exchange", "job": "j", "from": "m1", "edge": 1, "seq": 0, "pieces": [[[0], -1, 5]], "last": False}, "cannot be read", id="negative"
+        ),
+        pytest.param({"op": "exchange", "job": "j", "from": "m1", "edge": 1, "seq": 0, "pieces": [["a", 1, 5]], "last": False}, "cannot be read", id="text"),
         pytest.param({"op": "job_done", "job": "j", "from": "m1", "failure": 5, "metrics": []}, "cannot be read", id="failure is a number"),
+        pytest.param({"op": "job_done", "job": "j", "from": "m1", "failure": None, "metrics": [[1]]}, "cannot be read", id="metrics that are none"),
     ],
 )
 def test_what_is_not_ours_is_a_protocol_error(header: dict[str, Any], message: str) -> None:

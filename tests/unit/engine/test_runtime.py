@@ -523,11 +523,12 @@ def test_results_are_bounded(run: RunTest) -> None:
 
 def test_a_member_runs_only_so_many_jobs(run: RunTest) -> None:
     async def main() -> None:
-        async with LocalCluster(2, limits=EngineLimits(executions_max=1)) as cluster:
+        async with LocalCluster(3, limits=EngineLimits(executions_max=1)) as cluster:
             first = await cluster.runtimes["m1"].start_light_job(pipeline(Place(Forever, "m2"), lambda e: e), JobConfig(), (), cluster.topology)
             await until(lambda: bool(cluster.runtimes["m2"].running_executions))
-            with pytest.raises(LimitExceededError, match="member m2 already runs 1 jobs"):
-                await cluster.run(pipeline(Place(Forever, "m2"), lambda e: e))
+            for coordinator, full in (("m3", "m2"), ("m1", "m1")):
+                with pytest.raises(LimitExceededError, match=f"member {full} already runs 1 jobs"):
+                    await cluster.run(pipeline(Place(Forever, "m2"), lambda e: e), coordinator=coordinator)
             assert not first.done
             first.cancel()
 

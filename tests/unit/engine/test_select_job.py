@@ -241,7 +241,7 @@ def test_a_deadline_stops_a_kernel(run: RunTest, orders: TableDef, order_rows: p
     assert run(main()) < 1.5
 
 
-@pytest.mark.parametrize("statements", [100])
+@pytest.mark.parametrize("statements", [30])
 def test_many_statements_at_once(run: RunTest, orders: TableDef, order_rows: pa.Table, statements: int) -> None:
     async def main() -> list[float]:
         async with LocalCluster(3) as cluster:

@@ -1,0 +1,119 @@
+"""A job as the member that coordinates it sees it: the state machine of :mod:`secateur.engine.light_job` with its timers, and the future of the result."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, assert_never
+
+from secateur.engine.failure import lost_member
+from secateur.engine.light_job import AwaitCancelled, CancelMember, Effect, Finish, LightJob
+from secateur.engine.plan_builder import ExecutionPlan, ExecutionPlanBuilder
+from secateur.engine.result import JobResult, ResultCollector, VertexMetrics
+from secateur.errors import DeadlineError, Error, JobCancelledError
+
+if TYPE_CHECKING:
+    from secateur.engine.runtime import JobRuntime
+
+__all__ = ["RunningJob"]
+
+
+class RunningJob:
+    """A job that was started on this member, which coordinates it.
+
+    Attributes:
+        job_id: Unique in the cluster.
+        plan: Who runs what.
+    """
+
+    def __init__(self, runtime: JobRuntime, builder: ExecutionPlanBuilder, plan: ExecutionPlan, collector: ResultCollector) -> None:
+        self.job_id = plan.job.job_id
+        self.plan = plan
+        self._runtime = runtime
+        self._builder = builder
+        self._collector = collector
+        self._machine = LightJob(plan.job.participants)
+        self._metrics: list[VertexMetrics] = []
+        self._timers: list[asyncio.TimerHandle] = []
+        self._done: asyncio.Future[JobResult] = runtime.loop.create_future()
+
+    @property
+    def done(self) -> bool:
+        """Whether :meth:`result` would not wait."""
+        return self._done.done()
+
+    async def result(self) -> JobResult:
+        """Wait for the end of the job. If the waiting is cancelled, so is the job.
+
+        Raises:
+            Error: Why the job failed; see :mod:`secateur.errors`.
+        """
+        try:
+            return await asyncio.shield(self._done)
+        except asyncio.CancelledError:
+            self.cancel("whoever waited for its result has gone away")
+            raise
+
+    def cancel(self, reason: str = "on request") -> None:
+        """Stop the job everywhere. Does not wait; :meth:`result` then raises ``JobCancelledError``. Nothing happens when it has ended."""
+        self.stop(JobCancelledError(f"job {self.job_id} was cancelled: {reason}", job=self.job_id))
+
+    def stop(self, error: Error) -> None:
+        """Stop the job everywhere for a reason."""
+        self.apply(self._machine.cancel(error))
+
+    def begin(self) -> None:
+        """The participants were told to start."""
+        timeout_s = self.plan.job.timeout_s
+        if timeout_s is not None:
+            self._timers.append(self._runtime.loop.call_later(timeout_s, self._deadline_passed, timeout_s))
+        self.apply(self._machine.start())
+
+    def member_ended(self, member: str, error: Error | None, metrics: Sequence[VertexMetrics]) -> None:
+        """A participant has ended."""
+        self._metrics += metrics
+        self.apply(self._machine.member_ended(member, error))
+
+    def member_lost(self, member: str, cause: BaseException | None) -> None:
+        """A member cannot be reached any more."""
+        self.apply(self._machine.member_lost(member, lost_member(member, cause)))
+
+    def apply(self, effects: list[Effect]) -> None:
+        """Carry out what the state machine asks for."""
+        for effect in effects:
+            match effect:
+                case CancelMember(member, error):
+                    self._runtime.cancel_member(member, self.job_id, error)
+                case AwaitCancelled():
+                    self._timers.append(self._runtime.loop.call_later(self._runtime.limits.cancel_wait_s, self._cancel_wait_over))
+                case Finish(error):
+                    self._finish(error)
+                case _:
+                    assert_never(effect)
+
+    def _deadline_passed(self, timeout_s: float) -> None:
+        waiting = ", ".join(self._machine.running)
+        self.stop(DeadlineError(f"job {self.job_id} took longer than its deadline of {timeout_s} s; still running on {waiting}", job=self.job_id))
+
+    def _cancel_wait_over(self) -> None:
+        self.apply(self._machine.cancel_wait_over())
+
+    def _finish(self, error: Error | None) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        self._runtime.forget(self)
+        self._close_builder(error)
+        if self._done.done():
+            return
+        if error is not None:
+            self._done.set_exception(error)
+            self._done.exception()  # a job nobody waits for must not be reported as a forgotten exception
+        else:
+            touched = tuple(sorted(self.plan.job.participants))
+            self._done.set_result(JobResult(self.job_id, self._collector.tables(), touched, tuple(self._metrics)))
+
+    def _close_builder(self, error: Error | None) -> None:
+        if self._builder.close_is_cooperative:
+            self._builder.close(error)
+        else:
+            self._runtime.services.executor.submit(self._builder.close, error)
