@@ -29,7 +29,7 @@ from secateur.partitioning.types import SqlType, TypeKind, parse_type
 from secateur.planner.arrow_compiler import Declined, compile_arrow
 
 FACTOR = float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))
-STATEMENTS = int(150 * FACTOR)
+STATEMENTS = int(120 * FACTOR)
 TYPES = {
     "id": "INTEGER",
     "k": "VARCHAR",
@@ -49,7 +49,7 @@ TYPES = {
     "big": "DECIMAL(38,4)",
     "day": "DATE",
     "clock": "TIME",
-    "at": "TIMESTAMP",
+    "ts": "TIMESTAMP",
     "atz": "TIMESTAMP WITH TIME ZONE",
     "raw": "BLOB",
     "u": "UUID",
@@ -68,7 +68,7 @@ def duckdb_kernel() -> Iterator[DuckDBKernel]:
     kernel.close()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_both_kernels_give_the_same_table(duckdb_kernel: DuckDBKernel, seed: int) -> None:
     rng = random.Random(seed)
     answered = 0
@@ -209,7 +209,7 @@ class Statement:
 
     def _aggregation(self) -> str:
         keys = self.rng.sample(
-            ["k", "flag", "t", "i", "b", "h", "m", "day", "clock", "at", "atz", "raw", "u", "i + 1", "t * 2"], self.rng.choice([0, 0, 1, 1, 2])
+            ["k", "flag", "t", "i", "b", "h", "m", "day", "clock", "ts", "atz", "raw", "u", "i + 1", "t * 2"], self.rng.choice([0, 0, 1, 1, 2])
         )
         items = [*keys, *(self._aggregate() for _ in range(self.rng.randint(1, 3)))]
         group = f" GROUP BY {', '.join(self.rng.choice([key, str(n + 1)]) for n, key in enumerate(keys))}" if keys else ""
@@ -234,7 +234,7 @@ class Statement:
                 "count({expr})",
             ]
         )
-        ordered = rng.choice(["k", "flag", "day", "clock", "at", "atz", "raw", "u", *NUMERIC])
+        ordered = rng.choice(["k", "flag", "day", "clock", "ts", "atz", "raw", "u", *NUMERIC])
         return call.format(any=rng.choice(list(TYPES)), num=rng.choice(NUMERIC), ordered=ordered, expr=self._number())
 
     def _number(self) -> str:

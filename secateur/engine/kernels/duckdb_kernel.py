@@ -126,7 +126,8 @@ class DuckDBKernel:
         Raises:
             SqlSyntaxError, UnknownTableError, UnknownColumnError, ParameterError, DataError, ProgrammingError: The statement does not bind.
         """
-        empty = {name: pa.table({column: pa.array([], arrow_type(str(kind))) for column, kind in schema.items()}) for name, schema in relations.items()}
+        # nulls(0) and not array([]) or empty_table(): those refuse UUID[]
+        empty = {name: pa.table({column: pa.nulls(0, arrow_type(str(kind))) for column, kind in schema.items()}) for name, schema in relations.items()}
         casts = {name: relation_casts(schema) for name, schema in relations.items()}
         with self._slot(sql) as slot, slot.reading(empty, casts):
             relation = slot.bound(params)

@@ -223,7 +223,9 @@ def test_statements_cannot_read_files(kernel: DuckDBKernel, tmp_path: Path, sql:
         kernel.run(sql.format(file=file), {})
 
 
-@pytest.mark.parametrize("statement", ["SET threads = 1", "SET enable_external_access = true", "LOAD httpfs", "ATTACH 'x.db'", "COPY (SELECT 1) TO 'x.csv'", "PRAGMA version"])
+@pytest.mark.parametrize(
+    "statement", ["SET threads = 1", "SET enable_external_access = true", "LOAD httpfs", "ATTACH 'x.db'", "COPY (SELECT 1) TO 'x.csv'", "PRAGMA version"]
+)
 def test_only_a_select_runs(kernel: DuckDBKernel, statement: str) -> None:
     with pytest.raises(ProgrammingError, match="one SELECT at a time"):
         kernel.run(statement, {})

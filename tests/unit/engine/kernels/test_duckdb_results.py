@@ -54,10 +54,20 @@ CASES = [
     ("no row", hugeints().slice(0), DECIMAL, []),
     ("untyped nulls", pa.nulls(2), pa.int32(), [None, None]),
     ("a zone of another name", pa.array([0], pa.timestamp("us", "Etc/UTC")).cast(pa.timestamp("us", "Etc/UTC")), pa.timestamp("us", "UTC"), None),
-    ("lists with a null", pa.ListArray.from_arrays(pa.array([0, 2, None, 3], pa.int32()), booleans(True, None, False)), pa.list_(pa.bool_()), [[True, None], [False], None]),
+    (
+        "lists with a null",
+        pa.ListArray.from_arrays(pa.array([0, 2, None, 3], pa.int32()), booleans(True, None, False)),
+        pa.list_(pa.bool_()),
+        [[True, None], [False], None],
+    ),
     ("a null over elements", NULL_OVER_ELEMENTS, pa.list_(pa.bool_()), [[True], None, [False]]),
     ("a slice of lists with a null", NULL_OVER_ELEMENTS.slice(1), pa.list_(pa.bool_()), [None, [False]]),
-    ("a slice of lists", pa.ListArray.from_arrays(pa.array([0, 1, 3], pa.int32()), booleans(True, None, False)).slice(1), pa.list_(pa.bool_()), [[None, False]]),
+    (
+        "a slice of lists",
+        pa.ListArray.from_arrays(pa.array([0, 1, 3], pa.int32()), booleans(True, None, False)).slice(1),
+        pa.list_(pa.bool_()),
+        [[None, False]],
+    ),
     (
         "pairs with a null",
         pa.FixedSizeListArray.from_arrays(booleans(True, False, None, None, False, True), 2, mask=pa.array([False, True, False])),

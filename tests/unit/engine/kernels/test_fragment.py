@@ -30,7 +30,9 @@ def test_over_finds_the_columns_that_need_a_cast() -> None:
     assert fragment.casts == (("p0", (("h", "HUGEINT"),)), ("p1", (("e", "ENUM('a')"),)))
 
 
-@pytest.mark.parametrize("fragment", [BOTH, DUCKDB_ONLY, Fragment.over("SELECT h FROM s0", {"s0": {"h": "HUGEINT"}}, [("h", "HUGEINT")])], ids=["both", "duckdb", "casts"])
+@pytest.mark.parametrize(
+    "fragment", [BOTH, DUCKDB_ONLY, Fragment.over("SELECT h FROM s0", {"s0": {"h": "HUGEINT"}}, [("h", "HUGEINT")])], ids=["both", "duckdb", "casts"]
+)
 def test_a_fragment_survives_the_wire(fragment: Fragment) -> None:
     assert Fragment.from_wire(unpack(pack(fragment.to_wire()))) == fragment
 

@@ -24,7 +24,11 @@ DELIVERED = [
     ("TIME WITH TIME ZONE", "VARCHAR", pa.string()),
     ("UNION(x INTEGER)", "VARCHAR", pa.string()),
     ("STRUCT(a INTEGER, b UUID)", "STRUCT(a INTEGER, b UUID)", pa.struct([("a", pa.int32()), ("b", pa.uuid())])),
-    ('STRUCT("a ""b"", c" ENUM(\'x\'), d BIT[])', 'STRUCT("a ""b"", c" VARCHAR, d VARCHAR[])', pa.struct([('a "b", c', pa.string()), ("d", pa.list_(pa.string()))])),
+    (
+        'STRUCT("a ""b"", c" ENUM(\'x\'), d BIT[])',
+        'STRUCT("a ""b"", c" VARCHAR, d VARCHAR[])',
+        pa.struct([('a "b", c', pa.string()), ("d", pa.list_(pa.string()))]),
+    ),
     ("MAP(VARCHAR, DECIMAL(4,1))", "MAP(VARCHAR, DECIMAL(4,1))", pa.map_(pa.string(), pa.decimal128(4, 1))),
     ("MAP(ENUM('x'), STRUCT(i UHUGEINT))[]", "MAP(VARCHAR, STRUCT(i HUGEINT))[]", pa.list_(pa.map_(pa.string(), pa.struct([("i", pa.decimal128(38, 0))])))),
 ]

@@ -1,0 +1,348 @@
+"""Each stage of the arrow kernel with literal expectations, and each kind of value at which it leaves the answer to DuckDB."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from secateur.engine.kernels import arrow_aggregate, arrow_kernel
+from secateur.engine.kernels.arrow_expression import Call, Column, Constant, Expression, Function, Parameter, from_wire, to_wire, walk
+from secateur.engine.kernels.arrow_fragment import Aggregate, AggregateFunction, ArrowFragment, SortKey, slot_name
+from secateur.partitioning.types import parse_type
+from secateur.wire.values import pack, unpack
+
+TYPES = {"k": "VARCHAR", "v": "INTEGER", "b": "BIGINT", "d": "DOUBLE", "m": "DECIMAL(10,2)", "h": "HUGEINT", "u": "UUID", "ub": "UBIGINT", "t": "TINYINT"}
+BOOLEAN, BIGINT, DOUBLE, HUGEINT = (parse_type(text) for text in ("BOOLEAN", "BIGINT", "DOUBLE", "HUGEINT"))
+UUIDS = [uuid.UUID(int=1), None, uuid.UUID(int=2**127), uuid.UUID(int=1)]
+TABLE = pa.table(
+    {
+        "k": ["a", "b", None, "a"],
+        "v": pa.array([1, 2, 3, None], pa.int32()),
+        "b": pa.array([10, None, 30, 40], pa.int64()),
+        "d": [1.5, -2.0, None, 0.25],
+        "m": pa.array([Decimal("1.50"), None, Decimal("0.25"), Decimal("-2.00")], pa.decimal128(10, 2)),
+        "h": pa.array([Decimal(5), Decimal(6), None, Decimal(7)], pa.decimal128(38, 0)),
+        "u": pa.array([value and value.bytes for value in UUIDS], pa.uuid()),
+        "ub": pa.array([1, 2**64 - 1, None, 3], pa.uint64()),
+        "t": pa.array([1, 127, None, -128], pa.int8()),
+    }
+)
+
+
+def column(name: str) -> Column:
+    return Column(name, parse_type(TYPES[name]))
+
+
+def constant(value: Any, name: str) -> Constant:
+    return Constant(value, parse_type(TYPES[name]))
+
+
+def holds(function: Function, *arguments: Expression) -> Call:
+    return Call(function, arguments, BOOLEAN)
+
+
+def select(*names: str, **clauses: Any) -> ArrowFragment:
+    return ArrowFragment(outputs=tuple((name, column(name)) for name in names), **clauses)
+
+
+def answer(fragment: ArrowFragment, params: Any = (), table: pa.Table = TABLE) -> list[tuple[Any, ...]] | None:
+    result = arrow_kernel.run(fragment, table, params)
+    if result is None:
+        return None
+    result.validate(full=True)
+    assert result.column_names == [name for name, _ in fragment.outputs]
+    assert result.schema.types == [expression.type.arrow for _, expression in fragment.outputs]
+    return [tuple(row.values()) for row in result.to_pylist()]
+
+
+def where(condition: Expression) -> list[Any] | None:
+    rows = answer(select("k", "b", where=condition))
+    return None if rows is None else [b for _, b in rows]
+
+
+CONDITIONS: list[tuple[str, Expression, list[Any]]] = [
+    ("equal", holds(Function.EQUAL, column("k"), constant("a", "k")), [10, 40]),
+    ("not equal", holds(Function.NOT_EQUAL, column("k"), constant("a", "k")), [None]),
+    ("less", holds(Function.LESS, column("d"), constant(0.25, "d")), [None]),
+    ("greater equal", holds(Function.GREATER_EQUAL, column("d"), constant(0.25, "d")), [10, 40]),
+    ("decimal", holds(Function.GREATER, column("m"), constant(Decimal("0.25"), "m")), [10]),
+    ("hugeint", holds(Function.GREATER, column("h"), constant(5, "h")), [None, 40]),
+    ("uuid", holds(Function.EQUAL, column("u"), constant(uuid.UUID(int=1), "u")), [10, 40]),
+    ("uuids order by their bytes", holds(Function.GREATER, column("u"), constant(uuid.UUID(int=1), "u")), [30]),
+    ("null", holds(Function.IS_NULL, column("k")), [30]),
+    ("not null", holds(Function.NOT, holds(Function.IS_NULL, column("k"))), [10, None, 40]),
+    ("in", holds(Function.IN, column("v"), constant(1, "v"), constant(3, "v")), [10, 30]),
+    ("not in leaves nulls out", holds(Function.NOT, holds(Function.IN, column("v"), constant(1, "v"))), [None, 30]),
+    (
+        "or is true beside null",
+        holds(Function.OR, holds(Function.EQUAL, column("v"), constant(9, "v")), holds(Function.EQUAL, column("k"), constant("a", "k"))),
+        [10, 40],
+    ),
+    (
+        "not of and with null",
+        holds(Function.NOT, holds(Function.AND, holds(Function.EQUAL, column("v"), constant(9, "v")), holds(Function.IS_NULL, column("b")))),
+        [10, None, 30, 40],
+    ),
+    ("two columns", holds(Function.LESS, Call(Function.WIDEN, (column("v"),), BIGINT), column("b")), [10, 30]),
+    ("starts with", holds(Function.STARTS_WITH, column("k"), constant("a", "k")), [10, 40]),
+    ("ends with", holds(Function.ENDS_WITH, column("k"), constant("b", "k")), [None]),
+    ("contains", holds(Function.CONTAINS, column("k"), constant("a", "k")), [10, 40]),
+    ("arithmetic", holds(Function.EQUAL, Call(Function.ADD, (column("v"), constant(1, "v")), parse_type("INTEGER")), constant(3, "v")), [None]),
+    ("division", holds(Function.LESS, Call(Function.DIVIDE, (column("d"), constant(0.0, "d")), DOUBLE), constant(0.0, "d")), [None]),
+    ("negation", holds(Function.EQUAL, Call(Function.NEGATE, (column("v"),), parse_type("INTEGER")), constant(-2, "v")), [None]),
+]
+
+
+@pytest.mark.parametrize(("condition", "kept"), [case[1:] for case in CONDITIONS], ids=[case[0] for case in CONDITIONS])
+def test_where_keeps_the_rows_for_which_it_is_true(condition: Expression, kept: list[Any]) -> None:
+    assert where(condition) == kept
+
+
+NAN_TABLE = pa.table({"k": ["x", "y", "z"], "d": [math.nan, 1.0, None]})
+NAN_CONDITIONS = [
+    (Function.GREATER, ["x"]),
+    (Function.GREATER_EQUAL, ["x", "y"]),
+    (Function.LESS, []),
+    (Function.LESS_EQUAL, ["y"]),
+    (Function.EQUAL, ["y"]),
+    (Function.NOT_EQUAL, ["x"]),
+]
+
+
+@pytest.mark.parametrize(("function", "kept"), NAN_CONDITIONS, ids=[case[0].value for case in NAN_CONDITIONS])
+def test_nan_is_greater_than_every_number(function: Function, kept: list[str]) -> None:
+    assert answer(select("k", where=holds(function, column("d"), constant(1.0, "d"))), table=NAN_TABLE) == [(name,) for name in kept]
+
+
+def test_columns_come_in_the_order_asked_for_and_uuids_as_uuids() -> None:
+    assert answer(select("u", "v")) == list(zip(UUIDS, [1, 2, 3, None], strict=True))
+
+
+def test_a_parameter_is_taken_as_it_is() -> None:
+    fragment = select("v", where=holds(Function.IN, column("k"), Parameter(2, parse_type("VARCHAR")), constant("z", "k")))
+    assert answer(fragment, [None, "b"]) == [(2,)]
+    assert answer(fragment, [None, "a"]) == [(1,), (None,)]
+
+
+@pytest.mark.parametrize("value", [None, 5, b"a", "\ud800"], ids=repr)
+def test_another_parameter_is_left_to_duckdb(value: Any) -> None:
+    assert answer(select("v", where=holds(Function.EQUAL, column("k"), Parameter(1, parse_type("VARCHAR")))), [value]) is None
+
+
+def test_a_missing_parameter_is_left_to_duckdb() -> None:
+    assert answer(select("v", where=holds(Function.EQUAL, column("k"), Parameter(1, parse_type("VARCHAR"))))) is None
+
+
+@pytest.mark.parametrize("name", ["v", "t"])
+def test_an_overflow_is_left_to_duckdb(name: str) -> None:
+    high = parse_type(TYPES[name]).integer_range[1]
+    doubled = Call(Function.ADD, (column(name), constant(high, name)), parse_type(TYPES[name]))
+    assert answer(ArrowFragment(outputs=(("x", doubled),))) is None
+
+
+def test_distinct_merges_equal_rows_and_nulls() -> None:
+    rows = answer(select("k", distinct=True, order=(SortKey(Column(slot_name(0), parse_type("VARCHAR"))),)))
+    assert rows == [("a",), ("b",), (None,)]
+
+
+def test_distinct_of_uuids() -> None:
+    rows = answer(select("u", distinct=True))
+    assert rows is not None
+    assert set(rows) == {(value,) for value in UUIDS}
+    assert len(rows) == 3
+
+
+ORDERS = [
+    (SortKey(column("v")), [1, 2, 3, None]),
+    (SortKey(column("v"), descending=True), [3, 2, 1, None]),
+    (SortKey(column("v"), nulls_first=True), [None, 1, 2, 3]),
+    (SortKey(column("v"), descending=True, nulls_first=True), [None, 3, 2, 1]),
+]
+
+
+@pytest.mark.parametrize(("key", "expected"), ORDERS, ids=["asc", "desc", "asc nulls first", "desc nulls first"])
+def test_order_by(key: SortKey, expected: list[Any]) -> None:
+    assert answer(select("v", order=(key,))) == [(value,) for value in expected]
+
+
+def test_order_by_several_keys_that_need_not_be_shown() -> None:
+    assert answer(select("b", order=(SortKey(column("k"), nulls_first=True), SortKey(column("d"), descending=True)))) == [(30,), (10,), (40,), (None,)]
+
+
+def test_nan_to_be_sorted_is_left_to_duckdb() -> None:
+    assert answer(select("k", order=(SortKey(column("d")),)), table=NAN_TABLE) is None
+
+
+def test_many_rows_to_be_sorted_are_left_to_duckdb() -> None:
+    table = pa.table({"b": range(arrow_kernel._SORTED_ROWS_MAX + 1)})
+    assert answer(select("b", order=(SortKey(column("b")),)), table=table) is None
+
+
+WINDOWS = [((None, 2), [10, None]), ((1, 2), [None, 30]), ((3, None), [40]), ((9, 1), []), ((0, 0), []), ((2, 9), [30, 40])]
+
+
+@pytest.mark.parametrize(("window", "expected"), WINDOWS, ids=[str(case[0]) for case in WINDOWS])
+@pytest.mark.parametrize("is_ordered", [False, True], ids=["as it comes", "ordered"])
+def test_offset_and_limit(window: tuple[int | None, int | None], expected: list[Any], is_ordered: bool) -> None:
+    offset, limit = (None if count is None else Constant(count, BIGINT) for count in window)
+    table = TABLE.append_column("n", pa.array(range(4)))
+    order = (SortKey(Column("n", BIGINT)),) if is_ordered else ()
+    assert answer(select("b", offset=offset, limit=limit, order=order), table=table) == [(value,) for value in expected]
+
+
+def test_limit_may_be_a_parameter() -> None:
+    fragment = select("b", limit=Parameter(1, BIGINT))
+    assert answer(fragment, [1]) == [(10,)]
+    assert answer(fragment, [-1]) is None
+    assert answer(fragment, [None]) is None
+
+
+# --- aggregation --------------------------------------------------------------------------------------------------------------------------------
+
+
+def aggregate(*aggregates: Aggregate, keys: tuple[Expression, ...] = (), **clauses: Any) -> ArrowFragment:
+    types = [*(key.type for key in keys), *(some.type for some in aggregates)]
+    outputs = tuple((f"c{position}", Column(slot_name(position), type_)) for position, type_ in enumerate(types))
+    return ArrowFragment(outputs=outputs, keys=keys, aggregates=aggregates, **clauses)
+
+
+def of(function: AggregateFunction, name: str, type_text: str) -> Aggregate:
+    return Aggregate(function, column(name), parse_type(type_text))
+
+
+COUNT_ROWS = Aggregate(AggregateFunction.COUNT_ROWS, None, BIGINT)
+NOTHING = holds(Function.EQUAL, column("k"), constant("nobody", "k"))
+AGGREGATES = [
+    (COUNT_ROWS, 4, 0),
+    (of(AggregateFunction.COUNT, "b", "BIGINT"), 3, 0),
+    (of(AggregateFunction.SUM, "v", "HUGEINT"), Decimal(6), None),
+    (of(AggregateFunction.SUM, "b", "HUGEINT"), Decimal(80), None),
+    (of(AggregateFunction.SUM, "t", "HUGEINT"), Decimal(0), None),
+    (of(AggregateFunction.SUM, "d", "DOUBLE"), -0.25, None),
+    (of(AggregateFunction.SUM, "m", "DECIMAL(38,2)"), Decimal("-0.25"), None),
+    (of(AggregateFunction.SUM, "h", "HUGEINT"), Decimal(18), None),
+    (of(AggregateFunction.MIN, "k", "VARCHAR"), "a", None),
+    (of(AggregateFunction.MAX, "d", "DOUBLE"), 1.5, None),
+    (of(AggregateFunction.MAX, "u", "UUID"), uuid.UUID(int=2**127), None),
+    (of(AggregateFunction.MIN, "m", "DECIMAL(10,2)"), Decimal("-2.00"), None),
+    (of(AggregateFunction.AVG, "v", "DOUBLE"), 2.0, None),
+    (of(AggregateFunction.AVG, "d", "DOUBLE"), -0.25 / 3, None),
+    (of(AggregateFunction.AVG, "m", "DOUBLE"), -0.25 / 3, None),
+    (of(AggregateFunction.AVG, "h", "DOUBLE"), 6.0, None),
+]
+IDS = [f"{case[0].function.value} {'' if case[0].argument is None else case[0].argument.type}" for case in AGGREGATES]
+
+
+@pytest.mark.parametrize(("some", "expected", "of_nothing"), AGGREGATES, ids=IDS)
+def test_an_aggregate_of_all_rows_and_of_none(some: Aggregate, expected: Any, of_nothing: Any) -> None:
+    assert answer(aggregate(some)) == [(expected,)]
+    assert answer(aggregate(some, where=NOTHING)) == [(of_nothing,)]
+    assert answer(aggregate(some), table=TABLE.slice(0, 0)) == [(of_nothing,)]
+
+
+@pytest.mark.parametrize(("some", "expected", "of_nothing"), AGGREGATES, ids=IDS)
+def test_the_same_for_each_group(some: Aggregate, expected: Any, of_nothing: Any) -> None:
+    table = pa.concat_tables([TABLE.append_column("g", pa.array([1] * 4)), TABLE.slice(0, 1).append_column("g", pa.array([2]))])
+    nulls = pa.table({name: pa.nulls(1, parse_type(text).arrow) for name, text in TYPES.items()} | {"g": [3]})
+    rows = answer(aggregate(some, keys=(Column("g", BIGINT),)), table=pa.concat_tables([table, nulls]))
+    assert rows is not None
+    assert sorted(rows)[0] == (1, expected)
+    assert sorted(rows)[2] == (3, 1 if some is COUNT_ROWS else of_nothing)
+    assert answer(aggregate(some, keys=(Column("g", BIGINT),)), table=table.slice(0, 0)) == []
+
+
+def test_null_is_a_group() -> None:
+    rows = answer(aggregate(COUNT_ROWS, keys=(column("k"),), order=(SortKey(Column(slot_name(0), parse_type("VARCHAR"))),)))
+    assert rows == [("a", 2), ("b", 1), (None, 1)]
+
+
+def test_groups_by_an_expression_and_by_uuid() -> None:
+    parity = Call(Function.MULTIPLY, (column("v"), constant(0, "v")), parse_type("INTEGER"))
+    rows = answer(aggregate(COUNT_ROWS, keys=(parity, column("u"))))
+    assert rows is not None
+    assert set(rows) == {(0, UUIDS[0], 1), (0, None, 1), (0, UUIDS[2], 1), (None, UUIDS[0], 1)}
+
+
+def test_having_sees_keys_and_aggregates() -> None:
+    having = holds(Function.GREATER, Column(slot_name(1), BIGINT), Constant(1, BIGINT))
+    assert answer(aggregate(COUNT_ROWS, keys=(column("k"),), having=having)) == [("a", 2)]
+
+
+LEFT_TO_DUCKDB = [
+    ("sum past 64 bits", of(AggregateFunction.SUM, "b", "HUGEINT"), {"b": pa.array([2**62, 2**62])}),
+    ("sum past unsigned 64 bits", of(AggregateFunction.SUM, "ub", "HUGEINT"), {"ub": pa.array([2**63, 2**63], pa.uint64())}),
+    ("sum past 38 digits", of(AggregateFunction.SUM, "h", "HUGEINT"), {"h": pa.array([Decimal(10**38 - 1), Decimal(1)], pa.decimal128(38, 0))}),
+    ("average whose sum is no double", of(AggregateFunction.AVG, "b", "DOUBLE"), {"b": pa.array([2**53, 1])}),
+    ("average of decimals whose sum is no double", of(AggregateFunction.AVG, "h", "DOUBLE"), {"h": pa.array([Decimal(2**60)], pa.decimal128(38, 0))}),
+    ("minimum with nan", of(AggregateFunction.MIN, "d", "DOUBLE"), {"d": pa.array([1.0, math.nan])}),
+    ("maximum with nan", of(AggregateFunction.MAX, "d", "DOUBLE"), {"d": pa.array([1.0, math.nan])}),
+]
+
+
+@pytest.mark.parametrize(("some", "data"), [case[1:] for case in LEFT_TO_DUCKDB], ids=[case[0] for case in LEFT_TO_DUCKDB])
+def test_values_that_need_duckdb(some: Aggregate, data: dict[str, pa.Array]) -> None:
+    table = pa.table(data | {"g": [1] * len(next(iter(data.values())))})
+    assert answer(aggregate(some), table=table) is None
+    assert answer(aggregate(some, keys=(Column("g", BIGINT),)), table=table) is None
+
+
+def test_sums_of_64_bits_that_fit_are_answered() -> None:
+    assert answer(aggregate(of(AggregateFunction.SUM, "b", "HUGEINT")), table=pa.table({"b": [2**61, -(2**61), 2**61]})) == [(Decimal(2**61),)]
+    table = pa.table({"ub": pa.array([2**62, 2**62], pa.uint64())})
+    assert answer(aggregate(of(AggregateFunction.SUM, "ub", "HUGEINT")), table=table) == [(Decimal(2**63),)]
+
+
+def test_a_hugeint_that_no_double_holds_is_left_to_duckdb() -> None:
+    widened = ArrowFragment(outputs=(("x", Call(Function.WIDEN, (column("h"),), DOUBLE)),))
+    assert answer(widened) == [(5.0,), (6.0,), (None,), (7.0,)]
+    assert answer(widened, table=pa.table({"h": pa.array([Decimal(2**53 + 1)], pa.decimal128(38, 0))})) is None
+
+
+# --- chunks -------------------------------------------------------------------------------------------------------------------------------------
+
+
+CHUNKED = [
+    select("u", "v", where=holds(Function.GREATER, column("v"), constant(1, "v"))),
+    select("u", "k", where=holds(Function.NOT, holds(Function.IN, column("k"), constant("b", "k")))),
+    select("k", distinct=True, order=(SortKey(Column(slot_name(0), parse_type("VARCHAR"))),)),
+    select("b", "u", order=(SortKey(column("b"), descending=True),), limit=Constant(2, BIGINT)),
+    aggregate(COUNT_ROWS, of(AggregateFunction.AVG, "m", "DOUBLE"), of(AggregateFunction.MAX, "u", "UUID"), of(AggregateFunction.MIN, "d", "DOUBLE")),
+    aggregate(COUNT_ROWS, of(AggregateFunction.SUM, "v", "HUGEINT"), keys=(column("k"),), order=(SortKey(Column(slot_name(0), parse_type("VARCHAR"))),)),
+]
+
+
+@pytest.mark.parametrize("fragment", CHUNKED, ids=["filter", "not in", "distinct", "top", "global", "grouped"])
+def test_chunks_make_no_difference(fragment: ArrowFragment, monkeypatch: pytest.MonkeyPatch) -> None:
+    chunked = pa.concat_tables([TABLE.slice(0, 1), TABLE.slice(0, 0), TABLE.slice(1, 2), TABLE.slice(3)])
+    expected = answer(fragment)
+    assert expected is not None
+    assert answer(fragment, table=chunked) == expected
+    monkeypatch.setattr(arrow_kernel, "_JOINED_ROWS_MAX", 0)
+    monkeypatch.setattr(arrow_aggregate, "_THREADED_ROWS_MIN", 0)
+    assert answer(fragment, table=chunked) == expected
+
+
+# --- wire ---------------------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("condition", [case[1] for case in CONDITIONS], ids=[case[0] for case in CONDITIONS])
+def test_an_expression_survives_the_wire(condition: Expression) -> None:
+    assert from_wire(unpack(pack(to_wire(condition)))) == condition
+
+
+@pytest.mark.parametrize("fragment", CHUNKED, ids=["filter", "not in", "distinct", "top", "global", "grouped"])
+def test_a_fragment_survives_the_wire_with_its_memo_left_behind(fragment: ArrowFragment) -> None:
+    arrow_kernel.run(fragment, TABLE)
+    copy = ArrowFragment.from_wire(unpack(pack(fragment.to_wire())))
+    assert copy == fragment
+    assert copy.program is None
+
+
+def test_walk_goes_top_down() -> None:
+    condition = holds(Function.EQUAL, column("k"), constant("a", "k"))
+    assert list(walk(condition)) == [condition, column("k"), constant("a", "k")]
