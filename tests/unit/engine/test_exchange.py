@@ -271,3 +271,18 @@ def test_rows_that_cannot_be_written_fail_the_job() -> None:
         raise ProtocolError("no")
 
     on_loop(test)
+
+
+def test_nothing_is_acknowledged_after_the_end() -> None:
+    """The sender may be gone by then."""
+
+    def test() -> None:
+        ends = Ends(EdgeConfig(window_bytes_max=1))
+        ends.put(1)
+        ends.sender.producer_done()
+        ends.sender.run()
+        ends.carry()
+        assert ends.taken() == [[1]]
+        assert ends.to_sender == []
+
+    on_loop(test)
