@@ -19,3 +19,6 @@ class Pruning(StrEnum):
 
     def __bool__(self) -> bool:
         return self is not Pruning.OFF
+
+    def __repr__(self) -> str:
+        return repr(self.value)

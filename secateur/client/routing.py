@@ -27,6 +27,9 @@ class Rung(StrEnum):
     DISTRIBUTED = "distributed"
     """Several members have something; one of them coordinates."""
 
+    def __repr__(self) -> str:
+        return repr(self.value)
+
 
 class Route(NamedTuple):
     """Where a statement goes.

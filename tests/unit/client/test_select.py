@@ -87,6 +87,7 @@ def test_with_pruning_off_everything_is_read(cluster: Any, conn: Connection) -> 
     assert cursor.fetchall() == [("C2", 1, 1.5), ("C2", 101, None)]
     assert cursor.stats is not None
     assert (cursor.stats.execution, cursor.stats.partitions_read, cursor.stats.pruning) == ("distributed", 8, "off")
+    assert "execution='distributed', pruning='off'" in repr(cursor.stats)
     assert not cursor.stats.pruning
     assert cluster.executed[-1]["pruning"] is False
 
