@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.engine.kernels import duckdb_kernel as module
+from secateur.engine.kernels import duckdb_slot
 from secateur.engine.kernels.cancellation import Cancellation
 from secateur.engine.kernels.duckdb_kernel import DuckDBKernel
 from secateur.errors import (
@@ -93,7 +94,8 @@ def test_a_column_that_is_not_what_its_cast_expects_is_read_as_it_is(kernel: Duc
 
 
 def test_types_that_no_column_has_are_delivered(kernel: DuckDBKernel) -> None:
-    sql = "SELECT {'a': v, 'b': v > 1} AS s, MAP {k: v} AS m, CAST('x' AS ENUM ('y', 'x')) AS e, [v > 1, NULL] AS l, NULL AS n FROM s0 WHERE v < 3 ORDER BY e, v DESC"
+    sql = "SELECT {'a': v, 'b': v > 1} AS s, MAP {k: v} AS m, CAST('x' AS ENUM ('y', 'x')) AS e, [v > 1, NULL] AS l, NULL AS n"
+    sql += " FROM s0 WHERE v < 3 ORDER BY e, v DESC"
     result = kernel.run(sql, {"s0": S0})
     assert result.to_pylist() == [
         {"s": {"a": 2, "b": True}, "m": [("b", 2)], "e": "x", "l": [True, None], "n": None},
@@ -124,7 +126,7 @@ def test_a_relation_without_columns_still_has_rows(kernel: DuckDBKernel) -> None
 
 def test_one_statement_over_small_large_and_other_relations_in_turn(kernel: DuckDBKernel) -> None:
     sql = "SELECT count(*) AS n, sum(v) AS s FROM s0"
-    large = pa.table({"v": pa.array(range(module._EXCHANGEABLE_ROWS_MAX + 1))})
+    large = pa.table({"v": pa.array(range(duckdb_slot._EXCHANGEABLE_ROWS_MAX + 1))})
     wider = pa.table({"w": [0, 0], "v": [1.5, 2.0]})
     seen = [kernel.run(sql, {"s0": table}).to_pylist()[0] for table in (S0, large, S0, wider, S0.slice(1, 1), large)]
     assert seen == [

@@ -1,0 +1,141 @@
+"""A slot: one DuckDB cursor, prepared for one statement, whose views read other tables in each call.
+
+Registering an Arrow object costs more than a small statement does. Over small tables a slot therefore registers once, an object whose content is exchanged
+for each call. Large tables are registered anew each time: only of a table that it is given does DuckDB know the row count, and orders joins by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import duckdb
+import pyarrow as pa
+
+from secateur.engine.kernels.result_types import arrow_type
+from secateur.errors import ParameterError, ProgrammingError
+
+__all__ = ["Slot"]
+
+#: Up to so many rows in all, relations are read through exchangeable views: a wrong join order costs less than a registration.
+_EXCHANGEABLE_ROWS_MAX: Final = 20_000
+
+
+class Slot:
+    """A cursor of its own for one statement, with the views that the statement reads.
+
+    Args:
+        cursor: Nobody else's; the owner of the slot closes it.
+        sql: One SELECT.
+
+    Raises:
+        ProgrammingError: ``sql`` is something else.
+        ParameterError: Its parameters are named and not numbered.
+        duckdb.Error: It does not parse.
+    """
+
+    __slots__ = ("_parameters", "_relation", "_views", "cursor", "sql")
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> None:
+        self.cursor = cursor
+        self.sql = sql
+        self._parameters = _parameters_of_select(cursor, sql)
+        self._views: dict[str, _Exchangeable] = {}
+        self._relation: duckdb.DuckDBPyRelation | None = None
+
+    def bound(self, params: Sequence[Any], sql: str | None = None) -> duckdb.DuckDBPyRelation:
+        """The statement, or ``sql`` in its place, bound to its relations and to those of ``params`` that it uses; not run yet.
+
+        A fragment has all parameters of its statement at hand and may use some; DuckDB takes exactly those that the text names.
+        """
+        if self._parameters:
+            try:
+                named = {name: params[int(name) - 1] for name in self._parameters}
+            except IndexError:
+                raise ParameterError(f"the statement uses ${max(map(int, self._parameters))}, but {len(params)} parameters were given") from None
+            return self.cursor.sql(sql or self.sql, params=named)
+        if sql is not None:
+            return self.cursor.sql(sql)
+        if self._relation is None:
+            self._relation = self.cursor.sql(self.sql)
+        return self._relation
+
+    @contextmanager
+    def reading(self, relations: Mapping[str, pa.Table], casts: Mapping[str, Sequence[tuple[str, str]]]) -> Iterator[None]:
+        """Let the statement see ``relations`` for the length of the block."""
+        relations = {name: table if table.num_columns else _with_column(table) for name, table in relations.items()}
+        exchangeable = sum(table.num_rows for table in relations.values()) <= _EXCHANGEABLE_ROWS_MAX
+        for name, table in relations.items():
+            view = self._views.get(name)
+            if exchangeable and view is not None and view.schema.equals(table.schema):
+                view.table = table
+                continue
+            self._hide(name)
+            if exchangeable:
+                self._views[name] = _Exchangeable(table)
+            self._show(name, self._views.get(name, table), table.schema, casts.get(name, ()))
+        yield
+        for name in relations:
+            if exchangeable:
+                self._views[name].table = None  # the rows of a partition must not outlive the call
+            else:
+                self._hide(name)
+
+    def _show(self, name: str, rows: object, schema: pa.Schema, casts: Sequence[tuple[str, str]]) -> None:
+        # a column that lies in memory otherwise than its cast expects came out wider than planned: DuckDB reads its own type
+        needed = [(column, text) for column, text in casts if column in schema.names and schema.field(column).type.equals(arrow_type(text))]
+        if not needed:
+            self.cursor.register(name, rows)
+            return
+        self.cursor.register(_raw(name), rows)
+        replaced = ", ".join(f"CAST({_quoted(column)} AS {text}) AS {_quoted(column)}" for column, text in needed)
+        self.cursor.execute(f"CREATE TEMP VIEW {_quoted(name)} AS SELECT * REPLACE ({replaced}) FROM {_quoted(_raw(name))}")
+
+    def _hide(self, name: str) -> None:
+        self._views.pop(name, None)
+        self.cursor.execute(f"DROP VIEW IF EXISTS {_quoted(name)}")
+        self.cursor.unregister(name)
+        self.cursor.unregister(_raw(name))
+
+
+class _Exchangeable:
+    """An Arrow stream whose content is set before each call; the schema stays."""
+
+    __slots__ = ("schema", "table")
+
+    def __init__(self, table: pa.Table) -> None:
+        self.schema = table.schema
+        self.table: pa.Table | None = table
+
+    def __arrow_c_schema__(self) -> object:
+        return self.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        assert self.table is not None
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+def _parameters_of_select(cursor: duckdb.DuckDBPyConnection, sql: str) -> tuple[str, ...]:
+    """The numbers of the parameters that a SELECT uses. What is not one SELECT is refused: ``cursor.sql`` would run it at once."""
+    statements = cursor.extract_statements(sql)
+    if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
+        found = ", ".join(statement.type.name for statement in statements) or "no statement"
+        raise ProgrammingError(f"the DuckDB kernel answers one SELECT at a time; found {found}")
+    names = tuple(statements[0].named_parameters)
+    if not all(name.isdecimal() for name in names):
+        raise ParameterError(f"parameters of a fragment are numbered, $1 and up; found {', '.join(sorted(names))}")
+    return names
+
+
+def _with_column(table: pa.Table) -> pa.Table:
+    """A table of the same rows that has a column: DuckDB has no table without, yet ``count(*)`` needs no column of its relation."""
+    return pa.table({"rows without columns": pa.nulls(table.num_rows, pa.bool_())})
+
+
+def _raw(name: str) -> str:
+    return f"{name} (arrow)"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
