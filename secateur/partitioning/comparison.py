@@ -147,7 +147,7 @@ def _floors(values: list[Any], column_type: SqlType) -> _Floors:
 
 
 def _integer_floors(values: list[Any], kinds: set[type[Any]], column_type: SqlType) -> _Floors:
-    if not kinds <= {int, bool, float, Decimal, str}:
+    if not kinds <= {int, float, Decimal, str} and not kinds <= {int, bool}:
         return None
     smallest, largest = column_type.integer_range
     numbers: list[Any] = []

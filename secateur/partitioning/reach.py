@@ -32,6 +32,7 @@ COMBINATIONS_PER_PARTITION: Final = 8
 """Default cap: hashing more keys than this times the partitions almost surely reaches them all, and only costs time."""
 
 _RANGE_KEYS_MAX: Final = 4096
+_SHARED_KEYS_MAX: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,38 @@ def reach(scheme: PartitionScheme, domains: Mapping[str, Domain], limit: int) ->
     """
     if any(domain.is_nothing for domain in domains.values()):
         return Reached(())
+    keys = _shared_keys(scheme, domains)
+    if keys is None:
+        return _cross_product(scheme, domains, limit)
+    found: set[int] = set()
+    overflows: list[Overflow] = []
+    for key in keys:
+        reached = _cross_product(scheme, {**domains, **key}, limit)
+        found.update(reached.ids)
+        overflows.extend(reached.overflows)
+    return Reached(tuple(sorted(found)), tuple(dict.fromkeys(overflows)))
+
+
+def _shared_keys(scheme: PartitionScheme, domains: Mapping[str, Domain]) -> list[dict[str, Domain]] | None:
+    """Every combination of values of the columns that both a range and a hash component depend on; None when there are none, or too many.
+
+    What such a column is in the range decides what it can be in the hash: the components are not independent, and their cross product would hold partitions
+    that no key is in.
+    """
+    if scheme.range is None:
+        return None
+    hashes = dict.fromkeys(scheme.hashes if partition.hashes is None else partition.hashes for partition in scheme.range.ranges)
+    hashed = {column for components in hashes for component in components for column in component.columns}
+    shared = [column for column in scheme.range.columns if column in hashed and column in domains and not domains[column].is_everything]
+    values = [enumerate_points(domains[column], scheme.type_of(column), _SHARED_KEYS_MAX) for column in shared]
+    combinations = prod(len(points) for points in values if points is not None)
+    if None in values or not 1 < combinations <= _SHARED_KEYS_MAX:
+        return None
+    return [dict(zip(shared, (points_of([value]) for value in key), strict=True)) for key in product(*(points for points in values if points is not None))]
+
+
+def _cross_product(scheme: PartitionScheme, domains: Mapping[str, Domain], limit: int) -> Reached:
+    """:func:`reach` with the components taken as independent."""
     ranges = scheme.ranges() if scheme.range is None else _ranges_reached(scheme, domains)
     buckets: dict[HashComponent, frozenset[int] | None] = {}
     overflows: list[Overflow] = []

@@ -72,23 +72,17 @@ def read_create_table(cursor: TokenCursor) -> CreateTable:
     replicated = False
     backups: int | None = None
     while not cursor.at_end:
+        clauses = cursor.at("PARTITION", "BY") or cursor.at("BACKUPS")
+        if (replicated and clauses) or (cursor.at("REPLICATED") and (partition_by is not None or backups is not None)):
+            raise cursor.unsupported("REPLICATED with PARTITION BY or BACKUPS", "every member holds all of a replicated table; leave out one or the other")
         if partition_by is None and cursor.at("PARTITION", "BY"):
             offset = cursor.offset
             cursor.expect("PARTITION", "BY")
             partition_by = read_partition_by(cursor)
         elif backups is None and cursor.accept("BACKUPS"):
-            backups = cursor.natural("the number of backups")
-            if backups > _BACKUPS_MAX:
-                raise located(SchemeError, f"BACKUPS {backups}: at most {_BACKUPS_MAX} copies beside the primary", cursor.sql, offset)
-        elif not replicated and cursor.at("REPLICATED"):
-            if partition_by is not None or backups is not None:
-                raise syntax_error(
-                    "a REPLICATED table has neither PARTITION BY nor BACKUPS: every member holds all of it", cursor.sql, cursor.offset, len("REPLICATED")
-                )
-            cursor.expect("REPLICATED")
+            backups = _read_backups(cursor)
+        elif not replicated and cursor.accept("REPLICATED"):
             replicated = True
-        elif replicated and (cursor.at("PARTITION", "BY") or cursor.at("BACKUPS")):
-            raise syntax_error("a REPLICATED table has neither PARTITION BY nor BACKUPS: every member holds all of it", cursor.sql, cursor.offset)
         else:
             raise cursor.expected("PARTITION BY, BACKUPS, REPLICATED or the end of the statement")
     columns = tuple(Column(c.name, c.type, c.nullable and c.name not in draft.not_null and c.name not in draft.primary_key) for c in draft.columns)
@@ -111,6 +105,14 @@ def read_drop_table(cursor: TokenCursor) -> DropTable:
     name = _read_table_name(cursor)
     cursor.expect_end()
     return DropTable(name, if_exists=if_exists)
+
+
+def _read_backups(cursor: TokenCursor) -> int:
+    offset = cursor.offset
+    backups = cursor.natural("the number of backups")
+    if backups > _BACKUPS_MAX:
+        raise located(SchemeError, f"BACKUPS {backups}: at most {_BACKUPS_MAX} copies beside the primary", cursor.sql, offset)
+    return backups
 
 
 def _read_table_name(cursor: TokenCursor) -> str:

@@ -17,7 +17,7 @@ from sqlglot.generators.duckdb import DuckDBGenerator
 from sqlglot.parsers.duckdb import DuckDBParser
 
 from secateur.errors import SqlSyntaxError
-from secateur.planner.positions import position_of, syntax_error
+from secateur.planner.positions import syntax_error
 
 __all__ = ["Secateur", "parse_query", "quoted", "to_sql", "tokenize"]
 
@@ -66,9 +66,14 @@ def tokenize(sql: str) -> list[Token]:
         start, what = _unterminated(sql)
         raise syntax_error(f"{what} is not closed", sql, start) from None
     placed = []
+    line, line_start, counted = 1, 0, 0
     for token in tokens:
-        line, column = position_of(sql, token.start)
-        placed.append(Token(token.token_type, token.text, line=line, col=column, start=token.start, end=token.end, comments=token.comments))
+        # sqlglot's own positions are those of the last character, and are off behind a ``$``.
+        newlines = sql.count("\n", counted, token.start)
+        if newlines:
+            line, line_start = line + newlines, sql.rfind("\n", counted, token.start) + 1
+        counted = token.start
+        placed.append(Token(token.token_type, token.text, line=line, col=token.start - line_start + 1, start=token.start, end=token.end))
     return placed
 
 

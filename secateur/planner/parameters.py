@@ -71,6 +71,18 @@ class Parameters:
             raise ParameterError(f"the statement has {self.count} parameter{'' if self.count == 1 else 's'}, {len(params)} given")
         return tuple(params)
 
+    def refuse_gaps(self, sql: str) -> None:
+        """Refuse ``$2`` without ``$1``.
+
+        Raises:
+            ParameterError: A number below the highest is missing.
+        """
+        missing = sorted(set(range(self.count)) - {index for _, _, index in self.spans})
+        if missing:
+            start, end, highest = max(self.spans, key=lambda span: span[2])
+            listed = ", ".join(f"${index + 1}" for index in missing)
+            raise located(ParameterError, f"the statement has ${highest + 1} but not {listed}: number parameters without gaps", sql, start, end - start)
+
     def _names_text(self) -> str:
         return ", ".join("$" + name for name in self.names)
 
@@ -123,7 +135,4 @@ def read_parameters(sql: str, tokens: Sequence[Token]) -> tuple[list[Token], Par
         spans.append((token.start, end + 1, index))
         found.append(Token(TokenType.PARAMETER, "$", line=token.line, col=token.col, start=token.start, end=token.start))
         found.append(Token(TokenType.NUMBER, str(index + 1), line=token.line, col=token.col, start=token.start, end=end))
-    unused = set(range(highest)) - {index for _, _, index in spans}
-    if unused:
-        raise ParameterError(f"the statement has ${highest} but not {', '.join(f'${index + 1}' for index in sorted(unused))}: number parameters without gaps")
     return found, Parameters(style, highest, tuple(names), tuple(spans))

@@ -124,6 +124,7 @@ class Planner:
                 f"the statement has {len(sql):,} characters, at most {_STATEMENT_CHARS_MAX:,} are read: pass values as parameters, or load a table"
             )
         tokens, parameters = read_parameters(sql, _one_statement(sql, tokenize(sql)))
+        parameters.refuse_gaps(sql)
         planned = self._plan(sql, tokens, parameters, params, catalog)
         if not isinstance(planned, (SelectStatement, InsertSelect, InsertValues)):
             return planned

@@ -19,7 +19,7 @@ from secateur.engine.kernels.duckdb_kernel import default_kernel
 from secateur.errors import NotSupportedError
 from secateur.partitioning.types import parse_type
 
-__all__ = ["SecondReading", "read_expressions", "read_statement"]
+__all__ = ["SecondReading", "expressions_in", "expressions_query", "read_statement", "read_statements"]
 
 _IGNORED: Final = frozenset({"query_location", "query_location_length"})
 _CLOCKS: Final = frozenset({"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"})
@@ -92,21 +92,31 @@ def read_statement(sql: str) -> SecondReading | None:
 
     Cost: half a millisecond.
     """
-    answer = default_kernel().run("SELECT json_serialize_sql($1) AS tree", {}, [sql])
-    data = json.loads(answer.column(0)[0].as_py())
+    return read_statements([sql])[0]
+
+
+def read_statements(statements: Sequence[str]) -> list[SecondReading | None]:
+    """:func:`read_statement` of several, in one round."""
+    calls = ", ".join(f"json_serialize_sql(${position + 1}) AS t{position}" for position in range(len(statements)))
+    answer = default_kernel().run(f"SELECT {calls}", {}, list(statements))
+    return [_reading(json.loads(column[0].as_py())) for column in answer.columns]
+
+
+def expressions_query(expressions: Sequence[str]) -> str:
+    """A query whose reading :func:`expressions_in` takes apart."""
+    return "SELECT " + ", ".join(f"({expression})" for expression in expressions or ["NULL"])
+
+
+def expressions_in(reading: SecondReading | None, count: int) -> list[str | None]:
+    """The readings of ``count`` expressions in the canonical text of :meth:`SecondReading.conjuncts`; None for all when they do not parse."""
+    listed = [] if reading is None else reading.tree.get("select_list", [])
+    return [_text(node) for node in listed] if len(listed) == count else [None] * count
+
+
+def _reading(data: Mapping[str, Any]) -> SecondReading | None:
     if data.get("error") or len(data.get("statements", ())) != 1:
         return None
-    tree = _stripped(data["statements"][0]["node"])
-    return SecondReading(tree)
-
-
-def read_expressions(expressions: Sequence[str]) -> list[str | None]:
-    """DuckDB's reading of each expression in the canonical text of :meth:`SecondReading.conjuncts`; None for all when they do not parse."""
-    if not expressions:
-        return []
-    reading = read_statement("SELECT " + ", ".join(f"({expression})" for expression in expressions))
-    listed = [] if reading is None else reading.tree.get("select_list", [])
-    return [_text(node) for node in listed] if len(listed) == len(expressions) else [None] * len(expressions)
+    return SecondReading(_stripped(data["statements"][0]["node"]))
 
 
 def _nodes(data: Any) -> Iterator[Mapping[str, Any]]:

@@ -32,14 +32,17 @@ from secateur.planner.positions import located
 from secateur.planner.query import Query, Scan, bind_query, near_names
 from secateur.planner.scan_bounds import ScanBounds, bound_scan
 from secateur.planner.scope import Scope, scope_of
-from secateur.planner.second_reading import SecondReading, read_expressions, read_statement
+from secateur.planner.second_reading import SecondReading, expressions_in, expressions_query, read_statements
 from secateur.planner.statement import SelectStatement
 from secateur.planner.two_stage import Halves, cut
 from secateur.wire import encode_table
 
 __all__ = ["plan_select"]
 
-_NAME_IN_MESSAGE: Final = re.compile(r'"([^"]+)"')
+_NAME_IN_MESSAGE: Final = re.compile(r'(?:column named|Referenced column|Referenced table|^Column|^Table with name) "?([^"!]+)"?|"([^"]+)"')
+
+# The arrow kernel evaluates expressions by recursion; so long a statement is DuckDB's.
+_ARROW_NODES_MAX: Final = 1000
 
 Schemas = Mapping[str, Mapping[str, SqlType | str]]
 
@@ -70,9 +73,7 @@ def plan_select(
     query = bind_query(text, tokens, parameters, find)
     columns = _described(query, params)
     schemas = {scan.relation: _schema(scan) for scan in query.scans}
-    reading = read_statement(query.sql)
-    scans = _read_scans(query, reading)
-    faithful = reading is not None and read_statement(to_sql(query.tree)) == reading
+    reading, scans, faithful = _read(query)
     repeatable = reading is not None and reading.is_repeatable
     binder = _Binder(params, parameters.count)
     local = Fragment.over(query.sql, schemas, columns, _arrow(query, schemas, columns) if faithful else None)
@@ -164,7 +165,7 @@ def _with_position(error: ProgrammingError, query: Query) -> ProgrammingError:
     match = _NAME_IN_MESSAGE.search(error.message)
     if match is None:
         return error
-    name = match[1]
+    name = match[1] or match[2]
     for node in query.tree.find_all(exp.Column):
         identifier = node.this if isinstance(error, UnknownColumnError) else node.args.get("table")
         if isinstance(identifier, exp.Identifier) and identifier.name.casefold() == name.casefold() and "start" in identifier.meta:
@@ -208,13 +209,16 @@ class _ScanReading:
     bounds: ScanBounds
 
 
-def _read_scans(query: Query, reading: SecondReading | None) -> list[_ScanReading]:
-    """Bound every scan by the conjuncts that both readings have."""
+def _read(query: Query) -> tuple[SecondReading | None, list[_ScanReading], bool]:
+    """DuckDB's reading of a query, its scans bounded by the conjuncts that both readings have, and whether sqlglot's tree reads back as the same."""
     scopes = [scope_of(scan) for scan in query.scans]
     texts = list(dict.fromkeys(to_sql(conjunct) for scope in scopes for conjunct in scope.conjuncts))
+    reading, own, expressions = read_statements([query.sql, to_sql(query.tree), expressions_query(texts)])
     theirs = frozenset[str]() if reading is None else reading.conjuncts()
-    confirmed = frozenset(text for text, canonical in zip(texts, read_expressions(texts), strict=True) if canonical is not None and canonical in theirs)
-    return [_ScanReading(scan, scope, confirmed, bound_scan(scan, scope, confirmed)) for scan, scope in zip(query.scans, scopes, strict=True)]
+    canonical = expressions_in(expressions, len(texts)) if texts else []
+    confirmed = frozenset(text for text, form in zip(texts, canonical, strict=True) if form is not None and form in theirs)
+    scans = [_ScanReading(scan, scope, confirmed, bound_scan(scan, scope, confirmed)) for scan, scope in zip(query.scans, scopes, strict=True)]
+    return reading, scans, reading is not None and own == reading
 
 
 def _halved(query: Query, reading: SecondReading, schemas: Schemas, columns: Sequence[tuple[str, str]], binder: _Binder) -> tuple[Fragment, Fragment]:
@@ -285,6 +289,8 @@ def _arrow(query: Query, schemas: Schemas, columns: Sequence[tuple[str, str]]) -
 
 
 def _compiled(select: exp.Select, schema: Mapping[str, SqlType | str], relation: str, columns: Sequence[tuple[str, str]]) -> ArrowFragment | None:
+    if sum(1 for _ in select.walk()) > _ARROW_NODES_MAX:
+        return None
     typed = {name: known for name, kind in schema.items() if (known := kind if isinstance(kind, SqlType) else sql_type(kind)) is not None}
     if len(typed) < len(schema):
         return None
