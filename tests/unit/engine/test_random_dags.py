@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -82,13 +83,13 @@ def random_dag(seed: int, count: int) -> tuple[DAG, Counter[int]]:
     for index in range(chance.randint(1, 2)):
         name = f"source{index}"
         parallelism, cooperative = chance.randint(1, 2), chance.random() < 0.8
-        dag.new_vertex(name, lambda seed=chance.random(), c=cooperative: Numbers(int(seed * 1e9), count, c), parallelism)  # type: ignore[misc]
+        dag.new_vertex(name, partial(Numbers, chance.getrandbits(32), count, cooperative), parallelism)
         rows_of[name] = parallelism * MEMBERS
         outputs[name] = 0
     for index in range(chance.randint(1, 4)):
         name = f"pass{index}"
         cooperative = chance.random() < 0.8
-        dag.new_vertex(name, lambda seed=chance.random(), c=cooperative: Pass(int(seed * 1e9), c), chance.randint(1, 3))  # type: ignore[misc]
+        dag.new_vertex(name, partial(Pass, chance.getrandbits(32), cooperative), chance.randint(1, 3))
         feeders = chance.sample(sorted(rows_of), chance.randint(1, min(2, len(rows_of))))
         for ordinal, feeder in enumerate(feeders):
             # On every member where the feeder runs the follower has to run too, or the edge has to be distributed: all but local edges after a
