@@ -35,6 +35,7 @@ _ATTEMPT: Final = 0
 _RETRY_S: Final = 10.0
 _PAUSE_S: Final = 0.1
 _WRITE_BYTES_MAX: Final = 16 << 20
+_WRITE_ROWS_MAX: Final = 1 << 20
 _SENDERS_MAX: Final = 8
 _OUT_OF_REACH: Final = (MemberLostError, UnreachableError, DeadlineError)
 
@@ -119,7 +120,7 @@ def load_rows(session: Session, table: TableDef, data: pa.Table | pa.RecordBatch
 
 def _write_directly(session: Session, table: TableDef, data: pa.Table | pa.RecordBatchReader, mode: LoadMode) -> Loaded | None:
     """Write rows of a single partition with one frame to its primary; None when they are not such rows."""
-    if mode is LoadMode.OVERWRITE or table.replicated or not isinstance(data, pa.Table) or data.nbytes > _WRITE_BYTES_MAX:
+    if mode is LoadMode.OVERWRITE or table.replicated or not isinstance(data, pa.Table) or data.nbytes > _WRITE_BYTES_MAX or data.num_rows > _WRITE_ROWS_MAX:
         return None
     if data.num_rows == 0:
         conform(data, table)
@@ -154,7 +155,7 @@ def _stage_and_publish(session: Session, table: TableDef, data: pa.Table | pa.Re
         raise
     if not partitions and mode is not LoadMode.OVERWRITE:
         return Loaded(0, 0, 0)
-    parts = dict.fromkeys(sorted(partitions), _ATTEMPT)
+    parts = {partition: [_ATTEMPT] for partition in sorted(partitions)}
     try:
         answer = session.ask("load_publish", {"load_id": load_id, "table": table.name, "table_id": table.table_id, "mode": mode.value, "parts": parts})
     except _OUT_OF_REACH as error:
@@ -180,13 +181,13 @@ def _stage(
 
     staged = 0
     with ThreadPoolExecutor(min(_SENDERS_MAX, len(topology.members)), thread_name_prefix="secateur-load") as senders:
-        for chunk in as_chunks(data):
-            shares = list(_shares(conform(chunk, table), table, topology))
+        for rows in (rows for chunk in as_chunks(data) for rows in as_chunks(conform(chunk, table))):
+            shares = list(_shares(rows, table, topology))
             for _ in senders.map(send, shares):
                 pass
             members.update(share.member for share in shares)
             partitions.update(partition for share in shares for partition, _ in share.parts)
-            staged += chunk.num_rows
+            staged += rows.num_rows
             if progress is not None:
                 progress(staged)
 

@@ -213,7 +213,7 @@ class Controller:
         # Also those without a copy: readers compare the numbers of the last publication.
         copies = {member.id: frozenset(self._hosted(table, member.id)) for member in self._topology.members}
         self._last_load += 1
-        attempts = {int(partition): int(attempt) for partition, attempt in args["parts"].items()}
+        attempts = {int(partition): [int(attempt) for attempt in counted] for partition, counted in args["parts"].items()}
         rows = await self._loads.publish(Load(args["load_id"], self._last_load, table, args["mode"], attempts, copies))
         return Reply({"rows": rows, **self._versions()})
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -37,7 +37,8 @@ class Load:
         number: Grows with every load of the cluster; readers tell by it whether members answered from the same publications.
         table: The table.
         mode: ``"append"``, ``"overwrite"`` or ``"upsert"``.
-        attempts: Which attempt counts, by partition: a retried task stages the same partition twice under different numbers.
+        attempts: The attempts that count, by partition, in the order of their rows: several tasks may bring a share of a partition each, and a task
+            that is retried stages its share again under another number.
         copies: The partitions of which a member keeps a copy, by member id, for every member of the table.
     """
 
@@ -45,7 +46,7 @@ class Load:
     number: int
     table: TableDef
     mode: str
-    attempts: Mapping[int, int]
+    attempts: Mapping[int, Sequence[int]]
     copies: Mapping[str, frozenset[int]]
 
 
@@ -91,7 +92,7 @@ class LoadPublisher:
 
     async def _prepare(self, member: str, load: Load) -> dict[str, Any]:
         copies = load.copies[member]
-        parts = [[partition, attempt] for partition, attempt in load.attempts.items() if partition in copies]
+        parts = [[partition, list(attempts)] for partition, attempts in load.attempts.items() if partition in copies]
         args = {"load_id": load.load_id, "table_id": load.table.table_id, "mode": load.mode, "parts": parts}
         return await self._members.call(member, "load_prepare", args)
 

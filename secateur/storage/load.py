@@ -59,7 +59,7 @@ class StagedPart:
 
     Attributes:
         partition: Its id.
-        tables: The staged rows of the attempt that counts.
+        tables: The staged rows of the attempts that count.
         base: What the partition holds.
         version: The version of the partition that ``base`` belongs to.
     """
@@ -97,11 +97,11 @@ class Preparation:
         load_id: The load.
         layout: Its table's.
         operation: The mode.
-        attempts: The attempt that counts, by partition.
+        attempts: The attempts that count, by partition.
         parts: What to prepare.
     """
 
-    def __init__(self, load_id: str, layout: TableLayout, operation: Operation, attempts: Mapping[int, int], parts: Sequence[StagedPart]) -> None:
+    def __init__(self, load_id: str, layout: TableLayout, operation: Operation, attempts: Mapping[int, Sequence[int]], parts: Sequence[StagedPart]) -> None:
         self.load_id = load_id
         self.layout = layout
         self.operation = operation

@@ -198,7 +198,7 @@ class MemberStore:
         layout.check_partition(admitted, partition)
         return self._loads.stage(self._loads.open(load_id, table_id), partition, attempt, admitted)
 
-    def prepare(self, load_id: str, table_id: int, mode: str, parts: Mapping[int, int]) -> int:
+    def prepare(self, load_id: str, table_id: int, mode: str, parts: Mapping[int, Sequence[int]]) -> int:
         """Check everything that can fail and build the new partitions aside; readers see nothing of it.
 
         The three steps of it can be called one by one, so that the heavy one runs in a thread: :meth:`begin_prepare`, ``Preparation.run``,
@@ -208,7 +208,8 @@ class MemberStore:
             load_id: The load.
             table_id: Its table.
             mode: ``append``, ``overwrite`` or ``upsert``. Overwriting empties the partitions of this member that ``parts`` does not name.
-            parts: The attempt that counts, for each partition of this member that has rows.
+            parts: The attempts that count, in the order of their rows, for each partition of this member that has rows: several tasks may each bring
+                a share of a partition.
 
         Returns:
             Rows that publication brings.
@@ -224,7 +225,7 @@ class MemberStore:
         preparation.run()
         return self.finish_prepare(preparation)
 
-    def begin_prepare(self, load_id: str, table_id: int, mode: str, parts: Mapping[int, int]) -> Preparation:
+    def begin_prepare(self, load_id: str, table_id: int, mode: str, parts: Mapping[int, Sequence[int]]) -> Preparation:
         """First step of :meth:`prepare`: collect what the second needs. Costs microseconds per partition."""
         operation = load_mode(mode)
         table = self._table(table_id)
@@ -234,15 +235,16 @@ class MemberStore:
         if prepared is not None and prepared.operation is not None:
             return self._prepared_again(prepared, table, operation, parts)
         load = self._loads.open(load_id, table_id)
-        missing = [number for number, attempt in parts.items() if (number, attempt) not in load.staged]
+        missing = [(number, attempt) for number, attempts in parts.items() for attempt in attempts if (number, attempt) not in load.staged]
         if missing:
-            name, number = table.layout.tdef.name, missing[0]
-            message = f"{name}: load {load_id} has no rows here for partition {number}, attempt {parts[number]}; stage them on this member first"
+            name, (number, attempt) = table.layout.tdef.name, missing[0]
+            message = f"{name}: load {load_id} has no rows here for partition {number}, attempt {attempt}; stage them on this member first"
             raise LoadFailedError(message, load_id=load_id, table=name)
         staged = []
-        for number, attempt in sorted(parts.items()):
+        for number in sorted(parts):
             partition = table.partitions[number]
-            staged.append(StagedPart(number, load.staged[number, attempt], partition.snapshot().fold(), partition.version))
+            tables = [rows for attempt in parts[number] for rows in load.staged[number, attempt]]
+            staged.append(StagedPart(number, tables, partition.snapshot().fold(), partition.version))
         return Preparation(load_id, table.layout, operation, parts, staged)
 
     def finish_prepare(self, preparation: Preparation) -> int:
@@ -371,7 +373,7 @@ class MemberStore:
             message = f"this member has no table with id {table_id}; it was dropped, or the catalog here is older than yours"
             raise UnknownTableError(message, table_id=table_id) from None
 
-    def _prepared_again(self, load: Load, table: _Table, operation: Operation, parts: Mapping[int, int]) -> Preparation:
+    def _prepared_again(self, load: Load, table: _Table, operation: Operation, parts: Mapping[int, Sequence[int]]) -> Preparation:
         """A preparation that has run already, for a caller who repeats the call."""
         if load.table_id != table.layout.tdef.table_id or load.operation is not operation or load.parts.keys() != parts.keys():
             message = f"load {load.load_id} was prepared with another table, mode or partitions; abort it and use a new load id"

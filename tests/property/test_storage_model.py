@@ -116,7 +116,7 @@ class StorageMachine(RuleBasedStateMachine):
             return
         batch = self.staged[slot]
         given = dict(batch)
-        preparation = self.store.begin_prepare(self.load_id(slot), 1, mode, {0: 0})
+        preparation = self.store.begin_prepare(self.load_id(slot), 1, mode, {0: [0]})
         before = dict(self.rows)
         if between is not None:
             self.write("upsert", [between])

@@ -108,7 +108,7 @@ def test_a_deadline_ends_a_job(conn: secateur.Connection) -> None:
 
 def test_what_cannot_travel_is_refused_at_submit(conn: secateur.Connection) -> None:
     lock = threading.Lock()
-    dag = job_of(reading(), map_batches(lambda batch: batch if lock else batch))
+    dag = job_of(reading(), map_batches(lambda batch: (lock, batch)[1]))
     with pytest.raises(SerializationError, match="vertex 'stage'"):
         conn.submit(dag, secateur.JobConfig())
 

@@ -13,7 +13,7 @@ from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.table import TableDef
 
 TABLE = TableDef("t", 7, (), (), PartitionScheme())
-LOAD = Load("load", 1, TABLE, "append", {0: 0, 1: 0, 2: 1}, {"m1": frozenset({0, 1}), "m2": frozenset({1, 2})})
+LOAD = Load("load", 1, TABLE, "append", {0: [0], 1: [0], 2: [1, 4]}, {"m1": frozenset({0, 1}), "m2": frozenset({1, 2})})
 
 
 class Members:
@@ -44,7 +44,7 @@ def test_every_member_prepares_what_it_hosts_before_any_publishes() -> None:
     members = Members()
     assert publish(members) == 20
     assert [op for _, op in members.calls] == ["load_prepare"] * 2 + ["load_publish"] * 2
-    assert members.parts == {"m1": [[0, 0], [1, 0]], "m2": [[1, 0], [2, 1]]}
+    assert members.parts == {"m1": [[0, [0]], [1, [0]]], "m2": [[1, [0]], [2, [1, 4]]]}
 
 
 def test_a_duplicate_key_on_one_member_publishes_nowhere() -> None:

@@ -76,7 +76,7 @@ def test_nothing_is_seen_before_publication_and_everything_after(store: MemberSt
     assert store.stage("L", 1, 0, 0, batch(keys_of[0][4:5], 1)) == 3
     store.stage("L", 1, 1, 0, batch(keys_of[1][2:3], 1))
     assert content(store) == before
-    assert store.prepare("L", 1, "append", {0: 0, 1: 0}) == 4
+    assert store.prepare("L", 1, "append", {0: [0], 1: [0]}) == 4
     assert content(store) == before
     assert store.publish("L") == 4
     assert content(store) == before | dict.fromkeys([*keys_of[0][2:5], keys_of[1][2]], 1)
@@ -85,14 +85,14 @@ def test_nothing_is_seen_before_publication_and_everything_after(store: MemberSt
 def test_upsert_replaces_and_adds(store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
     before = content(store)
     store.stage("L", 1, 0, 0, batch([*keys_of[0][1:3], keys_of[0][1]], 1))
-    assert store.prepare("L", 1, "upsert", {0: 0}) == 2
+    assert store.prepare("L", 1, "upsert", {0: [0]}) == 2
     store.publish("L")
     assert content(store) == before | dict.fromkeys(keys_of[0][1:3], 1)
 
 
 def test_overwrite_empties_the_partitions_without_rows(store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
     store.stage("L", 1, 2, 0, batch(keys_of[2][5:7], 1))
-    store.prepare("L", 1, "overwrite", {2: 0})
+    store.prepare("L", 1, "overwrite", {2: [0]})
     store.publish("L")
     assert content(store) == dict.fromkeys(keys_of[2][5:7], 1)
 
@@ -109,7 +109,7 @@ def test_only_the_attempt_named_counts(store: MemberStore, keys_of: list[list[in
     store.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
     store.stage("L", 1, 0, 1, batch(keys_of[0][2:4], 2))
     store.stage("L", 1, 1, 0, batch(keys_of[1][2:4], 3))
-    assert store.prepare("L", 1, "append", {0: 1}) == 2
+    assert store.prepare("L", 1, "append", {0: [1]}) == 2
     store.publish("L")
     assert content(store) == before | dict.fromkeys(keys_of[0][2:4], 2)
 
@@ -119,7 +119,7 @@ def test_abort_leaves_everything_as_it_was_and_frees_the_rows(store: MemberStore
     store.stats()  # takes over the merges that reading has just paid for, and lets the old rows go
     bytes_before = allocated()
     store.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
-    store.prepare("L", 1, "append", {0: 0})
+    store.prepare("L", 1, "append", {0: [0]})
     assert store.abort("L")
     assert content(store) == before
     assert allocated() == bytes_before
@@ -130,7 +130,7 @@ def test_abort_leaves_everything_as_it_was_and_frees_the_rows(store: MemberStore
 @pytest.mark.parametrize("mode", ["append", "upsert", "overwrite"])
 def test_publication_and_abort_may_be_repeated(store: MemberStore, keys_of: list[list[int]], batch: Any, mode: str) -> None:
     store.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
-    assert store.prepare("L", 1, mode, {0: 0}) == store.prepare("L", 1, mode, {0: 0}) == 2
+    assert store.prepare("L", 1, mode, {0: [0]}) == store.prepare("L", 1, mode, {0: [0]}) == 2
     assert store.publish("L") == 2
     version, after = store.data_version(1), content(store)
     assert store.publish("L") == 2
@@ -160,7 +160,7 @@ def test_duplicates_are_found_at_preparation(store: MemberStore, keys_of: list[l
     store.stage("L", 1, 0, 0, batch(keys_of[0][1:3], 1))
     store.stage("L", 1, 0, 1, batch(keys_of[0][5:6] * 2, 1))
     with pytest.raises(DuplicateKeyError, match=match):
-        store.prepare("L", 1, mode, {0: attempt})
+        store.prepare("L", 1, mode, {0: [attempt]})
     with pytest.raises(LoadFailedError, match="load L is not prepared on this member"):
         store.publish("L")
     store.abort("L")
@@ -174,7 +174,7 @@ class TestWhatComesInBetween:
     def test_a_write_of_other_keys_is_kept(self, store: MemberStore, keys_of: list[list[int]], batch: Any, mode: str) -> None:
         before = content(store)
         store.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
-        store.prepare("L", 1, mode, {0: 0})
+        store.prepare("L", 1, mode, {0: [0]})
         store.write(1, 0, batch(keys_of[0][4:5], 2), "append")
         store.write(1, 0, batch(keys_of[0][:1], 3), "upsert")
         store.delete(1, 0, batch(keys_of[0][1:2], 0))
@@ -185,14 +185,14 @@ class TestWhatComesInBetween:
 
     def test_an_upsert_load_published_later_wins(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
         store.stage("L", 1, 0, 0, batch(keys_of[0][:3], 1))
-        store.prepare("L", 1, "upsert", {0: 0})
+        store.prepare("L", 1, "upsert", {0: [0]})
         store.write(1, 0, batch(keys_of[0][1:4], 2), "upsert")
         store.publish("L")
         assert [content(store)[key] for key in keys_of[0][:4]] == [1, 1, 1, 2]
 
     def test_overwriting_replaces_also_what_was_written_since(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
         store.stage("L", 1, 0, 0, batch(keys_of[0][:1], 1))
-        store.prepare("L", 1, "overwrite", {0: 0})
+        store.prepare("L", 1, "overwrite", {0: [0]})
         store.write(1, 0, batch(keys_of[0][4:5], 2), "append")
         store.write(1, 1, batch(keys_of[1][4:5], 2), "append")
         store.publish("L")
@@ -201,7 +201,7 @@ class TestWhatComesInBetween:
     @pytest.mark.parametrize("mode", ["append", "upsert"])
     def test_a_write_of_a_key_that_an_append_brings_is_refused(self, store: MemberStore, keys_of: list[list[int]], batch: Any, mode: str) -> None:
         store.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
-        store.prepare("L", 1, "append", {0: 0})
+        store.prepare("L", 1, "append", {0: [0]})
         with pytest.raises(LoadFailedError, match="belongs to load L, which is about to be published"):
             store.write(1, 0, batch(keys_of[0][3:5], 2), mode)
         store.publish("L")
@@ -211,7 +211,7 @@ class TestWhatComesInBetween:
 
     def test_a_key_written_while_the_preparation_runs_is_found(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
         store.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
-        preparation = store.begin_prepare("L", 1, "append", {0: 0})
+        preparation = store.begin_prepare("L", 1, "append", {0: [0]})
         store.write(1, 0, batch(keys_of[0][3:4], 2), "append")
         preparation.run()
         with pytest.raises(DuplicateKeyError, match="is already there"):
@@ -222,7 +222,7 @@ class TestWhatComesInBetween:
     def test_another_key_written_while_the_preparation_runs_is_kept(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
         before = content(store)
         store.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
-        preparation = store.begin_prepare("L", 1, "append", {0: 0})
+        preparation = store.begin_prepare("L", 1, "append", {0: [0]})
         store.write(1, 0, batch(keys_of[0][4:5], 2), "append")
         preparation.run()
         store.finish_prepare(preparation)
@@ -231,7 +231,7 @@ class TestWhatComesInBetween:
 
     def test_a_load_aborted_while_its_preparation_runs(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
         store.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
-        preparation = store.begin_prepare("L", 1, "append", {0: 0})
+        preparation = store.begin_prepare("L", 1, "append", {0: [0]})
         store.abort("L")
         preparation.run()
         with pytest.raises(LoadFailedError, match="load L was aborted"):
@@ -239,7 +239,7 @@ class TestWhatComesInBetween:
 
     def test_a_table_dropped_in_between(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
         store.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
-        store.prepare("L", 1, "append", {0: 0})
+        store.prepare("L", 1, "append", {0: [0]})
         store.drop_table(1)
         with pytest.raises(LoadFailedError, match="load L was aborted"):
             store.publish("L")
@@ -255,7 +255,7 @@ class TestTwoLoads:
         before = content(store)
         for load, mode, keys, value in [("A", modes[0], keys_of[0][2:4], 1), ("B", modes[1], keys_of[0][4:6], 2)]:
             store.stage(load, 1, 0, 0, batch(keys, value))
-            store.prepare(load, 1, mode, {0: 0})
+            store.prepare(load, 1, mode, {0: [0]})
         for load in order:
             store.publish(load)
         assert content(store) == before | dict.fromkeys(keys_of[0][2:4], 1) | dict.fromkeys(keys_of[0][4:6], 2)
@@ -266,18 +266,18 @@ class TestTwoLoads:
     def test_a_common_key_is_refused_when_either_appends(self, store: MemberStore, keys_of: list[list[int]], batch: Any, modes: tuple[str, str]) -> None:
         store.stage("A", 1, 0, 0, batch(keys_of[0][2:4], 1))
         store.stage("B", 1, 0, 0, batch(keys_of[0][3:5], 2))
-        store.prepare("A", 1, modes[0], {0: 0})
+        store.prepare("A", 1, modes[0], {0: [0]})
         with pytest.raises(LoadFailedError, match=rf"points: load B has key \(k={keys_of[0][3]}\), and so has load A, which is about to be published"):
-            store.prepare("B", 1, modes[1], {0: 0})
+            store.prepare("B", 1, modes[1], {0: [0]})
         store.abort("A")
-        assert store.prepare("B", 1, modes[1], {0: 0}) == 2
+        assert store.prepare("B", 1, modes[1], {0: [0]}) == 2
         store.publish("B")
         assert content(store)[keys_of[0][3]] == 2
 
     def test_of_two_upserts_the_one_published_last_wins(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
         for load, value in [("A", 1), ("B", 2)]:
             store.stage(load, 1, 0, 0, batch(keys_of[0][2:4], value))
-            store.prepare(load, 1, "upsert", {0: 0})
+            store.prepare(load, 1, "upsert", {0: [0]})
         store.publish("B")
         store.publish("A")
         assert [content(store)[key] for key in keys_of[0][2:4]] == [1, 1]
@@ -313,7 +313,7 @@ class TestRefused:
         if end == "abort":
             store.abort("L")
         else:
-            store.prepare("L", 1, "append", {0: 0})
+            store.prepare("L", 1, "append", {0: [0]})
         if end == "publish":
             store.publish("L")
         with pytest.raises(LoadFailedError, match=f"load L {match}.*; use a new load id|load L {match} and takes no more rows"):
@@ -322,11 +322,11 @@ class TestRefused:
     def test_parts_that_were_not_staged_here(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
         store.stage("L", 1, 0, 0, batch(keys_of[0][2:3], 1))
         with pytest.raises(LoadFailedError, match="points: load L has no rows here for partition 1, attempt 0"):
-            store.prepare("L", 1, "append", {0: 0, 1: 0})
+            store.prepare("L", 1, "append", {0: [0], 1: [0]})
         with pytest.raises(LoadFailedError, match="load L has no rows here for partition 0, attempt 3"):
-            store.prepare("L", 1, "append", {0: 3})
+            store.prepare("L", 1, "append", {0: [3]})
         with pytest.raises(TopologyChangedError, match="partition 3 of points is not on this member"):
-            store.prepare("L", 1, "append", {3: 0})
+            store.prepare("L", 1, "append", {3: [0]})
 
     def test_an_unknown_mode(self, store: MemberStore) -> None:
         with pytest.raises(ProgrammingError, match="load mode 'replace' does not exist"):
@@ -334,9 +334,9 @@ class TestRefused:
 
     def test_a_second_preparation_that_asks_for_something_else(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
         store.stage("L", 1, 0, 0, batch(keys_of[0][2:3], 1))
-        store.prepare("L", 1, "append", {0: 0})
+        store.prepare("L", 1, "append", {0: [0]})
         with pytest.raises(LoadFailedError, match="load L was prepared with another table, mode or partitions"):
-            store.prepare("L", 1, "upsert", {0: 0})
+            store.prepare("L", 1, "upsert", {0: [0]})
 
     def test_publication_of_what_is_not_prepared(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
         for load in ("unknown", "L"):
@@ -347,7 +347,7 @@ class TestRefused:
     def test_finishing_what_did_not_run_is_our_bug(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
         store.stage("L", 1, 0, 0, batch(keys_of[0][2:3], 1))
         with pytest.raises(InternalError, match="finished before it was run"):
-            store.finish_prepare(store.begin_prepare("L", 1, "append", {0: 0}))
+            store.finish_prepare(store.begin_prepare("L", 1, "append", {0: [0]}))
 
 
 def test_staged_bytes_are_bounded(points: TableDef, keys_of: list[list[int]], batch: Any) -> None:
@@ -362,7 +362,7 @@ def test_staged_bytes_are_bounded(points: TableDef, keys_of: list[list[int]], ba
         store.stage("D", 1, 0, 0, one)
     store.abort("A")
     store.stage("D", 1, 0, 0, one)
-    store.prepare("B", 1, "append", {0: 0})
+    store.prepare("B", 1, "append", {0: [0]})
     store.publish("B")
     store.stage("E", 1, 0, 0, batch(keys_of[0][1:2], 1))
 
@@ -372,7 +372,7 @@ def test_loads_under_way_are_listed_with_their_age(store: MemberStore, keys_of: 
     clock.now_s += 30
     assert store.loads() == [LoadInfo("L", 1, rows=2, nbytes=32, prepared=False, idle_s=30.0)]
     store.stage("L", 1, 0, 0, batch(keys_of[0][4:5], 1))
-    store.prepare("L", 1, "append", {0: 0})
+    store.prepare("L", 1, "append", {0: [0]})
     assert store.loads() == [LoadInfo("L", 1, rows=3, nbytes=48, prepared=True, idle_s=0.0)]
 
 

@@ -48,7 +48,7 @@ def test_at_rest_at_most_1_3_times_the_raw_table(events: TableDef, mode: str, al
         # Two frames for each partition, as a loader sends them; every slice keeps the whole table alive until publication.
         store.stage("L", 1, partition, 0, rows.slice(0, 100))
         store.stage("L", 1, partition, 0, rows.slice(100))
-    attempts = dict.fromkeys(parts, 0)
+    attempts = dict.fromkeys(parts, [0])
     del parts, rows, table
     assert store.prepare("L", 1, mode, attempts) == ROWS
     assert allocated() <= 1.1 * raw
