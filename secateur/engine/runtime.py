@@ -28,7 +28,7 @@ from secateur.engine.transport import Payload, Transport
 from secateur.errors import DagError, DeadlineError, Error, InternalError, JobCancelledError, LimitExceededError, ProgrammingError
 from secateur.partitioning.topology import Topology
 
-__all__ = ["JobRuntime"]
+__all__ = ["JobRuntime", "RunningJob"]
 
 _INTERRUPT_DELAY_S: Final = 0.05
 _PARTICIPANT_GRACE_S: Final = 5.0
