@@ -12,6 +12,7 @@ from secateur.errors import DataError
 __all__ = ["as_chunks", "as_table"]
 
 _CHUNK_BYTES: Final = 32 << 20
+_CHUNK_ROWS: Final = 1 << 20  # rows may grow when they are converted: a dictionary-encoded column has its texts once
 
 
 def as_table(data: Any) -> pa.Table | pa.RecordBatchReader:
@@ -38,7 +39,7 @@ def as_table(data: Any) -> pa.Table | pa.RecordBatchReader:
 
 
 def as_chunks(data: pa.Table | pa.RecordBatchReader, chunk_bytes: int = _CHUNK_BYTES) -> Iterator[pa.Table]:
-    """Cut data into tables of about ``chunk_bytes``, none of them empty; slices, not copies."""
+    """Cut data into tables of about ``chunk_bytes`` and at most a million rows, none of them empty; slices, not copies."""
     if isinstance(data, pa.Table):
         yield from _slices(data, chunk_bytes)
         return
@@ -57,6 +58,6 @@ def as_chunks(data: pa.Table | pa.RecordBatchReader, chunk_bytes: int = _CHUNK_B
 def _slices(table: pa.Table, chunk_bytes: int) -> Iterator[pa.Table]:
     rows = table.num_rows
     pieces = max(1, -(-table.nbytes // chunk_bytes))
-    step = max(1, -(-rows // pieces))
+    step = min(_CHUNK_ROWS, max(1, -(-rows // pieces)))
     for start in range(0, rows, step):
         yield table.slice(start, step)

@@ -146,7 +146,7 @@ class Session:
         Raises:
             Error: What the planner says of the statement.
         """
-        key: StatementKey = (sql, parameter_types(params))
+        key: StatementKey = (sql, self.pruning, parameter_types(params))
         known = self.statements.get(key)
         if known is not None:
             return known, True
@@ -157,7 +157,7 @@ class Session:
 
     def forget(self, sql: str, params: list[Any] | dict[str, Any]) -> None:
         """Drop the plan of a statement that turned out to be stale."""
-        self.statements.forget((sql, parameter_types(params)))
+        self.statements.forget((sql, self.pruning, parameter_types(params)))
 
     def settings(self) -> dict[str, Any]:
         """The settings as the controller wants them."""

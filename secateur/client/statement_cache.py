@@ -6,12 +6,13 @@ import threading
 from collections import OrderedDict
 from typing import Any, TypeAlias
 
+from secateur.client.pruning import Pruning
 from secateur.client.statement import SelectStatement
 
 __all__ = ["StatementCache", "StatementKey"]
 
-StatementKey: TypeAlias = tuple[str, tuple[Any, ...]]
-"""SQL text, and the types of the parameters: a plan may depend on both."""
+StatementKey: TypeAlias = tuple[str, Pruning, tuple[Any, ...]]
+"""SQL text, pruning setting, and the types of the parameters: a plan may depend on all of them."""
 
 
 class StatementCache:

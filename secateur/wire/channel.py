@@ -37,6 +37,8 @@ class Channel:
         limits: Bounds on frames, both ways; the server's, when tighter, are held too.
     """
 
+    _socket: socket.socket | None = None  # on the class, for a channel whose __init__ was called wrongly
+
     def __init__(
         self, host: str, port: int, *, token: str | None = None, client: str | None = None, timeout_s: float | None = 30.0, limits: Limits | None = None
     ) -> None:
@@ -50,7 +52,6 @@ class Channel:
         self._send_limits = self._limits
         self._lock = threading.Lock()
         self._streaming = False
-        self._socket: socket.socket | None = None
         self._decoder = FrameDecoder(self._limits)
         self._frames: Iterator[Frame] = iter(())
         self._last_id = 0
@@ -121,6 +122,9 @@ class Channel:
                 connected.shutdown(socket.SHUT_RDWR)
         with self._lock:
             self._disconnect()
+
+    def __del__(self) -> None:
+        self._disconnect()  # a channel that is dropped hangs up, without a ResourceWarning from inside of it
 
     def _ready(self) -> None:
         if self._closed:

@@ -65,3 +65,8 @@ def test_chunks_cover_everything_once(chunk_bytes: int, reader: bool) -> None:
 
 def test_no_rows_are_no_chunk() -> None:
     assert list(as_chunks(TABLE.slice(0, 0))) == []
+
+
+def test_chunks_have_few_rows_however_small_these_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("secateur.client.arrow_data._CHUNK_ROWS", 10)
+    assert [chunk.num_rows for chunk in as_chunks(pa.table({"x": range(25)}))] == [10, 10, 5]

@@ -69,6 +69,15 @@ def test_large_data_travel_in_pieces_with_progress(cluster: Any, conn: Connectio
     assert total(conn) == 5018
 
 
+def test_rows_that_grow_when_converted_are_cut_again(cluster: Any, conn: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("secateur.client.arrow_data.as_chunks.__defaults__", (20_000,))
+    rows = pa.table({"customer_id": pa.array(["x" * 1000, "y" * 1000] * 50).dictionary_encode(), "id": range(100)})
+    assert rows.nbytes < 20_000
+    assert conn.table("orders").load(rows) == 100
+    assert len(cluster.asked("stage")) > 4
+    assert total(conn) == 118
+
+
 def test_columns_in_any_order_and_type_that_converts(conn: Connection) -> None:
     frame = pd.DataFrame({"ID": [1, 2], "Customer_Id": ["X", "Y"]})
     assert conn.table("orders").load(frame) == 2

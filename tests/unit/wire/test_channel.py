@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import socket
 import threading
 from collections.abc import Callable
@@ -197,6 +198,29 @@ def test_an_answer_past_our_limits_is_an_error(serve: Serve, echo: Any, channel_
     with pytest.raises(LimitExceededError, match="payload of 50 bytes"):
         channel.request("stream", {"pieces": 1, "bytes": 50})
     assert channel.request("echo", {"x": 5}).header == {"x": 5}
+
+
+def test_an_interrupted_request_is_never_answered_by_the_next(serve: Serve, echo: Any, channel_to: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    channel = channel_to(serve(echo))
+    connection = channel.request("who").header["id_"]
+    with monkeypatch.context() as patch:
+
+        def interrupt(_: Channel) -> None:
+            raise KeyboardInterrupt
+
+        patch.setattr(Channel, "_next_frame", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            channel.request("echo", {"x": 1})
+    assert channel.request("echo", {"x": 2}).header == {"x": 2}
+    assert channel.request("who").header["id_"] != connection
+
+
+def test_a_channel_that_is_dropped_hangs_up(serve: Serve, echo: Any) -> None:
+    server = serve(echo)
+    channel = Channel(server.host, server.port)
+    channel.request("echo")
+    del channel
+    gc.collect()  # an unclosed socket would warn here, and warnings are errors
 
 
 def test_threads_share_a_channel(serve: Serve, echo: Any, channel_to: Any) -> None:
