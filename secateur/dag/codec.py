@@ -6,7 +6,10 @@ unpickles it, so it is made and read only where the cluster allows it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from importlib import import_module
 from typing import Any, Final, Protocol, TypeVar, assert_never
 
 import cloudpickle
@@ -36,6 +39,7 @@ P = TypeVar("P", bound=type[Portable])
 
 _CLASSES: Final[dict[str, type[Portable]]] = {}
 _KINDS: Final[dict[type, str]] = {}
+_OWN_MODULE: Final = re.compile(r"secateur(\.[a-z_]+)+")
 
 
 def portable(kind: str) -> Callable[[P], P]:
@@ -68,7 +72,7 @@ def encode_part(part: Any, *, allow_code: bool, vertex: str) -> dict[str, Any]:
     """
     kind = _KINDS.get(type(part))
     if kind is not None:
-        return {"kind": kind, "spec": part.to_spec()}
+        return {"kind": kind, "module": type(part).__module__, "spec": part.to_spec()}
     if not allow_code:
         raise SerializationError(f"vertex {vertex!r}: {type(part).__name__} is code, and this cluster accepts no code; start it with allow_code=True")
     try:
@@ -96,7 +100,7 @@ def decode_part(data: Mapping[str, Any], *, allow_code: bool, vertex: str) -> An
             raise SerializationError(
                 f"vertex {vertex!r}: its code does not load on the member ({type(error).__name__}: {error}); is its module installed there?"
             ) from error
-    cls = _CLASSES.get(str(data.get("kind")))
+    cls = _CLASSES.get(str(data.get("kind"))) or _load(data)
     if cls is None:
         raise ProtocolError(f"vertex {vertex!r} has the unknown kind {data.get('kind')!r}; do all members run the same version?")
     try:
@@ -105,6 +109,15 @@ def decode_part(data: Mapping[str, Any], *, allow_code: bool, vertex: str) -> An
         raise
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ProtocolError(f"vertex {vertex!r}: the specification of its {data['kind']!r} cannot be read ({type(error).__name__}: {error})") from error
+
+
+def _load(data: Mapping[str, Any]) -> type[Portable] | None:
+    """The class of a kind whose module has not been imported here yet. Modules of this package only: a name on the wire must not decide what else is loaded."""
+    module = str(data.get("module"))
+    if _OWN_MODULE.fullmatch(module):
+        with suppress(ImportError):
+            import_module(module)
+    return _CLASSES.get(str(data.get("kind")))
 
 
 def encode_dag(dag: FrozenDAG, *, allow_code: bool) -> dict[str, Any]:

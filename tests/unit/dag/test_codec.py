@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -95,6 +97,22 @@ def test_code_that_does_not_load_is_named_by_its_vertex() -> None:
 def test_data_that_are_not_ours_are_a_protocol_error(part: dict[str, Any], message: str) -> None:
     with pytest.raises(ProtocolError, match=message):
         decode_part(part, allow_code=True, vertex="v")
+
+
+def test_a_kind_of_ours_is_found_by_a_process_that_has_not_imported_it() -> None:
+    code = (
+        "from secateur.dag.codec import decode_part; import sys; assert 'secateur.connectors.table' not in sys.modules;"
+        "part = {'kind': 'table-source', 'module': 'secateur.connectors.table', 'spec': ['t', None, None, None]};"
+        "print(type(decode_part(part, allow_code=False, vertex='v')).__name__)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "TableSource\n"
+
+
+@pytest.mark.parametrize("module", ["this", "secateur.nowhere", "secateur.dag.__init__", "secateur/dag", ""])
+def test_a_name_on_the_wire_loads_nothing_but_our_modules(module: str) -> None:
+    with pytest.raises(ProtocolError, match="unknown kind 'nobody'"):
+        decode_part({"kind": "nobody", "module": module, "spec": None}, allow_code=False, vertex="v")
+    assert "this" not in sys.modules
 
 
 @pytest.mark.parametrize(
