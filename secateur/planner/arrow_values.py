@@ -44,6 +44,7 @@ _READ: Final[dict[type[exp.Expr], frozenset[str]]] = {
     exp.In: frozenset({"expressions"}),
     exp.Between: frozenset({"low", "high"}),
     exp.Cast: frozenset({"to"}),
+    exp.Coalesce: frozenset({"expressions"}),
     exp.Count: frozenset({"big_int"}),
     exp.Group: frozenset({"expressions", "all"}),
     exp.Order: frozenset({"expressions"}),
@@ -122,6 +123,8 @@ def compile_value(node: exp.Expr, scope: Scope) -> Expression:
         return _negation(node, scope)
     if type(node) is exp.Cast:
         return _cast(node, scope)
+    if isinstance(node, exp.Coalesce):
+        return _coalesce(node, scope)
     raise DeclineError(f"{_named(node)} is left to DuckDB")
 
 
@@ -167,7 +170,7 @@ def _with_constant(subject: Expression, node: exp.Expr) -> tuple[Expression, Con
     if constant is None:
         raise DeclineError(f"{node.sql(dialect='duckdb')} against {subject.type}")
     if subject.type.kind is TypeKind.FLOAT:
-        return _widen(subject, DOUBLE), replace(constant, type=DOUBLE)
+        return _converted(subject, DOUBLE), replace(constant, type=DOUBLE)
     return subject, constant
 
 
@@ -219,7 +222,7 @@ def _arithmetic(function: Function, left: exp.Expr, right: exp.Expr, scope: Scop
         return Call(function, (subject, _number_beside(right, subject)), subject.type)
     other = _number(right, scope)
     if subject.type != other.type:
-        subject, other = (_widen(subject, DOUBLE), _widen(other, DOUBLE)) if DOUBLE in (subject.type, other.type) else _same_width(subject, other)
+        subject, other = (_converted(subject, DOUBLE), _converted(other, DOUBLE)) if DOUBLE in (subject.type, other.type) else _same_width(subject, other)
     elif subject.type.kind is TypeKind.FLOAT:
         raise DeclineError("arithmetic of FLOAT")
     return Call(function, (subject, other), subject.type)
@@ -246,7 +249,7 @@ def _division(node: exp.Div, scope: Scope) -> Expression:
     types = [value.type for value in values if value is not None]
     if not types or (any(type_.kind is TypeKind.FLOAT for type_ in types) and DOUBLE not in types):
         raise DeclineError("division of FLOAT or of two constants")
-    operands = [constant_operand(side, DOUBLE) if value is None else _widen(value, DOUBLE) for side, value in zip(sides, values, strict=True)]
+    operands = [constant_operand(side, DOUBLE) if value is None else _converted(value, DOUBLE) for side, value in zip(sides, values, strict=True)]
     if operands[0] is None or operands[1] is None:
         raise DeclineError(f"{node.sql(dialect='duckdb')}: a constant that is no DOUBLE")
     return Call(Function.DIVIDE, (operands[0], operands[1]), DOUBLE)
@@ -265,26 +268,34 @@ def _cast(node: exp.Cast, scope: Scope) -> Expression:
     wanted = sql_type("HUGEINT" if text == "INT128" else text)  # sqlglot's name for it
     if wanted is None:
         raise DeclineError(f"a cast to {text}")
-    return _widen(inner, wanted)
+    return _converted(inner, wanted)
 
 
 def _same_width(left: Expression, right: Expression) -> tuple[Expression, Expression]:
     for family in (_SIGNED, _UNSIGNED):
         if left.type.kind in family and right.type.kind in family:
             wider = max(left.type, right.type, key=lambda type_: family.index(type_.kind))
-            return _widen(left, wider), _widen(right, wider)
+            return _converted(left, wider), _converted(right, wider)
     raise DeclineError(f"{left.type} together with {right.type}")
 
 
-def _widen(expression: Expression, wanted: SqlType) -> Expression:
+def _coalesce(node: exp.Coalesce, scope: Scope) -> Expression:
+    subject = compile_value(node.this, scope)
+    if len(node.expressions) != 1 or not (subject.type.is_integer or subject.type.kind in (TypeKind.DOUBLE, TypeKind.VARCHAR)):
+        raise DeclineError(f"coalesce of {subject.type}")
+    default = constant_operand(node.expressions[0], subject.type)
+    if not isinstance(default, Constant):
+        raise DeclineError(f"coalesce with {node.expressions[0].sql(dialect='duckdb')}")
+    return Call(Function.COALESCE, (subject, default), subject.type)
+
+
+def _converted(expression: Expression, wanted: SqlType) -> Expression:
     given = expression.type
     if given == wanted:
         return expression
-    to_double = wanted == DOUBLE and (given.is_integer or given.kind is TypeKind.FLOAT)
-    to_wider = any(given.kind in family and wanted.kind in family and family.index(given.kind) < family.index(wanted.kind) for family in (_SIGNED, _UNSIGNED))
-    if not (to_double or to_wider):
+    if not (given.is_integer and wanted.is_integer) and not (wanted == DOUBLE and (given.is_integer or given.kind is TypeKind.FLOAT)):
         raise DeclineError(f"a cast of {given} to {wanted}")
-    return Call(Function.WIDEN, (expression,), wanted)
+    return Call(Function.CAST, (expression,), wanted)
 
 
 def _named(node: exp.Expr) -> str:

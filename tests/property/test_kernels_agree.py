@@ -242,7 +242,17 @@ class Statement:
         left = rng.choice([*SIGNED, "d", "n", "ut"])
         right = rng.choice([*SIGNED, "d", "2", "1", "1.5", "-3"])
         return rng.choice(
-            [f"{left} + {right}", f"{left} - {right}", f"{left} * {right}", f"{left} / {right}", f"-{left}", f"CAST({left} AS DOUBLE)", f"({left} + 1) * 2"]
+            [
+                f"{left} + {right}",
+                f"{left} - {right}",
+                f"{left} * {right}",
+                f"{left} / {right}",
+                f"-{left}",
+                f"CAST({left} AS DOUBLE)",
+                f"CAST({left} AS {rng.choice(['BIGINT', 'TINYINT', 'HUGEINT', 'UINTEGER'])})",
+                f"coalesce({left}, {rng.choice(['0', '-1', '7'])})",
+                f"({left} + 1) * 2",
+            ]
         )
 
     def _where(self) -> str:

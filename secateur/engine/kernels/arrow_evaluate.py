@@ -49,6 +49,7 @@ _COMPUTE: Final = {
     Function.SUBTRACT: pc.get_function("subtract_checked"),
     Function.MULTIPLY: pc.get_function("multiply_checked"),
     Function.DIVIDE: pc.get_function("divide"),
+    Function.COALESCE: pc.get_function("coalesce"),
     Function.NEGATE: pc.get_function("negate_checked"),
 }
 _MATCHES: Final = {
@@ -61,6 +62,7 @@ _IS_VALID: Final = pc.get_function("is_valid")
 _IS_IN: Final = pc.get_function("is_in")
 _IF_ELSE: Final = pc.get_function("if_else")
 _MIN_MAX: Final = pc.get_function("min_max")
+_CAST: Final = pc.get_function("cast")
 _NULL_BOOLEAN: Final = pa.scalar(None, pa.bool_())
 _NAN_OK_FLIP: Final = {Function.GREATER: Function.LESS_EQUAL, Function.GREATER_EQUAL: Function.LESS}
 #: Up to here every integer is a DOUBLE, whatever way the conversion goes.
@@ -93,8 +95,8 @@ def _compile_call(call: Call) -> Evaluator:
             return _unary(_IS_NULL, call)
         case Function.NOT | Function.NEGATE:
             return _unary(_COMPUTE[call.function], call)
-        case Function.WIDEN:
-            return _compile_widen(call)
+        case Function.CAST:
+            return _compile_cast(call)
         case Function.IN:
             return _compile_in(call)
         case Function.STARTS_WITH | Function.ENDS_WITH | Function.CONTAINS:
@@ -150,19 +152,19 @@ def _compile_in(call: Call) -> Evaluator:
     return evaluate
 
 
-def _compile_widen(call: Call) -> Evaluator:
+def _compile_cast(call: Call) -> Evaluator:
     inner, given = compile_expression(call.arguments[0]), call.arguments[0].type
-    options = pc.CastOptions.unsafe(
-        compute_type(call.type)
-    )  # "safe" refuses BIGINTs that a DOUBLE rounds; DuckDB rounds them, to nearest as the processor does
-    cast = pc.get_function("cast")
+    wanted = compute_type(call.type)
+    # Between integers a value out of range is an error, as in DuckDB. To DOUBLE, "safe" would refuse a BIGINT that has to be rounded; DuckDB rounds it, to
+    # nearest as the processor does.
+    options = pc.CastOptions.unsafe(wanted) if call.type.is_float else pc.CastOptions.safe(wanted)
 
     def evaluate(scope: Scope) -> Datum:
         values = inner(scope)
-        if given.kind is TypeKind.HUGEINT:
+        if given.kind is TypeKind.HUGEINT and call.type.is_float:
             extremes = _MIN_MAX.call([values]).as_py()
             if extremes["min"] is not None and not -_INTEGER_IN_DOUBLE_MAX <= extremes["min"] <= extremes["max"] <= _INTEGER_IN_DOUBLE_MAX:
                 raise InexactError("a HUGEINT that no DOUBLE holds")
-        return cast.call([values], options)
+        return _CAST.call([values], options)
 
     return evaluate

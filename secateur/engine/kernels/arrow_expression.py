@@ -16,7 +16,7 @@ __all__ = ["Call", "Column", "Constant", "Expression", "Function", "Parameter", 
 
 
 class Function(Enum):
-    """What a :class:`Call` computes. NULL in gives NULL out, but for AND and OR (three-valued logic), IS_NULL, and IN, which is as a chain of OR."""
+    """What a :class:`Call` computes. NULL in gives NULL out, but for AND and OR (three-valued logic), IS_NULL, COALESCE, and IN, which is as a chain of OR."""
 
     EQUAL = "="
     NOT_EQUAL = "<>"
@@ -36,8 +36,10 @@ class Function(Enum):
     DIVIDE = "/"
     """Of two DOUBLEs."""
     NEGATE = "neg"
-    WIDEN = "widen"
-    """To the call's type, which holds every value of the argument's, or is DOUBLE."""
+    CAST = "cast"
+    """To the call's type: from an integer to an integer, or from an integer or FLOAT to DOUBLE."""
+    COALESCE = "coalesce"
+    """The first argument, or where it is NULL the second, a constant of its type."""
     STARTS_WITH = "starts_with"
     ENDS_WITH = "ends_with"
     CONTAINS = "contains"

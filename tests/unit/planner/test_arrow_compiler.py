@@ -122,6 +122,8 @@ ACCEPTED: list[tuple[str, list[Any], int]] = [
     ("SELECT a FROM s0 WHERE flag = (a = 1)", [], 2),
     ("SELECT a, flag, a > 1 FROM s0", [], 4),
     ("SELECT a + 1, 2 * b, -s, u8 + 1, d * $1, a / 2, d / b, CAST(a AS DOUBLE), a::BIGINT FROM s0", [2.0], 4),
+    ("SELECT CAST(b AS TINYINT), CAST(a AS HUGEINT), coalesce(s, -1), coalesce(customer, 'none'), coalesce(d, 0) FROM s0", [], 4),
+    ("SELECT CAST(coalesce(sum(a), 0) AS BIGINT) AS n, CAST(CAST(sum(a) AS INT128) AS DOUBLE) / sum(b) FROM s0", [], 1),
     ("SELECT tags, gap, a FROM s0 WHERE a IS NULL", [], 1),
     ("SELECT DISTINCT customer, flag FROM s0", [], 4),
     ("SELECT DISTINCT customer AS c FROM s0 ORDER BY c DESC LIMIT 1", [], 1),
@@ -195,7 +197,11 @@ DECLINED: list[tuple[str, list[Any], str]] = [
     ("SELECT f / 2 FROM s0", [], "division of FLOAT"),
     ("SELECT a // 2 FROM s0", [], "left to DuckDB"),
     ("SELECT CAST(a AS VARCHAR) FROM s0", [], "a cast of INTEGER to VARCHAR"),
-    ("SELECT CAST(b AS INTEGER) FROM s0", [], "a cast of BIGINT to INTEGER"),
+    ("SELECT CAST(m AS INTEGER) FROM s0", [], "a cast of DECIMAL(10,2) to INTEGER"),
+    ("SELECT coalesce(m, 0) FROM s0", [], "coalesce of DECIMAL(10,2)"),
+    ("SELECT coalesce(a, b, 0) FROM s0", [], "coalesce of INTEGER"),
+    ("SELECT coalesce(a, $1) FROM s0", [1], "coalesce with $1"),
+    ("SELECT coalesce(s, 100000) FROM s0", [], "coalesce with 100000"),
     ("SELECT TRY_CAST(a AS DOUBLE) FROM s0", [], "safe of try_cast"),
     ("SELECT 1 AS one FROM s0", [], "literal"),
     ("SELECT $1 FROM s0", [1], "left to DuckDB"),
@@ -274,7 +280,7 @@ def test_what_a_newer_parser_may_add_to_a_node_declines() -> None:
 
 def test_the_fragment_is_what_the_statement_says(kernel: DuckDBKernel) -> None:
     varchar, boolean, double = parse_type("VARCHAR"), parse_type("BOOLEAN"), parse_type("DOUBLE")
-    condition = Call(Function.GREATER, (Call(Function.WIDEN, (Column("f", SCHEMA["f"]),), double), Constant(2.5, double)), boolean)
+    condition = Call(Function.GREATER, (Call(Function.CAST, (Column("f", SCHEMA["f"]),), double), Constant(2.5, double)), boolean)
     key = Call(Function.EQUAL, (Column("Customer", varchar), Parameter(1, varchar)), boolean)
     assert compiled(kernel, "SELECT customer AS x FROM s0 WHERE $1 = customer AND 2.5 < f", ["C1"]) == ArrowFragment(
         outputs=(("x", Column("Customer", varchar)),), where=Call(Function.AND, (key, condition), boolean)

@@ -88,12 +88,14 @@ CONDITIONS: list[tuple[str, Expression, list[Any]]] = [
         holds(Function.NOT, holds(Function.AND, holds(Function.EQUAL, column("v"), constant(9, "v")), holds(Function.IS_NULL, column("b")))),
         [10, None, 30, 40],
     ),
-    ("two columns", holds(Function.LESS, Call(Function.WIDEN, (column("v"),), BIGINT), column("b")), [10, 30]),
+    ("two columns", holds(Function.LESS, Call(Function.CAST, (column("v"),), BIGINT), column("b")), [10, 30]),
     ("starts with", holds(Function.STARTS_WITH, column("k"), constant("a", "k")), [10, 40]),
     ("ends with", holds(Function.ENDS_WITH, column("k"), constant("b", "k")), [None]),
     ("contains", holds(Function.CONTAINS, column("k"), constant("a", "k")), [10, 40]),
     ("arithmetic", holds(Function.EQUAL, Call(Function.ADD, (column("v"), constant(1, "v")), parse_type("INTEGER")), constant(3, "v")), [None]),
     ("division", holds(Function.LESS, Call(Function.DIVIDE, (column("d"), constant(0.0, "d")), DOUBLE), constant(0.0, "d")), [None]),
+    ("coalesce", holds(Function.EQUAL, Call(Function.COALESCE, (column("v"), constant(7, "v")), parse_type("INTEGER")), constant(7, "v")), [40]),
+    ("cast", holds(Function.EQUAL, Call(Function.CAST, (column("h"),), BIGINT), constant(6, "b")), [None]),
     ("negation", holds(Function.EQUAL, Call(Function.NEGATE, (column("v"),), parse_type("INTEGER")), constant(-2, "v")), [None]),
 ]
 
@@ -143,6 +145,11 @@ def test_an_overflow_is_left_to_duckdb(name: str) -> None:
     high = parse_type(TYPES[name]).integer_range[1]
     doubled = Call(Function.ADD, (column(name), constant(high, name)), parse_type(TYPES[name]))
     assert answer(ArrowFragment(outputs=(("x", doubled),))) is None
+
+
+def test_a_cast_out_of_range_is_left_to_duckdb() -> None:
+    assert answer(ArrowFragment(outputs=(("x", Call(Function.CAST, (column("b"),), parse_type("TINYINT"))),))) == [(10,), (None,), (30,), (40,)]
+    assert answer(ArrowFragment(outputs=(("x", Call(Function.CAST, (column("ub"),), BIGINT)),))) is None
 
 
 def test_distinct_merges_equal_rows_and_nulls() -> None:
@@ -298,7 +305,7 @@ def test_sums_of_64_bits_that_fit_are_answered() -> None:
 
 
 def test_a_hugeint_that_no_double_holds_is_left_to_duckdb() -> None:
-    widened = ArrowFragment(outputs=(("x", Call(Function.WIDEN, (column("h"),), DOUBLE)),))
+    widened = ArrowFragment(outputs=(("x", Call(Function.CAST, (column("h"),), DOUBLE)),))
     assert answer(widened) == [(5.0,), (6.0,), (None,), (7.0,)]
     assert answer(widened, table=pa.table({"h": pa.array([Decimal(2**53 + 1)], pa.decimal128(38, 0))})) is None
 
