@@ -224,9 +224,9 @@ def test_notifications_arrive_in_order_and_a_failing_one_is_logged(serve: Serve,
 
 
 def test_a_peer_that_does_not_read_is_not_answered_without_bound(serve: Serve, echo: Any) -> None:
-    """It asks for 400 MB and reads nothing: the server stops reading its requests until it reads again, and then nothing is lost."""
+    """It asks for 100 MB and reads nothing: the server stops reading its requests until it reads again, and then nothing is lost."""
     server = serve(echo, limits=Limits(write_buffer_bytes_max=1 << 16))
-    pieces, piece_bytes = 400, 1 << 20
+    pieces, piece_bytes = 100, 1 << 20
     with Raw(server) as raw:
         raw.greet()
         raw.send(FrameKind.REQUEST, {"id": 2, "op": "stream", "pieces": pieces, "bytes": piece_bytes})
