@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from secateur.partitioning.domain import NOTHING, Domain, Span, points
+from secateur.partitioning.domain import NOTHING, Domain, Span, points, within
 from secateur.partitioning.types import SqlType, TypeKind
 
 __all__ = ["Comparison", "compare"]
@@ -105,7 +105,7 @@ def compare(comparison: Comparison, values: Sequence[Any], column_type: SqlType)
             span = _above(floors[0], closed=True)
         case Comparison.BETWEEN:
             span = _above(floors[0], closed=True).intersect(_below(floors[1], closed=True))
-    return NOTHING if span.is_empty else Domain(spans=(span,))
+    return within([span])
 
 
 def _below(floor: _Floor, *, closed: bool) -> Span:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = ["EVERYTHING", "NOTHING", "Domain", "Span", "points"]
+__all__ = ["EVERYTHING", "NOTHING", "Domain", "Span", "points", "within"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,8 @@ class Domain:
             kept |= {value for value in self.points if any(value in span for span in other.spans)}
         if self.spans:
             kept |= {value for value in other.points if any(value in span for span in self.spans)}
-        spans = (a.intersect(b) for a in self.spans for b in other.spans)
-        return Domain(frozenset(kept), tuple(dict.fromkeys(span for span in spans if not span.is_empty)))
+        met = within(a.intersect(b) for a in self.spans for b in other.spans)
+        return Domain(frozenset(kept | met.points), met.spans)
 
     def unite(self, other: Domain) -> Domain:
         """The values in either."""
@@ -104,6 +104,13 @@ class Domain:
 
 NOTHING: Final = Domain()
 EVERYTHING: Final = Domain(spans=(Span(),))
+
+
+def within(spans: Iterable[Span]) -> Domain:
+    """The domain of all values inside some span; a span of one value becomes a point."""
+    kept = dict.fromkeys(span for span in spans if not span.is_empty)
+    single = {span for span in kept if span.lower is not None and span.lower == span.upper}
+    return Domain(frozenset(span.lower for span in single), tuple(span for span in kept if span not in single))
 
 
 def points(values: Iterable[Any]) -> Domain:

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from secateur.errors import (
+    DataError,
+    Error,
+    NotSupportedError,
+    NullKeyError,
+    ParameterError,
+    ProgrammingError,
+    SqlSyntaxError,
+    UnknownColumnError,
+    UnknownTableError,
+)
+from secateur.planner.statement import InsertMode, InsertRows, InsertSelect
+
+
+def rows(bench: Any, sql: str, params: Any = ()) -> list[dict[str, Any]]:
+    statement = bench.prepare(sql, params)
+    assert isinstance(statement, InsertRows)
+    assert statement.rows.schema.equals(statement.table.arrow_schema)
+    return statement.rows.to_pylist()
+
+
+def test_values_in_table_order(bench: Any) -> None:
+    assert rows(bench, "INSERT INTO orders VALUES ('C1', 1, 'low', 2.5, DATE '2024-01-01'), ('C2', 1 + 1, NULL, '3', '2024-01-02')") == [
+        {"customer_id": "C1", "id": 1, "priority": "low", "amount": Decimal("2.50"), "day": date(2024, 1, 1)},
+        {"customer_id": "C2", "id": 2, "priority": None, "amount": Decimal("3.00"), "day": date(2024, 1, 2)},
+    ]
+
+
+def test_columns_that_are_not_named_are_null(bench: Any) -> None:
+    assert rows(bench, "INSERT INTO orders (ID, customer_id) VALUES (7, 'C1')") == [
+        {"customer_id": "C1", "id": 7, "priority": None, "amount": None, "day": None}
+    ]
+    assert rows(bench, "INSERT INTO customers VALUES ('C1', DEFAULT, DEFAULT)")[0]["name"] is None
+
+
+@pytest.mark.parametrize(
+    ("sql", "params"),
+    [
+        ("INSERT INTO customers VALUES (?, ?, ?)", ["C1", "Ada", 0.5]),
+        ("INSERT INTO customers VALUES ($1, $2, $3)", ["C1", "Ada", 0.5]),
+        ("INSERT INTO customers (score, name, customer_id) VALUES ($score, $name, $id)", {"id": "C1", "name": "Ada", "score": 0.5}),
+    ],
+)
+def test_parameters(bench: Any, sql: str, params: Any) -> None:
+    expected = [{"customer_id": "C1", "name": "Ada", "score": 0.5}]
+    assert rows(bench, sql, params) == expected
+    assert rows(bench, sql, params) == expected, "the second time from the cache"
+
+
+def test_each_value_is_cast_by_itself(bench: Any) -> None:
+    bench.create("CREATE TABLE numbers (n INTEGER PRIMARY KEY, d DOUBLE)")
+    assert rows(bench, "INSERT INTO numbers VALUES (1, 0.1), ('2', 1), (2.6, 1e0)") == [{"n": 1, "d": 0.1}, {"n": 2, "d": 1.0}, {"n": 3, "d": 1.0}]
+
+
+def test_values_with_commas_and_parentheses_of_their_own(bench: Any) -> None:
+    assert rows(bench, "INSERT INTO customers VALUES (concat('a', ',', 'b'), (upper(('x'))), [1, 2][1])") == [{"customer_id": "a,b", "name": "X", "score": 1.0}]
+
+
+def test_or_replace_is_an_upsert(bench: Any) -> None:
+    assert bench.prepare("INSERT OR REPLACE INTO customers VALUES ('a', 'b', 1)").mode is InsertMode.UPSERT
+    assert bench.prepare("INSERT INTO customers VALUES ('a', 'b', 1)").mode is InsertMode.APPEND
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "INSERT INTO customers SELECT customer_id, priority, amount FROM orders WHERE customer_id = 'C1'",
+        "INSERT INTO customers (score, customer_id) SELECT 1, customer_id FROM orders",
+        "INSERT INTO customers BY NAME SELECT customer_id, priority AS name FROM orders",
+        "INSERT INTO customers (customer_id) (SELECT customer_id FROM orders)",
+        "INSERT INTO customers WITH x AS (SELECT 'a' AS k) SELECT k, k, 1 FROM x",
+    ],
+)
+def test_a_query_has_the_types_of_the_columns_it_fills(bench: Any, sql: str) -> None:
+    statement = bench.prepare(sql)
+    assert isinstance(statement, InsertSelect)
+    assert [text for _, text in statement.select.plan.columns] == [str(statement.table.column(name).type) for name in statement.columns]
+
+
+def test_a_query_is_pruned_below_its_casts(bench: Any) -> None:
+    statement = bench.prepare("INSERT INTO customers SELECT customer_id, priority, amount FROM orders WHERE customer_id = ?", ["C1"])
+    (scan,) = statement.select.plan.scans
+    assert list(scan.tree.bind(statement.select.params).ids) == [bench.partition("orders", customer_id="C1")]
+
+
+def test_by_name_takes_the_names_of_the_query(bench: Any) -> None:
+    assert bench.prepare("INSERT INTO customers BY NAME SELECT 1.5 AS Score, 'x' AS customer_id").columns == ("score", "customer_id")
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind", "message", "column"),
+    [
+        pytest.param("INSERT INTO nowhere VALUES (1)", UnknownTableError, "'nowhere' does not exist", 13, id="unknown table"),
+        pytest.param("INSERT INTO customers (nam) VALUES (1)", UnknownColumnError, "did you mean name?", 24, id="unknown column"),
+        pytest.param("INSERT INTO customers (name, NAME) VALUES (1, 2)", ProgrammingError, "named twice", 30, id="a column twice"),
+        pytest.param("INSERT INTO customers VALUES ('a', 'b', 1), ('a')", ProgrammingError, "row 2 has 1 value for the 3 columns", 45, id="too few values"),
+        pytest.param("INSERT INTO customers (name) VALUES (1, 2)", ProgrammingError, "row 1 has 2 values for the 1 columns", 37, id="too many values"),
+        pytest.param("INSERT INTO customers SELECT 1", SqlSyntaxError, "the query has 1 columns for the 3", 23, id="too few columns"),
+        pytest.param("INSERT INTO customers", SqlSyntaxError, "VALUES or a query", 22, id="end in the middle"),
+        pytest.param("INSERT INTO customers VALUES", SqlSyntaxError, "expected (", 29, id="no rows"),
+        pytest.param("INSERT INTO customers VALUES ('a', , 1)", SqlSyntaxError, "expected a value", 36, id="no value"),
+        pytest.param("INSERT INTO customers VALUES ('a', 'b', 1", SqlSyntaxError, "expected more", 42, id="not closed"),
+        pytest.param("INSERT INTO customers VALUES ('a', 'b', 1) x", SqlSyntaxError, "found 'x'", 44, id="something behind"),
+        pytest.param("INSERT INTO customers VALUES ('a', 'b', 1) ON CONFLICT DO NOTHING", NotSupportedError, "ON CONFLICT", 44, id="on conflict"),
+        pytest.param("INSERT OR IGNORE INTO customers VALUES ('a', 'b', 1)", NotSupportedError, "OR IGNORE", 8, id="or ignore"),
+        pytest.param("INSERT INTO customers DEFAULT VALUES", NotSupportedError, "DEFAULT VALUES", 23, id="default values"),
+        pytest.param("INSERT INTO customers BY NAME VALUES (1)", NotSupportedError, "BY NAME", 31, id="by name with values"),
+    ],
+)
+def test_mistakes_are_shown_where_they_stand(bench: Any, sql: str, kind: type[Error], message: str, column: int) -> None:
+    with pytest.raises(kind) as caught:
+        bench.prepare(sql)
+    assert type(caught.value) is kind
+    assert message in str(caught.value)
+    assert caught.value.details["column"] == column
+
+
+@pytest.mark.parametrize(
+    ("sql", "params", "kind"),
+    [
+        pytest.param("INSERT INTO customers VALUES (NULL, 'b', 1)", (), NullKeyError, id="a NULL key"),
+        pytest.param("INSERT INTO customers (name) VALUES ('b')", (), NullKeyError, id="no key"),
+        pytest.param("INSERT INTO orders (customer_id, id) VALUES ('a', 'x')", (), DataError, id="a text that is no number"),
+        pytest.param("INSERT INTO orders (customer_id, id, amount) VALUES ('a', 1, 999999999)", (), DataError, id="outside of the type"),
+        pytest.param("INSERT INTO orders (customer_id, id) VALUES (?, ?)", ["a"], ParameterError, id="too few parameters"),
+        pytest.param("INSERT INTO orders (customer_id, id) VALUES (?, ?)", [], ParameterError, id="no parameters"),
+    ],
+)
+def test_bad_values_are_refused(bench: Any, sql: str, params: Any, kind: type[Error]) -> None:
+    with pytest.raises(kind):
+        bench.prepare(sql, params)
