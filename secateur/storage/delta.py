@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import insort
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,9 @@ from secateur.storage.overlay import Overlay
 from secateur.storage.sorted_rows import SortedRows
 
 __all__ = ["Delta"]
+
+_BATCHES_MAX: Final = 16
+"""Batches that a reader takes as they are; beyond, putting them into one copy pays."""
 
 
 @dataclass(slots=True)
@@ -54,7 +58,7 @@ class Delta:
     @property
     def nbytes(self) -> int:
         """Bytes of the rows written; the index beside them is a few hundred bytes per changed key, and bounded by the partition."""
-        return sum(batch.nbytes for batch in self._batches)
+        return sum(batch.get_total_buffer_size() for batch in self._batches)
 
     def holds(self, key: Cells) -> bool:
         """Whether a reader would see a row with this key. Costs one dictionary look-up, and a binary search for a key not changed yet."""
@@ -62,8 +66,8 @@ class Delta:
 
     def put(self, keys: list[Cells], rows: pa.Table) -> None:
         """Add rows, or replace those with the same key; ``keys`` are theirs, in the same order."""
-        # A copy, since the rows may be a slice that keeps a whole received frame alive; of a few rows, `take` is the fastest.
-        self._batches.append(rows.take(pa.array(range(rows.num_rows))))
+        # A copy, since the rows may be a slice that keeps a whole received frame alive.
+        self._batches.append(gather([rows]))
         for source, key in enumerate(keys, self._written):
             entry, live = self._locate(key)
             entry.source = source
@@ -91,8 +95,8 @@ class Delta:
         """The changes so far as a value that stays as it is; None when there are none."""
         if not self._keys:
             return None
-        if len(self._batches) != 1:
-            self._batches = [gather(self._batches or [self._layout.schema.empty_table()])]
+        if len(self._batches) > _BATCHES_MAX:
+            self._batches = [gather(self._batches)]
         entries = [self._entries[key] for key in self._keys]
         return Overlay(
             keys=tuple(self._keys),
@@ -100,7 +104,7 @@ class Delta:
             replaces=np.array([entry.replaces for entry in entries], dtype=np.bool_),
             sources=np.array([-1 if entry.source is None else entry.source for entry in entries], dtype=np.int64),
             live=np.array([entry.source is not None for entry in entries], dtype=np.bool_),
-            rows=self._batches[0],
+            rows=pa.concat_tables(self._batches) if self._batches else self._layout.schema.empty_table(),
         )
 
     def _locate(self, key: Cells) -> tuple[_Entry, bool]:

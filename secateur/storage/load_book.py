@@ -10,6 +10,7 @@ from typing import Final
 import pyarrow as pa
 
 from secateur.errors import LimitExceededError, LoadFailedError
+from secateur.storage.block import message_bytes
 from secateur.storage.change import Operation
 from secateur.storage.layout import TableLayout
 from secateur.storage.load import Load, PreparedPart
@@ -19,6 +20,8 @@ __all__ = ["LoadBook", "LoadInfo", "LoadOutcome"]
 
 _OUTCOMES_MAX: Final = 10_000
 """Outcomes remembered, so that a publication or abort that is repeated, and rows that arrive late, are recognised."""
+
+_RELEASE_BYTES_MIN: Final = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,7 @@ class LoadBook:
         Raises:
             LimitExceededError: More would be staged than allowed.
         """
-        nbytes: int = rows.nbytes
+        nbytes = message_bytes(rows)
         if self._staged_bytes_max is not None and self._staged_bytes + nbytes > self._staged_bytes_max:
             raise LimitExceededError(
                 f"load {load.load_id} needs {nbytes} bytes, but {self._staged_bytes} of {self._staged_bytes_max} are taken by staged rows; "
@@ -147,6 +150,10 @@ class LoadBook:
         load = self._loads.pop(load_id, None)
         if load is not None:
             self._staged_bytes -= load.nbytes
+            load.staged.clear()
+            if load.nbytes >= _RELEASE_BYTES_MIN:
+                # The frames that brought the rows are free now, and the allocator would keep all of that for itself. Costs a few milliseconds.
+                pa.default_memory_pool().release_unused()
         self._outcomes[load_id] = outcome
         while len(self._outcomes) > _OUTCOMES_MAX:
             self._outcomes.popitem(last=False)

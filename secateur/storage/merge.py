@@ -39,7 +39,7 @@ def sort_rows(layout: TableLayout, tables: Sequence[pa.Table], *, last_wins: boo
     arrangement = _arrange(layout.order.sortable(together))
     if len(arrangement.repeats) and not last_wins:
         raise layout.duplicate(together, arrangement.first_repeated, "occurs more than once among the rows given")
-    return SortedRows(gather([together], arrangement.newest()), layout.order)
+    return SortedRows(gather([together], arrangement.newest(), at_rest=True), layout.order)
 
 
 def merge(layout: TableLayout, base: SortedRows, incoming: SortedRows, operation: Operation) -> SortedRows:
@@ -69,16 +69,16 @@ def merge(layout: TableLayout, base: SortedRows, incoming: SortedRows, operation
             arrangement = _arrange(_keys_of_both(layout, base, incoming))
             if len(arrangement.repeats):
                 raise layout.duplicate(incoming.table, arrangement.first_repeated - base.rows, "is already there")
-            merged = gather([base.table, incoming.table], arrangement.newest())
+            merged = gather([base.table, incoming.table], arrangement.newest(), at_rest=True)
         case Operation.UPSERT:
             arrangement = _arrange(_keys_of_both(layout, base, incoming))
-            merged = gather([base.table, incoming.table], arrangement.newest())
+            merged = gather([base.table, incoming.table], arrangement.newest(), at_rest=True)
         case Operation.DELETE:
             arrangement = _arrange(_keys_of_both(layout, base, incoming))
             if not len(arrangement.repeats):
                 return base
             kept = np.delete(np.arange(base.rows), arrangement.superseded)
-            merged = gather([base.table], pa.array(kept))
+            merged = gather([base.table], pa.array(kept), at_rest=True)
         case _:
             assert_never(operation)
     return SortedRows(merged, layout.order)

@@ -28,7 +28,7 @@ class Overlay:
         replaces: bool per key, whether the sorted rows hold it, so that their row at ``positions`` is outdated.
         sources: int64 per key, the row of ``rows`` that is its new row; meaningless where it is deleted.
         live: bool per key, False where it is deleted.
-        rows: New rows, one chunk a column, in the order of writing; may hold rows that later ones replaced.
+        rows: New rows in a few chunks, in the order of writing; may hold rows that later ones replaced.
     """
 
     keys: tuple[Cells, ...]
@@ -62,15 +62,16 @@ class Overlay:
         Returns:
             New memory. Costs a copy of the range: a vectorised merge, since every changed key knows its position.
         """
-        positions = self.positions[first:last] - start
-        live = self.live[first:last]
-        kept = np.arange(stop - start)
-        kept[positions[self.replaces[first:last]]] = -1
-        merged = np.insert(kept, positions[live], self.sources[first:last][live] + (stop - start))
         window, rows = base.slice(start, stop - start), self.rows
         if columns is not None:
             window, rows = window.select(columns), rows.select(columns)
-        return gather([window, rows], pa.array(merged[merged >= 0]))
+        positions = self.positions[first:last] - start
+        live = self.live[first:last]
+        fresh = rows.take(pa.array(self.sources[first:last][live]))
+        kept = np.arange(stop - start)
+        kept[positions[self.replaces[first:last]]] = -1
+        merged = np.insert(kept, positions[live], np.arange(fresh.num_rows) + (stop - start))
+        return gather([window, fresh], pa.array(merged[merged >= 0]))
 
     def fold(self, base: SortedRows, layout: TableLayout) -> SortedRows:
         """All sorted rows with all changes."""
