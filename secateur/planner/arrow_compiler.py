@@ -12,6 +12,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from secateur.engine.kernels.arrow_doubles import SCALE_MAX
 from secateur.engine.kernels.arrow_expression import Column, Expression
 from secateur.engine.kernels.arrow_fragment import Aggregate, AggregateFunction, ArrowFragment, SortKey, slot_name
 from secateur.partitioning.types import SqlType, TypeKind
@@ -22,8 +23,6 @@ __all__ = ["Declined", "compile_arrow"]
 
 _BIGINT: Final = SqlType(TypeKind.BIGINT)
 _HUGEINT: Final = SqlType(TypeKind.HUGEINT)
-#: DuckDB divides a decimal average by a power of ten, which is an exact DOUBLE up to here.
-_AVERAGED_SCALE_MAX: Final = 22
 
 _CLAUSES: Final = frozenset({"from", "where", "group", "having", "order", "limit", "offset", "distinct"})
 _AGGREGATES: Final[dict[type[exp.Expr], AggregateFunction]] = {
@@ -248,7 +247,7 @@ def _computed(function: AggregateFunction, argument: Expression) -> Aggregate:
     if not (type_.is_integer or type_.is_float or is_decimal):
         raise DeclineError(f"{function.value} of {type_}")
     if function is AggregateFunction.AVG:
-        if type_.scale > _AVERAGED_SCALE_MAX:
+        if type_.scale > SCALE_MAX:
             raise DeclineError(f"avg of {type_}")
         return Aggregate(function, argument, DOUBLE)
     total = DOUBLE if type_.is_float else SqlType(TypeKind.DECIMAL, 38, type_.scale) if is_decimal else _HUGEINT

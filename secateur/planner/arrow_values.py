@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 from sqlglot import exp
 
+from secateur.engine.kernels.arrow_doubles import SCALE_MAX
 from secateur.engine.kernels.arrow_expression import Call, Column, Constant, Expression, Function, Parameter
 from secateur.engine.kernels.result_types import sql_type
 from secateur.partitioning.types import SqlType, TypeKind
@@ -97,6 +98,8 @@ def compile_value(node: exp.Expr, scope: Scope) -> Expression:
     known = scope.resolve(node)
     if known is not None:
         return known
+    if isinstance(node, exp.Anonymous) and str(node.this).lower() == "coalesce" and node.expressions:
+        node = exp.Coalesce(this=node.expressions[0].copy(), expressions=[item.copy() for item in node.expressions[1:]])
     refuse_unread(node)
     if isinstance(node, exp.Paren):
         return compile_value(node.this, scope)
@@ -293,7 +296,8 @@ def _converted(expression: Expression, wanted: SqlType) -> Expression:
     given = expression.type
     if given == wanted:
         return expression
-    if not (given.is_integer and wanted.is_integer) and not (wanted == DOUBLE and (given.is_integer or given.kind is TypeKind.FLOAT)):
+    is_number = given.is_integer or given.kind is TypeKind.FLOAT or (given.kind is TypeKind.DECIMAL and given.scale <= SCALE_MAX)
+    if not (given.is_integer and wanted.is_integer) and not (is_number and wanted == DOUBLE):
         raise DeclineError(f"a cast of {given} to {wanted}")
     return Call(Function.CAST, (expression,), wanted)
 

@@ -231,6 +231,7 @@ class Statement:
                 "avg({num})",
                 "sum({expr})",
                 "sum({num}) / count(*)",
+                "CAST(sum({num}) AS DOUBLE) / count({num})",
                 "count({expr})",
             ]
         )
@@ -248,7 +249,8 @@ class Statement:
                 f"{left} * {right}",
                 f"{left} / {right}",
                 f"-{left}",
-                f"CAST({left} AS DOUBLE)",
+                f"CAST({rng.choice(NUMERIC)} AS DOUBLE)",
+                f"{rng.choice(NUMERIC)} / {right}",
                 f"CAST({left} AS {rng.choice(['BIGINT', 'TINYINT', 'HUGEINT', 'UINTEGER'])})",
                 f"coalesce({left}, {rng.choice(['0', '-1', '7'])})",
                 f"({left} + 1) * 2",

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.acero as acero
 import pyarrow.compute as pc
 
+from secateur.engine.kernels.arrow_doubles import held_by_double, to_double
 from secateur.engine.kernels.arrow_evaluate import Evaluator, Scope, compile_expression
 from secateur.engine.kernels.arrow_expression import Expression
 from secateur.engine.kernels.arrow_fragment import Aggregate, AggregateFunction, slot_name
@@ -28,7 +29,6 @@ __all__ = ["Aggregator", "compile_aggregation"]
 #: Columns of the stage in, its row count, to the columns ``#0``, ``#1`` of the groups.
 Aggregator = Callable[[Scope, int], Mapping[str, Any]]
 
-_INTEGER_IN_DOUBLE_MAX: Final = 2**53
 #: From so many rows on, a second core is worth the start of Arrow's threads.
 _THREADED_ROWS_MIN: Final = 200_000
 _HUGEINT: Final = pa.decimal128(38, 0)
@@ -187,26 +187,10 @@ def _finisher(aggregate: Aggregate) -> Callable[..., pa.Array]:
 def _average(sums: pa.Array, counts: pa.Array) -> pa.Array:
     """CAST(sum AS DOUBLE) / count; NULL where there is no value."""
     missing = sums.is_null().to_numpy(zero_copy_only=False)
-    if pa.types.is_floating(sums.type):
-        dividends = sums.to_numpy(zero_copy_only=False)
-    elif pa.types.is_decimal(sums.type):
-        dividends = _unscaled(sums) / float(10**sums.type.scale)
-    else:
-        dividends = _held_by_double(sums.fill_null(0).to_numpy())
+    if pa.types.is_decimal(sums.type):
+        sums = to_double(sums)
+    dividends = sums.fill_null(0).to_numpy()
+    if not pa.types.is_floating(sums.type):
+        dividends = held_by_double(dividends)
     with np.errstate(invalid="ignore", divide="ignore"):
         return pa.array(dividends / counts.to_numpy().astype(np.float64), pa.float64(), mask=missing)
-
-
-def _unscaled(decimals: pa.Array) -> np.ndarray[Any, Any]:
-    """The integers under ``decimal128`` values as doubles: of each 16 bytes the lower 8, once the upper are seen to be but its sign."""
-    words = np.frombuffer(decimals.fill_null(0).buffers()[1], "<i8", count=2 * len(decimals), offset=16 * decimals.offset).reshape(-1, 2)
-    low, high = words[:, 0], words[:, 1]
-    if (high != low >> 63).any():
-        raise InexactError("a sum that no DOUBLE holds")
-    return _held_by_double(low)
-
-
-def _held_by_double(sums: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    if len(sums) and (sums.max() > _INTEGER_IN_DOUBLE_MAX or sums.min() < -_INTEGER_IN_DOUBLE_MAX):
-        raise InexactError("a sum that no DOUBLE holds")
-    return sums.astype(np.float64)

@@ -12,8 +12,9 @@ from typing import Any, Final, assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from secateur.engine.kernels.arrow_doubles import to_double
 from secateur.engine.kernels.arrow_expression import Call, Column, Constant, Expression, Function, Parameter
-from secateur.engine.kernels.exact_values import InexactError, compute_type, exact_scalar
+from secateur.engine.kernels.exact_values import compute_type, exact_scalar
 from secateur.partitioning.types import TypeKind
 
 __all__ = ["Evaluator", "Scope", "compile_expression"]
@@ -61,12 +62,9 @@ _IS_NULL: Final = pc.get_function("is_null")
 _IS_VALID: Final = pc.get_function("is_valid")
 _IS_IN: Final = pc.get_function("is_in")
 _IF_ELSE: Final = pc.get_function("if_else")
-_MIN_MAX: Final = pc.get_function("min_max")
 _CAST: Final = pc.get_function("cast")
 _NULL_BOOLEAN: Final = pa.scalar(None, pa.bool_())
 _NAN_OK_FLIP: Final = {Function.GREATER: Function.LESS_EQUAL, Function.GREATER_EQUAL: Function.LESS}
-#: Up to here every integer is a DOUBLE, whatever way the conversion goes.
-_INTEGER_IN_DOUBLE_MAX: Final = 2**53
 
 
 def compile_expression(expression: Expression) -> Evaluator:
@@ -154,17 +152,10 @@ def _compile_in(call: Call) -> Evaluator:
 
 def _compile_cast(call: Call) -> Evaluator:
     inner, given = compile_expression(call.arguments[0]), call.arguments[0].type
+    if call.type.is_float and given.kind in (TypeKind.HUGEINT, TypeKind.DECIMAL):
+        return lambda scope: to_double(inner(scope))
     wanted = compute_type(call.type)
     # Between integers a value out of range is an error, as in DuckDB. To DOUBLE, "safe" would refuse a BIGINT that has to be rounded; DuckDB rounds it, to
     # nearest as the processor does.
     options = pc.CastOptions.unsafe(wanted) if call.type.is_float else pc.CastOptions.safe(wanted)
-
-    def evaluate(scope: Scope) -> Datum:
-        values = inner(scope)
-        if given.kind is TypeKind.HUGEINT and call.type.is_float:
-            extremes = _MIN_MAX.call([values]).as_py()
-            if extremes["min"] is not None and not -_INTEGER_IN_DOUBLE_MAX <= extremes["min"] <= extremes["max"] <= _INTEGER_IN_DOUBLE_MAX:
-                raise InexactError("a HUGEINT that no DOUBLE holds")
-        return _CAST.call([values], options)
-
-    return evaluate
+    return lambda scope: _CAST.call([inner(scope)], options)

@@ -37,7 +37,7 @@ class Function(Enum):
     """Of two DOUBLEs."""
     NEGATE = "neg"
     CAST = "cast"
-    """To the call's type: from an integer to an integer, or from an integer or FLOAT to DOUBLE."""
+    """To the call's type: from an integer to an integer, or from an integer, FLOAT or DECIMAL to DOUBLE."""
     COALESCE = "coalesce"
     """The first argument, or where it is NULL the second, a constant of its type."""
     STARTS_WITH = "starts_with"

@@ -269,6 +269,13 @@ def test_a_condition_that_may_begin_elsewhere_declines() -> None:
     assert compile_arrow(select, SCHEMA, "s0", [("a", "INTEGER")]) == Declined("a condition inside a comparison")
 
 
+def test_coalesce_is_known_however_the_parser_names_it() -> None:
+    call = exp.Anonymous(this="COALESCE", expressions=[exp.column("a"), exp.Literal.number(0)])
+    select = exp.select(exp.alias_(call, "x")).from_("s0")
+    expected = Call(Function.COALESCE, (Column("a", SCHEMA["a"]), Constant(0, SCHEMA["a"])), SCHEMA["a"])
+    assert compile_arrow(select, SCHEMA, "s0", [("x", "INTEGER")]) == ArrowFragment(outputs=(("x", expected),))
+
+
 def test_what_a_newer_parser_may_add_to_a_node_declines() -> None:
     select = sqlglot.parse_one("SELECT a FROM s0 WHERE a BETWEEN 1 AND 2", dialect="duckdb")
     assert isinstance(select, exp.Select)

@@ -1,0 +1,1 @@
+"""What one kernel call costs, and when the arrow kernel is worth having."""
