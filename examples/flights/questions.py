@@ -37,21 +37,24 @@ FROM flights WHERE tailnum = ? ORDER BY sched_dep, carrier, flight""",
     Question(
         title="One aircraft in figures",
         sql="""
-SELECT count(*) AS flights, sum(distance_miles) AS miles, avg(arr_delay_min) AS mean_arrival_delay_min, max(wind_mph) AS strongest_wind_mph
+SELECT count(*) AS flights, sum(distance_miles) AS miles, avg(arr_delay_min) AS mean_arrival_delay, max(wind_mph) AS strongest_wind
 FROM flights WHERE tailnum = ? AND NOT cancelled""",
         parameters=("N725MQ",),
         aircraft=("N725MQ",),
     ),
     Question(
-        title="What kind of plane is it?",
-        sql="SELECT tailnum, built, manufacturer, model, seats FROM planes WHERE tailnum = ?",
+        title="One aircraft, its make and its airline: three tables, one member",
+        sql="""
+SELECT tailnum, manufacturer, model, seats, name AS airline, count(*) AS flights
+FROM flights JOIN planes USING (tailnum) JOIN airlines USING (carrier)
+WHERE tailnum = ? GROUP BY ALL ORDER BY airline""",
         parameters=("N14228",),
         aircraft=("N14228",),
     ),
     Question(
         title="Several aircraft side by side",
         sql="""
-SELECT tailnum, count(*) AS flights, count(DISTINCT dest) AS airports, avg(dep_delay_min) AS mean_departure_delay_min
+SELECT tailnum, count(*) AS flights, max(distance_miles) AS longest, avg(dep_delay_min) AS mean_departure_delay
 FROM flights WHERE tailnum IN (?, ?, ?) GROUP BY tailnum ORDER BY tailnum""",
         parameters=("N14228", "N725MQ", "N328AA"),
         aircraft=("N14228", "N725MQ", "N328AA"),
@@ -59,8 +62,8 @@ FROM flights WHERE tailnum IN (?, ?, ?) GROUP BY tailnum ORDER BY tailnum""",
     Question(
         title="The whole year, by airline",
         sql="""
-SELECT carrier, count(*) AS flights, count_if(cancelled) AS cancelled, avg(dep_delay_min) AS mean_departure_delay_min, sum(distance_miles) AS miles
-FROM flights GROUP BY carrier ORDER BY flights DESC, carrier LIMIT 8""",
+SELECT carrier, count(*) AS flights, count(*) FILTER (WHERE cancelled) AS cancelled, avg(dep_delay_min) AS mean_departure_delay
+FROM flights GROUP BY carrier ORDER BY flights DESC, carrier""",
         parameters=(),
         aircraft=None,
     ),

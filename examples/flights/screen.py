@@ -54,14 +54,14 @@ class Screen:
         table.add_column()
         for what, count in findings.items():
             table.add_row(f"{count:,}", what)
-        self._console.print(Padding(table, (0, 2)))
+        self._console.print(Padding(table, (0, 2), expand=False))
 
     def members(self, members: Sequence[MemberInfo]) -> None:
         table = _table("member", "address", "state", "primary partitions", "backup partitions", "rows", "megabytes")
         for member in members:
             megabytes = f"{member.bytes / 1e6:.1f}"
             table.add_row(member.id, member.address, member.state, str(member.partitions_primary), str(member.partitions_backup), f"{member.rows:,}", megabytes)
-        self._console.print(Padding(table, (0, 2)))
+        self._console.print(Padding(table, (0, 2), expand=False))
 
     def answer(self, question: Question, answer: Answer) -> None:
         self.heading(question.title)
@@ -71,10 +71,10 @@ class Screen:
         table = _table(*answer.columns)
         for row in answer.rows[:_ROWS_MAX]:
             table.add_row(*(_cell(value) for value in row))
-        self._console.print(Padding(table, (0, 2)))
+        self._console.print(Padding(table, (0, 2), expand=False))
         if len(answer.rows) > _ROWS_MAX:
             self._console.print(Text(f"  and {len(answer.rows) - _ROWS_MAX} more rows", style="dim"))
-        self._console.print(Padding(Text(answer.explain, style="dim"), (1, 2)))
+        self._console.print(Padding(Text(answer.explain, style="dim"), (1, 2), expand=False))
         self._console.print(
             Text.assemble(
                 "  ",
@@ -91,7 +91,7 @@ class Screen:
             members, partitions = f"{answer.members[0]} / {answer.members[1]}", f"{answer.partitions[0]} / {answer.partitions[1]}"
             ratio = f"{answer.unpruned_ms / answer.pruned_ms:.1f} x"
             table.add_row(title, members, partitions, answer.execution, f"{answer.pruned_ms:.2f}", f"{answer.unpruned_ms:.2f}", ratio)
-        self._console.print(Padding(table, (0, 2)))
+        self._console.print(Padding(table, (0, 2), expand=False))
 
     def say(self, text: str) -> None:
         self._console.print(Text(text))
