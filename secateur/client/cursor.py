@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
+from secateur.client.analyze import with_actuals
 from secateur.client.insert import insert_many, insert_rows, insert_select
 from secateur.client.parameters import Parameters, plain_values
 from secateur.client.rows import Description, ResultColumn, Rows
@@ -185,8 +186,12 @@ class Cursor:
                 self.rowcount = insert_rows(self._session, prepared)
             case InsertSelect():
                 self.rowcount = insert_select(self._session, sql, params, prepared)
-            case PlanText():
+            case PlanText(analyzed=None):
                 self._take(prepared.table, prepared.columns)
+            case PlanText(analyzed=SelectStatement() as query):
+                selected = run_select(self._session, sql, params, query, cached=cached, started_s=started_s)
+                self.stats = selected.stats
+                self._take(with_actuals(prepared, selected.stats, selected.table.num_rows), prepared.columns)
             case SetPruning():
                 self._session.pruning = prepared.value
             case Done():

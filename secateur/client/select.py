@@ -14,7 +14,7 @@ from secateur.client.pruning import Pruning
 from secateur.client.routing import Rung, choose_route
 from secateur.client.rows import ResultColumn
 from secateur.client.session import Session
-from secateur.client.statement import InsertSelect, SelectStatement
+from secateur.client.statement import InsertSelect, PlanText, SelectStatement
 from secateur.client.stats import QueryStats
 from secateur.client.verify import same_rows
 from secateur.errors import (
@@ -147,6 +147,8 @@ def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any
             return prepared
         case InsertSelect():
             return prepared.source
+        case PlanText(analyzed=SelectStatement() as query):
+            return query
         case _:
             raise InterfaceError(f"{sql!r} was a query and is none any more") from because
 

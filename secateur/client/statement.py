@@ -100,10 +100,19 @@ class SetPruning:
 
 @dataclass(frozen=True, slots=True)
 class PlanText:
-    """``EXPLAIN``: a result that is there already."""
+    """``EXPLAIN``: a result that is there already.
+
+    Attributes:
+        columns: One VARCHAR column, ``plan``.
+        table: Its lines; a single one, the whole document, for ``FORMAT JSON``.
+        is_json: Whether it is that.
+        analyzed: For ``EXPLAIN ANALYZE`` the query to run, else None.
+    """
 
     columns: tuple[ResultColumn, ...]
     table: pa.Table
+    is_json: bool = False
+    analyzed: SelectStatement | None = None
 
 
 Prepared: TypeAlias = SelectStatement | Done | InsertRows | InsertSelect | SetPruning | PlanText
@@ -131,7 +140,9 @@ def read_prepared(answer: Answer) -> Prepared:
                 return SetPruning(Pruning(statement["value"]))
             case "explain":
                 table = decode_tables(answer.parts)
-                return PlanText(tuple(ResultColumn(name, "VARCHAR") for name in table.schema.names), table)
+                columns = tuple(ResultColumn(name, "VARCHAR") for name in table.schema.names)
+                analyzed = statement.get("analyzed")
+                return PlanText(columns, table, statement["is_json"], None if analyzed is None else _select(analyzed))
             case kind:
                 raise ProtocolError(
                     f"the controller prepared a statement of kind {kind!r}, which this client does not know: install the version of the cluster"

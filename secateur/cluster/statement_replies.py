@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from secateur.cluster.catalog import Catalog
 from secateur.engine.plan import SelectPlan
-from secateur.errors import TopologyChangedError
+from secateur.errors import NotSupportedError, TopologyChangedError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 from secateur.planner.explain import explain
@@ -101,10 +101,16 @@ class StatementReplies:
                 return _statement("insert", {"table": table.to_wire(), "mode": mode.value, "columns": list(columns), "source_select": self._keep(select.plan)})
             case SetOption(name, value):
                 return _statement("set", {"name": name, "value": value})
-            case ExplainStatement(target, form):
+            case ExplainStatement(target, form, analyze):
                 explained = explain(target, params, view, settings)
-                lines = [json.dumps(explained.json)] if form is ExplainFormat.JSON else explained.text.splitlines()
-                return _statement("explain", {}, pa.table({"plan": pa.array(lines, pa.string())}))
+                is_json = form is ExplainFormat.JSON
+                lines = [json.dumps(explained.json)] if is_json else explained.text.splitlines()
+                fields: dict[str, Any] = {"is_json": is_json}
+                if analyze:
+                    if not isinstance(target, SelectStatement):
+                        raise NotSupportedError("EXPLAIN ANALYZE runs the statement, and only queries may be run for that: use EXPLAIN")
+                    fields["analyzed"] = self._keep(target.plan)
+                return _statement("explain", fields, pa.table({"plan": pa.array(lines, pa.string())}))
             case _:
                 assert_never(statement)
 

@@ -59,7 +59,7 @@ class MemberWrites:
             TopologyChangedError: This member is not the primary; nothing was written.
             DuplicateKeyError: An appended key is already there; nothing was written.
         """
-        args, rows = request.args, decode_table(request.payload)
+        args, rows = request.args, decode_table(request.payload, validate=True)
         table_id, partition, mode = args["table_id"], args["partition"], args["mode"]
         if args.get("copy"):
             return Reply({"rows": self._store.write(table_id, partition, rows, mode)})
@@ -74,7 +74,7 @@ class MemberWrites:
         Raises:
             TopologyChangedError: This member is not the primary of a partition; nothing was staged.
         """
-        args, rows = request.args, decode_table(request.payload)
+        args, rows = request.args, decode_table(request.payload, validate=True)
         table_id, parts = args["table_id"], args["parts"]
         if sum(count for _, count in parts) != rows.num_rows:
             raise ProtocolError(f"stage: the parts name {sum(count for _, count in parts)} rows, the payload has {rows.num_rows}")

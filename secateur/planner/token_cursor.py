@@ -23,6 +23,7 @@ class TokenCursor:
 
     def __init__(self, sql: str, tokens: Sequence[Token]) -> None:
         self.sql = sql
+        self._whole = tuple(tokens)
         self._tokens = tuple(_split(tokens))
         self._position = 0
 
@@ -51,8 +52,9 @@ class TokenCursor:
         return token
 
     def rest(self) -> tuple[Token, ...]:
-        """All tokens that remain; the cursor stays."""
-        return self._tokens[self._position :]
+        """All tokens that remain, those of two words whole again, as a parser of queries wants them; the cursor stays, in front of a whole token."""
+        offset = self.offset
+        return tuple(token for token in self._whole if token.start >= offset)
 
     def at(self, *words: str) -> bool:
         """Whether the next tokens are these words or symbols."""

@@ -113,7 +113,7 @@ def test_ddl_has_no_result(cluster: Any, conn: Connection) -> None:
 
 
 def test_explain_is_a_result_of_text(cluster: Any, conn: Connection) -> None:
-    cluster.statements["EXPLAIN"] = other(cluster, {"kind": "explain"}, encode_table(pa.table({"plan": ["Scan orders", "  p17"]})))
+    cluster.statements["EXPLAIN"] = other(cluster, {"kind": "explain", "is_json": False}, encode_table(pa.table({"plan": ["Scan orders", "  p17"]})))
     cursor = conn.execute("EXPLAIN")
     assert cursor.fetchall() == [("Scan orders",), ("  p17",)]
     assert cursor.description == [("plan", "VARCHAR", None, None, None, None, None)]
