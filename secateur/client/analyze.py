@@ -28,7 +28,7 @@ def with_actuals(plan: PlanText, stats: QueryStats, rows: int) -> pa.Table:
         lines = [json.dumps(document)]
     else:
         lines.append(
-            f"actual: {stats.execution} on {stats.members_touched} of {stats.members_total} members, {stats.partitions_read} of {stats.partitions_total} partitions, "
-            f"{rows} rows, {stats.elapsed_ms:.2f} ms"
+            f"actual: {stats.execution} on {stats.members_touched} of {stats.members_total} members, "
+            f"{stats.partitions_read} of {stats.partitions_total} partitions, {rows} rows, {stats.elapsed_ms:.2f} ms"
         )
     return pa.table({"plan": pa.array(lines, pa.string())})
