@@ -42,6 +42,15 @@ class Cancellation:
             for cursor in self._running:
                 cursor.interrupt()
 
+    def check(self) -> None:
+        """Raise where a caller has a moment to notice.
+
+        Raises:
+            JobCancelledError: :meth:`cancel` was called.
+        """
+        if self._cancelled:
+            raise JobCancelledError("the kernel call was cancelled before it began")
+
     def attach(self, cursor: _Interruptible) -> None:
         """Register what is about to run.
 
@@ -49,8 +58,7 @@ class Cancellation:
             JobCancelledError: :meth:`cancel` was called before.
         """
         with self._lock:
-            if self._cancelled:
-                raise JobCancelledError("the kernel call was cancelled before it began")
+            self.check()
             self._running.append(cursor)
 
     def detach(self, cursor: _Interruptible) -> None:

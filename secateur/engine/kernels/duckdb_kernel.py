@@ -100,6 +100,8 @@ class DuckDBKernel:
             names = relation.columns if names is None else names
             if delivered != texts:
                 relation = slot.bound(params, _cast_columns(sql, texts, delivered))
+            if cancellation is not None:
+                cancellation.check()  # an interrupt while the statement was bound is forgotten by now
             exported = relation.to_arrow_table()
         return conform(exported, [arrow_type(text) for text in delivered], list(names))
 
