@@ -12,7 +12,7 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.planner.dialect import to_sql
-from secateur.planner.query import Scan
+from secateur.planner.query import Scan, is_columns_call
 
 __all__ = ["Cut", "canonical_select", "columns_in", "key_of", "named", "unresolved_in"]
 
@@ -58,7 +58,7 @@ def canonical_select(select: exp.Select, scan: Scan) -> exp.Select:
         else:
             expanded.append(item)
     result.set("expressions", expanded)
-    if any(isinstance(node, (exp.Star, exp.Columns)) and not isinstance(node.parent, exp.Count) for node in result.walk()):
+    if any(is_columns_call(node) or (isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count)) for node in result.walk()):
         raise Cut("columns are named by a pattern")
     table = result.args["from_"].this
     table.replace(exp.to_table(scan.relation))

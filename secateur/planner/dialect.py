@@ -42,12 +42,18 @@ class Secateur(DuckDB):
             name: DuckDBParser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
         }
 
+        def _parse_interval_span(self, this: exp.Expr, parse_function_unit: bool = True) -> exp.Interval:
+            """``INTERVAL '3 days'`` stays one string instead of becoming a number and a unit."""
+            interval = super()._parse_interval_span(this, parse_function_unit)
+            split = isinstance(this, exp.Literal) and this.is_string and interval.this.name != this.name
+            return exp.Interval(this=this) if split else interval
+
     class Generator(DuckDBGenerator):
         """Hexadecimal strings are BLOBs, not numbers."""
 
         TRANSFORMS: ClassVar[dict[Any, Any]] = {
             **DuckDBGenerator.TRANSFORMS,
-            exp.HexString: lambda self, node: f"from_hex('{node.this}')",
+            exp.HexString: lambda self, node: f"X'{node.this}'",
         }
 
 

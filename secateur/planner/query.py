@@ -17,7 +17,7 @@ from secateur.planner.dialect import parse_query, quoted
 from secateur.planner.parameters import Parameters
 from secateur.planner.positions import located
 
-__all__ = ["Query", "Scan", "bind_query", "near_names", "spliced"]
+__all__ = ["Query", "Scan", "bind_query", "is_columns_call", "near_names", "spliced"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +141,18 @@ def _star_uses(tree: exp.Expr) -> tuple[bool, set[str]]:
                 starred.add(holder.table.casefold())
             elif not isinstance(holder, exp.Count):
                 return True, starred
-        elif isinstance(node, (exp.Columns, exp.Pivot)) or (isinstance(node, exp.Join) and node.args.get("method")):
+        elif is_columns_call(node) or isinstance(node, exp.Pivot) or (isinstance(node, exp.Join) and node.args.get("method")):
             # COLUMNS(...), PIVOT, NATURAL, ASOF and POSITIONAL joins look at columns that the text does not name.
             return True, starred
         elif isinstance(node, exp.Column) and not node.table:
             # A row as a value, ``SELECT t FROM t``, looks like a column named as the table.
             starred.add(node.name.casefold())
     return False, starred
+
+
+def is_columns_call(node: exp.Expr) -> bool:
+    """Whether a node is ``COLUMNS(...)``."""
+    return isinstance(node, exp.Anonymous) and node.name.casefold() == "columns"
 
 
 def _renames_columns(node: exp.Table) -> bool:

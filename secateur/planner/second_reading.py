@@ -30,6 +30,9 @@ _ORDERLESS: Final = frozenset(
     {"count", "count_star", "sum", "min", "max", "avg", "mean", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor", "count_if", "median"}
 )
 
+_NEGATED_OPERATORS: Final = {"OPERATOR_IS_NOT_NULL": "OPERATOR_IS_NULL", "COMPARE_NOT_IN": "COMPARE_IN"}
+_NEGATED_FUNCTIONS: Final = {"!~~": "~~", "!~~*": "~~*"}
+
 
 @dataclass(frozen=True, slots=True)
 class SecondReading:
@@ -145,8 +148,35 @@ def _stripped(data: Any) -> Any:
         if data.get("class") == "TYPE":
             # CAST(x AS text) and CAST(x AS VARCHAR) are one thing.
             return {**{key: _stripped(value) for key, value in data.items() if key in ("class", "children")}, "name": _type_name(data["type_name"])}
-        return {key: _stripped(value) for key, value in data.items() if key not in _IGNORED}
+        plain = {key: _stripped(value) for key, value in data.items() if key not in _IGNORED}
+        return _negations_apart(_doubles_alike(plain))
     return [_stripped(value) for value in data] if isinstance(data, list) else data
+
+
+def _doubles_alike(node: dict[str, Any]) -> dict[str, Any]:
+    """``CAST(3 AS DOUBLE)`` and ``CAST('3' AS DOUBLE)`` are one thing: so are then ``INTERVAL 3 DAY`` and ``INTERVAL '3' DAY``."""
+    child: Any = node.get("child")
+    if (
+        node.get("class") == "CAST"
+        and node["type_expr"].get("name") == "DOUBLE"
+        and child.get("class") == "CONSTANT"
+        and child["literal"].get("kind") == "INTEGER"
+    ):
+        return {**node, "child": {**child, "literal": {**child["literal"], "kind": "STRING"}}}
+    return node
+
+
+def _negations_apart(node: dict[str, Any]) -> dict[str, Any]:
+    """``x IS NOT NULL`` and ``NOT x IS NULL`` are one thing, and so are the other operators with NOT inside."""
+    operator = _NEGATED_OPERATORS.get(str(node.get("type")))
+    function = _NEGATED_FUNCTIONS.get(str(node.get("function_name")))
+    if operator is not None:
+        positive = {**node, "type": operator}
+    elif function is not None and node.get("class") == "FUNCTION":
+        positive = {**node, "function_name": function, "qualified_name": {"path": [function]}}
+    else:
+        return node
+    return {"class": "OPERATOR", "type": "OPERATOR_NOT", "alias": node.get("alias", ""), "children": [{**positive, "alias": ""}]}
 
 
 def _type_name(name: str) -> str:

@@ -39,7 +39,7 @@ from secateur.wire import encode_table
 
 __all__ = ["plan_select"]
 
-_NAME_IN_MESSAGE: Final = re.compile(r'(?:column named|Referenced column|Referenced table|^Column|^Table with name) "?([^"!]+)"?|"([^"]+)"')
+_NAME_IN_MESSAGE: Final = re.compile(r'(?:column named|Referenced column|Referenced table) "([^"]+)"')
 
 # The arrow kernel evaluates expressions by recursion; so long a statement is DuckDB's.
 _ARROW_NODES_MAX: Final = 1000
@@ -80,6 +80,8 @@ def plan_select(
     reason: str | None = None
     partials: tuple[Fragment, ...]
     try:
+        if reading is not None and not repeatable:
+            raise Cut("it has a function or sample whose value depends on when and where it is evaluated")
         if reading is None or not faithful:
             raise Cut("it is written in a form that is not taken apart")
         partial, final = _halved(query, reading, schemas, columns, binder)
@@ -165,7 +167,7 @@ def _with_position(error: ProgrammingError, query: Query) -> ProgrammingError:
     match = _NAME_IN_MESSAGE.search(error.message)
     if match is None:
         return error
-    name = match[1] or match[2]
+    name = match[1]
     for node in query.tree.find_all(exp.Column):
         identifier = node.this if isinstance(error, UnknownColumnError) else node.args.get("table")
         if isinstance(identifier, exp.Identifier) and identifier.name.casefold() == name.casefold() and "start" in identifier.meta:

@@ -42,7 +42,7 @@ def cut(query: Query, reading: SecondReading, column_count: int, type_of: Callab
 
     Args:
         query: The bound query.
-        reading: DuckDB's reading of it, which equals that of the text made from its tree.
+        reading: DuckDB's reading of it, which is repeatable and equals that of the text made from its tree.
         column_count: How many columns its result has.
         type_of: The SQL type text of an expression over the scanned relation.
 
@@ -56,13 +56,13 @@ def cut(query: Query, reading: SecondReading, column_count: int, type_of: Callab
         raise Cut("it has a subquery")
     if reading.has_windows:
         raise Cut("a window function needs all rows in one place")
-    if not reading.is_repeatable:
-        raise Cut("it has a function or sample whose value depends on when and where it is evaluated")
     surplus = {key for key, value in select.args.items() if value} - _UNDERSTOOD
     if surplus:
         raise Cut(f"{', '.join(sorted(surplus)).upper()} needs all rows in one place")
     scan = query.scans[0]
-    if scan.node.parent is not select.args["from_"] or any(value for key, value in scan.node.args.items() if key not in ("this", "alias")):
+    if scan.node.parent is not select.args["from_"]:
+        raise Cut("it does not read one table plainly")
+    if any(value for key, value in scan.node.args.items() if key not in ("this", "alias")):
         raise Cut("the table is sampled or pivoted")
     distinct = select.args.get("distinct")
     if isinstance(distinct, exp.Distinct) and distinct.args.get("on"):

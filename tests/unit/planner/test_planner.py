@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from secateur.errors import (
+    Error,
+    LimitExceededError,
+    NotSupportedError,
+    ParameterError,
+    ProgrammingError,
+    SqlSyntaxError,
+    UnknownColumnError,
+    UnknownTableError,
+)
+from secateur.planner.planner import Planner
+from secateur.planner.statement import ExplainFormat, ExplainStatement, SelectStatement, SetOption
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind", "message", "line", "column"),
+    [
+        pytest.param("SELEC 1", SqlSyntaxError, "expected SELECT, INSERT, CREATE TABLE", 1, 1, id="an unknown statement"),
+        pytest.param("", SqlSyntaxError, "the statement is empty", 1, 1, id="empty"),
+        pytest.param(" ; -- nothing", SqlSyntaxError, "the statement is empty", 1, 1, id="only a comment"),
+        pytest.param("SELECT 1; SELECT 2", SqlSyntaxError, "a second one begins here", 1, 11, id="two statements"),
+        pytest.param("SELECT * FROM orders WHERE id = = 1", SqlSyntaxError, "unexpected '='", 1, 33, id="two operators"),
+        pytest.param("SELECT *\nFROM orders\nWHERE (id = 1", SqlSyntaxError, "expecting )", 3, None, id="a parenthesis that stays open"),
+        pytest.param("SELECT $1 FROM orders WHER id = 1", SqlSyntaxError, "unexpected 'id'", 1, 28, id="behind a dollar sign"),
+        pytest.param("SELECT 'abc", SqlSyntaxError, "the string is not closed", 1, 8, id="a string that stays open"),
+        pytest.param('SELECT\n  "abc', SqlSyntaxError, "the quoted name is not closed", 2, 3, id="a name that stays open"),
+        pytest.param("SELECT /* abc", SqlSyntaxError, "the comment is not closed", 1, 8, id="a comment that stays open"),
+        pytest.param("SELECT * FROM ordrs", UnknownTableError, "'ordrs' does not exist", 1, 15, id="an unknown table"),
+        pytest.param("SELECT * FROM '/etc/passwd'", UnknownTableError, "does not exist", 1, 15, id="a file"),
+        pytest.param("SELECT * FROM main.orders", NotSupportedError, "a schema in front", 1, 15, id="a schema"),
+        pytest.param(
+            "SELECT id, nam FROM customers", UnknownColumnError, "'id' does not exist; there is customer_id, name, score", 1, 8, id="an unknown column"
+        ),
+        pytest.param("SELECT\n  o.amout FROM orders o", UnknownColumnError, "did you mean amount?", 2, 5, id="an unknown column of a table"),
+        pytest.param(
+            "SELECT orders.id FROM orders o", UnknownTableError, "'orders' names no table of this statement; there is o", 1, 8, id="a hidden table name"
+        ),
+        pytest.param("UPDATE orders SET id = 1", NotSupportedError, "UPDATE is not supported", 1, 1, id="update"),
+        pytest.param("DELETE FROM orders", NotSupportedError, "DELETE is not supported", 1, 1, id="delete"),
+        pytest.param("SET prunning = on", ProgrammingError, "did you mean pruning?", 1, 5, id="an unknown setting"),
+        pytest.param("SET pruning = maybe", ProgrammingError, "pruning is on, off or verify", 1, 15, id="an unknown value"),
+        pytest.param("SET pruning", SqlSyntaxError, "expected '='", 1, 12, id="no value"),
+        pytest.param("EXPLAIN", SqlSyntaxError, "expected a statement to explain", 1, 8, id="nothing to explain"),
+        pytest.param("EXPLAIN (FORMAT XML) SELECT 1", SqlSyntaxError, "expected JSON or TEXT", 1, 17, id="another format"),
+    ],
+)
+def test_mistakes_are_shown_where_they_stand(bench: Any, sql: str, kind: type[Error], message: str, line: int, column: int | None) -> None:
+    with pytest.raises(kind) as caught:
+        bench.prepare(sql)
+    assert type(caught.value) is kind
+    assert message in str(caught.value)
+    assert caught.value.details["line"] == line
+    if column is not None:
+        assert caught.value.details["column"] == column
+
+
+@pytest.mark.parametrize(
+    ("sql", "params", "kind", "message"),
+    [
+        pytest.param("SELECT nofunction(id) FROM orders", (), ProgrammingError, "nofunction", id="an unknown function"),
+        pytest.param("SELECT sum(priority) FROM orders", (), ProgrammingError, "sum", id="a function over the wrong type"),
+        pytest.param("SELECT id FROM orders GROUP BY priority", (), ProgrammingError, "GROUP BY", id="a column that is not grouped"),
+        pytest.param("SELECT id FROM orders o JOIN customers c USING (id)", (), ProgrammingError, "id", id="a join column that one side lacks"),
+        pytest.param("SELECT customer_id FROM orders, customers", (), ProgrammingError, "mbiguous", id="an ambiguous column"),
+        pytest.param("SELECT * FROM read_csv('/etc/passwd')", (), ProgrammingError, "cannot read files", id="reading a file"),
+        pytest.param("SELECT * FROM orders WHERE id = ?", [1, 2], ParameterError, "1 parameter, 2 given", id="too many parameters"),
+        pytest.param("SELECT * FROM orders WHERE id = $id", [1], ParameterError, "pass a mapping", id="positions for names"),
+        pytest.param("SELECT $2", [1, 2], ParameterError, "without gaps", id="a gap in the numbers"),
+        pytest.param("SELECT " + "1 + " * 2_000_000 + "1", (), LimitExceededError, "characters", id="too long"),
+    ],
+)
+def test_what_duckdb_refuses_is_an_error_of_ours(bench: Any, sql: str, params: Any, kind: type[Error], message: str) -> None:
+    with pytest.raises(kind) as caught:
+        bench.prepare(sql, params)
+    assert message in str(caught.value)
+    assert "s0" not in str(caught.value), "the names of relations are ours, not the user's"
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("SET pruning = on", SetOption("pruning", "on")),
+        ("set PRUNING to 'Off';", SetOption("pruning", "off")),
+        ("SET pruning = verify", SetOption("pruning", "verify")),
+    ],
+)
+def test_settings(bench: Any, sql: str, expected: SetOption) -> None:
+    assert bench.prepare(sql) == expected
+
+
+@pytest.mark.parametrize(
+    ("sql", "form", "analyze"),
+    [
+        ("EXPLAIN SELECT 1", ExplainFormat.TEXT, False),
+        ("explain (format json) select 1", ExplainFormat.JSON, False),
+        ("EXPLAIN ANALYZE SELECT 1", ExplainFormat.TEXT, True),
+        ("EXPLAIN ANALYZE (FORMAT TEXT) INSERT INTO customers SELECT 'a', 'b', 1", ExplainFormat.TEXT, True),
+    ],
+)
+def test_explain_has_a_form_and_a_target(bench: Any, sql: str, form: ExplainFormat, *, analyze: bool) -> None:
+    statement = bench.prepare(sql)
+    assert isinstance(statement, ExplainStatement)
+    assert (statement.format, statement.analyze) == (form, analyze)
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT 1;", "VALUES (1, 'a'), (2, 'b')", "FROM orders", "(SELECT 1)", "WITH x AS (SELECT 1) FROM x", "SELECT 1 -- done", "select/**/1"]
+)
+def test_every_kind_of_query_is_a_select(bench: Any, sql: str) -> None:
+    assert isinstance(bench.prepare(sql), SelectStatement)
+
+
+class TestCache:
+    def test_the_same_text_and_types_give_the_same_plan(self, bench: Any) -> None:
+        sql = "SELECT * FROM orders WHERE customer_id = ?"
+        one, two = bench.select(sql, ["C1"]), bench.select(sql, ["C2"])
+        assert one.plan is two.plan
+        assert (one.params, two.params) == (("C1",), ("C2",))
+
+    def test_another_type_gives_another_plan(self, bench: Any) -> None:
+        small, large = bench.select("SELECT ? AS n", [1]), bench.select("SELECT ? AS n", [2**40])
+        assert (small.plan.columns, large.plan.columns) == ((("n", "INTEGER"),), (("n", "BIGINT"),))
+        assert small.plan.plan_id != large.plan.plan_id
+
+    def test_another_schema_gives_another_plan(self, bench: Any) -> None:
+        before = bench.select("SELECT * FROM customers")
+        bench.create("CREATE TABLE other (a INT PRIMARY KEY)")
+        after = bench.select("SELECT * FROM customers")
+        assert before.plan is not after.plan
+        assert before.plan.plan_id != after.plan.plan_id
+
+    def test_a_query_may_be_planned_before_its_parameters_are_known(self, bench: Any) -> None:
+        sql = "SELECT * FROM orders WHERE customer_id = ?"
+        assert bench.select(sql).params is None
+        assert bench.select(sql, ["C1"]).params == ("C1",)
+
+    def test_an_explained_statement_is_not_taken_for_itself(self, bench: Any) -> None:
+        sql = "EXPLAIN SELECT 1"
+        assert isinstance(bench.prepare(sql), ExplainStatement)
+        assert isinstance(bench.prepare(sql), ExplainStatement)
+
+    def test_it_is_bounded(self, bench: Any) -> None:
+        bench.planner = Planner(cached_max=2)
+        first = bench.select("SELECT 1 AS a").plan
+        assert bench.select("SELECT 1 AS a").plan is first
+        for name in "bcd":
+            bench.select(f"SELECT 1 AS {name}")
+        assert bench.select("SELECT 1 AS a").plan is not first
+
+
+def test_plans_survive_msgpack(bench: Any) -> None:
+    from secateur.engine.plan import SelectPlan
+    from secateur.wire import pack, unpack
+
+    for sql, params in [
+        ("SELECT o.id FROM orders o JOIN customers c USING (customer_id) WHERE customer_id IN (?, 'C2') AND o.id = 3", ["C1"]),
+        ("SELECT priority, sum(amount) FROM orders WHERE customer_id = $who GROUP BY 1", {"who": "C1"}),
+        ("SELECT 1", ()),
+    ]:
+        plan = bench.select(sql, params).plan
+        assert SelectPlan.from_wire(unpack(pack(plan.to_wire()))) == plan
+        assert unpack(pack(plan.to_client()))["plan_id"] == plan.plan_id

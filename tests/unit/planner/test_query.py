@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+ORDERS = ("customer_id", "id", "priority", "amount", "day")
+
+
+@pytest.mark.parametrize(
+    ("sql", "columns"),
+    [
+        pytest.param("SELECT amount FROM orders", ("amount",), id="one"),
+        pytest.param('SELECT "AMOUNT" FROM orders WHERE "Id" > 3', ("id", "amount"), id="quoted, another case"),
+        pytest.param("SELECT count(*) FROM orders", ("customer_id",), id="none but rows"),
+        pytest.param("SELECT 1 FROM orders", ("customer_id",), id="none at all"),
+        pytest.param("SELECT * FROM orders", ORDERS, id="star"),
+        pytest.param("SELECT o.* FROM orders o", ORDERS, id="qualified star"),
+        pytest.param("FROM orders", ORDERS, id="no select list"),
+        pytest.param("SELECT COLUMNS('a') FROM orders", ORDERS, id="columns by pattern"),
+        pytest.param("SELECT orders FROM orders", ORDERS, id="a row as a value"),
+        pytest.param("SELECT b FROM orders AS o(a, b)", ORDERS, id="renamed columns"),
+        pytest.param("SELECT priority FROM orders ORDER BY day, sum(amount) OVER (PARTITION BY id)", ("id", "priority", "amount", "day"), id="other clauses"),
+        pytest.param("SELECT 'amount' AS x FROM orders WHERE priority = 'day'", ("priority",), id="not inside strings"),
+    ],
+)
+def test_a_scan_reads_the_columns_that_the_statement_names(bench: Any, sql: str, columns: tuple[str, ...]) -> None:
+    assert bench.select(sql).plan.scans[0].columns == columns
+
+
+@pytest.mark.parametrize(
+    ("sql", "local"),
+    [
+        pytest.param("SELECT id FROM orders", 'SELECT id FROM s0 AS "orders"', id="an alias keeps the name"),
+        pytest.param("select O.Id from Orders as O -- done", "select O.Id from s0 as O", id="an alias of the user's"),
+        pytest.param('SELECT id FROM "orders" WHERE id = ? AND amount < ?', 'SELECT id FROM s0 AS "orders" WHERE id = $1 AND amount < $2', id="parameters"),
+        pytest.param(
+            "SELECT id FROM orders\n  WHERE priority = 'from orders ?'",
+            "SELECT id FROM s0 AS \"orders\"\n  WHERE priority = 'from orders ?'",
+            id="strings stay",
+        ),
+        pytest.param("SELECT 1 FROM orders, orders b", 'SELECT 1 FROM s0 AS "orders", s1 b', id="two mentions"),
+        pytest.param(
+            "WITH orders AS (SELECT 1 AS id) SELECT id FROM orders",
+            "WITH orders AS (SELECT 1 AS id) SELECT id FROM orders",
+            id="a common table expression hides a table",
+        ),
+        pytest.param(
+            "WITH orders AS (SELECT id FROM orders) SELECT id FROM orders",
+            'WITH orders AS (SELECT id FROM s0 AS "orders") SELECT id FROM orders',
+            id="but not from itself",
+        ),
+    ],
+)
+def test_the_text_that_runs_is_the_users_with_other_table_names(bench: Any, sql: str, local: str) -> None:
+    params = ["x"] * sql.replace("orders ?", "").count("?")
+    assert bench.select(sql, params).plan.local.sql == local
+
+
+def test_scans_are_in_the_order_of_the_text(bench: Any) -> None:
+    sql = "SELECT (SELECT max(score) FROM customers), id FROM orders WHERE id IN (SELECT 1 FROM airlines) UNION ALL SELECT 1, 2 FROM metrics"
+    assert [scan.table for scan in bench.select(sql).plan.scans] == ["customers", "orders", "airlines", "metrics"]
