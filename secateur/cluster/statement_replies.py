@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, assert_never
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from secateur.cluster.catalog import Catalog
 from secateur.engine.plan import SelectPlan
-from secateur.errors import NotSupportedError, TopologyChangedError
+from secateur.errors import LimitExceededError, NotSupportedError, TopologyChangedError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 from secateur.planner.explain import explain
@@ -78,12 +79,14 @@ class StatementReplies:
             ProgrammingError: The statement is wrong.
             NotSupportedError: It is right, but not implemented.
         """
-        statement = self._planner.prepare(sql, params, view, settings)
+        with _bounded_depth():
+            statement = self._planner.prepare(sql, params, view, settings)
         return statement, self._reply(statement, params, settings, view)
 
     def explain(self, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView) -> Reply:
         """How a statement would run: ``text`` and ``json`` in the header."""
-        statement = self._planner.prepare(sql, params, view, settings)
+        with _bounded_depth():
+            statement = self._planner.prepare(sql, params, view, settings)
         explained = explain(statement.target if isinstance(statement, ExplainStatement) else statement, params, view, settings)
         return Reply({"text": explained.text, "json": explained.json})
 
@@ -120,6 +123,15 @@ class StatementReplies:
         while len(self._plans) > self._plans_max:
             self._plans.popitem(last=False)
         return plan.to_client()
+
+
+@contextmanager
+def _bounded_depth() -> Iterator[None]:
+    """Say what a RecursionError of the parser means."""
+    try:
+        yield
+    except RecursionError:
+        raise LimitExceededError("the statement is nested too deeply to be read: write it flatter, or pass long lists as parameters", limit="nesting") from None
 
 
 def _statement(kind: str, fields: dict[str, Any], rows: pa.Table | None = None) -> Reply:

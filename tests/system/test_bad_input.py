@@ -54,6 +54,7 @@ def _usable_afterwards(conn: secateur.Connection) -> Iterator[None]:
         ("CREATE TABLE x (k VARCHAR, PRIMARY KEY (k)) PARTITION BY HASH (k) PARTITIONS 0", [], errors.ProgrammingError, "0"),
         ("CREATE TABLE x (k VARCHAR, v INT)", [], errors.ProgrammingError, "PRIMARY KEY"),
         ("CREATE TABLE x (k WIBBLE, PRIMARY KEY (k))", [], errors.NotSupportedError, "WIBBLE"),
+        ("SELECT " + "(" * 500 + "1" + ")" * 500, [], errors.LimitExceededError, "nested too deeply"),
         ("DROP TABLE nobody", [], errors.UnknownTableError, "nobody"),
         ("SET pruning = sometimes", [], errors.ProgrammingError, "sometimes"),
         ("SELECT * FROM read_csv('/etc/passwd')", [], errors.DatabaseError, ""),
