@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from secateur.engine.kernels.arrow_doubles import to_double
 from secateur.engine.kernels.arrow_expression import Call, Column, Constant, Expression, Function, Parameter
-from secateur.engine.kernels.exact_values import compute_type, exact_scalar
+from secateur.engine.kernels.exact_values import InexactError, compute_type, exact_scalar
 from secateur.partitioning.types import TypeKind
 
 __all__ = ["Evaluator", "Scope", "compile_expression"]
@@ -79,12 +79,17 @@ def compile_expression(expression: Expression) -> Evaluator:
             scalar = exact_scalar(value, type_)
             return lambda _scope: scalar
         case Parameter(number, type_):
-            index = number - 1
-            return lambda scope: exact_scalar(scope.params[index], type_)
+            return lambda scope: exact_scalar(_parameter(scope, number), type_)
         case Call():
             return _compile_call(expression)
         case _:
             assert_never(expression)
+
+
+def _parameter(scope: Scope, number: int) -> Any:
+    if number > len(scope.params):
+        raise InexactError(f"no parameter ${number}: DuckDB says so in the user's words")
+    return scope.params[number - 1]
 
 
 def _compile_call(call: Call) -> Evaluator:
