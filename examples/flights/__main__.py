@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 import tempfile
@@ -24,18 +25,19 @@ __all__ = ["main", "run"]
 def run(screen: Screen) -> None:
     """Run the demo; whatever was started is ended, also after an exception or Ctrl-C."""
     with ExitStack() as ends:
-        folder = Path(ends.enter_context(tempfile.TemporaryDirectory(prefix="secateur-flights-")))
-
         screen.heading("Three members on Ray")
         with screen.step("Starting Ray, a controller and three members") as notes:
             cluster = ends.enter_context(secateur.start(members=3, runtime="ray"))
+            _watch_signals()
             connection = ends.enter_context(cluster.connect())
             notes.append(cluster.address)
 
         screen.heading("A Spark pipeline over the flights of 2013")
+        folder = Path(ends.enter_context(tempfile.TemporaryDirectory(prefix="secateur-flights-")))
         with screen.step("Starting Spark"):
             spark = start_spark(folder)
             ends.callback(spark.stop)
+            _watch_signals()
         with screen.step("Reading, cleaning and enriching"):
             cleaned = clean(spark, unpack(folder))
         screen.findings(cleaned.findings)
@@ -70,8 +72,7 @@ def main() -> int:
     Returns:
         0 when all went well, 1 when something failed, 130 after Ctrl-C.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _interrupt)
+    _watch_signals()
     screen = Screen()
     try:
         run(screen)
@@ -84,10 +85,17 @@ def main() -> int:
     return 0
 
 
+def _watch_signals() -> None:
+    # Ray and Spark each install handlers of their own when they start, which would end the process, or talk about it, before everything is stopped.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
+
+
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    # Impatience must not interrupt the stopping: only the first one counts.
+    # Impatience must not interrupt the stopping: only the first one counts. What libraries log from now on is that they were interrupted.
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
+    logging.disable()
     raise KeyboardInterrupt
 
 
