@@ -24,13 +24,13 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.storage.memory import write_frames
-from benchmarks.storage.trips import trips, trips_rows
+from benchmarks.storage.trips import readings, readings_rows, trips, trips_rows
 from secateur.partitioning.split import split
 from secateur.storage.member_store import MemberStore
 
 _ROUNDS: Final = 9
 _OUTPUT: Final = Path("build/bench/storage.json")
-_SMALL, _LARGE, _LOADED = 1, 2, 3
+_SMALL, _LARGE, _LOADED, _NARROW = 1, 2, 3, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,9 @@ def main() -> None:
         table = trips(1, table_id)
         store.create_table(table, [0])
         store.write(table_id, 0, trips_rows(table, rows, tails), "append")
+    narrow = readings(_NARROW)
+    store.create_table(narrow, [0])
+    store.write(_NARROW, 0, readings_rows(narrow, 4_000), "append")
     check_answers(store)
     results = run([*searches(store), *writes(store), *loads()])
     with TemporaryDirectory() as folder:
@@ -85,8 +88,13 @@ def check_answers(store: MemberStore) -> None:
 
 def searches(store: MemberStore) -> list[Candidate]:
     """Lookups in 4,000 and 1,000,000 rows beside a filter."""
-    result = []
-    for table_id, label in [(_SMALL, "4,000 rows"), (_LARGE, "1,000,000 rows")]:
+    narrow = store.partition(_NARROW, 0).snapshot()
+    group = "search, 4,000 rows of 3 columns, key (BIGINT, VARCHAR)"
+    result = [
+        Candidate(group, "lookup by the whole key", 2000, partial(narrow.lookup, [137, "channel-07"])),
+        Candidate(group, "lookup by the first column", 2000, partial(narrow.lookup, [137])),
+    ]
+    for table_id, label in [(_SMALL, "4,000 rows of 19 columns"), (_LARGE, "1,000,000 rows of 19 columns")]:
         rows = store.relation(table_id, [0])
         key = [rows[name][rows.num_rows // 2].as_py() for name in ("tail", "at", "n")]
         snapshot = store.partition(table_id, 0).snapshot()

@@ -11,7 +11,7 @@ from secateur.partitioning.scheme import HashComponent, PartitionScheme
 from secateur.partitioning.table import Column, TableDef
 from secateur.partitioning.types import parse_type
 
-__all__ = ["trips", "trips_rows"]
+__all__ = ["readings", "readings_rows", "trips", "trips_rows"]
 
 _TAILS: Final = 12_000
 _DOUBLES: Final = 12
@@ -24,6 +24,19 @@ def trips(partitions: int, table_id: int = 1) -> TableDef:
     columns += [(f"x{index}", "DOUBLE", True) for index in range(_DOUBLES)] + [(f"note{index}", "VARCHAR", True) for index in range(_TEXTS)]
     scheme = PartitionScheme(hashes=(HashComponent(("tail",), partitions),), types=(("tail", parse_type("VARCHAR")),))
     return TableDef("trips", table_id, tuple(Column(name, parse_type(text), null) for name, text, null in columns), ("tail", "at", "n"), scheme)
+
+
+def readings(table_id: int) -> TableDef:
+    """Describe a table of three columns with a key of two: the least that a lookup can cost."""
+    columns = (Column("device", parse_type("BIGINT"), False), Column("channel", parse_type("VARCHAR"), False), Column("value", parse_type("DOUBLE")))
+    return TableDef("readings", table_id, columns, ("device", "channel"), PartitionScheme())
+
+
+def readings_rows(table: TableDef, rows: int) -> pa.Table:
+    """Rows with twenty channels for each device."""
+    numbers = np.arange(rows)
+    arrays = [pa.array(numbers // 20), pa.array([f"channel-{number % 20:02}" for number in numbers]), pa.array(np.sin(numbers))]
+    return pa.Table.from_arrays(arrays, schema=table.arrow_schema)
 
 
 def trips_rows(table: TableDef, rows: int, tails: int = _TAILS) -> pa.Table:

@@ -18,6 +18,7 @@ import pyarrow as pa
 from secateur.storage.change import Operation
 from secateur.storage.layout import TableLayout
 from secateur.storage.merge import merge, sort_rows
+from secateur.storage.snapshot import PartitionSnapshot
 from secateur.storage.sorted_rows import SortedRows
 
 __all__ = ["Load", "Preparation", "PreparedPart", "StagedPart"]
@@ -60,13 +61,13 @@ class StagedPart:
     Attributes:
         partition: Its id.
         tables: The staged rows of the attempts that count.
-        base: What the partition holds.
-        version: The version of the partition that ``base`` belongs to.
+        snapshot: What the partition holds.
+        version: The version of the partition at that moment.
     """
 
     partition: int
     tables: Sequence[pa.Table]
-    base: SortedRows
+    snapshot: PartitionSnapshot
     version: int
 
 
@@ -121,4 +122,5 @@ class Preparation:
 
     def _prepare(self, part: StagedPart) -> PreparedPart:
         rows = sort_rows(self.layout, part.tables, last_wins=self.operation is Operation.UPSERT)
-        return PreparedPart(part.partition, rows, merge(self.layout, part.base, rows, self.operation), part.version)
+        merged = rows if self.operation is Operation.OVERWRITE else merge(self.layout, part.snapshot.fold(), rows, self.operation)
+        return PreparedPart(part.partition, rows, merged, part.version)

@@ -244,7 +244,7 @@ class MemberStore:
         for number in sorted(parts):
             partition = table.partitions[number]
             tables = [rows for attempt in parts[number] for rows in load.staged[number, attempt]]
-            staged.append(StagedPart(number, tables, partition.snapshot().fold(), partition.version))
+            staged.append(StagedPart(number, tables, partition.snapshot(), partition.version))
         return Preparation(load_id, table.layout, operation, parts, staged)
 
     def finish_prepare(self, preparation: Preparation) -> int:

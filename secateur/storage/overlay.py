@@ -68,9 +68,12 @@ class Overlay:
         positions = self.positions[first:last] - start
         live = self.live[first:last]
         fresh = rows.take(pa.array(self.sources[first:last][live]))
-        kept = np.arange(stop - start)
-        kept[positions[self.replaces[first:last]]] = -1
-        merged = np.insert(kept, positions[live], np.arange(fresh.num_rows) + (stop - start))
+        outdated = positions[self.replaces[first:last]]
+        if len(outdated) == window.num_rows:
+            return fresh.combine_chunks()
+        kept = np.arange(window.num_rows)
+        kept[outdated] = -1
+        merged = np.insert(kept, positions[live], np.arange(fresh.num_rows) + window.num_rows)
         return gather([window, fresh], pa.array(merged[merged >= 0]))
 
     def fold(self, base: SortedRows, layout: TableLayout) -> SortedRows:
