@@ -78,6 +78,11 @@ class Member:
         Raises:
             OperationalError: The socket or the controller is not to be had.
         """
+        if self._settings.kernel_memory_bytes_max is not None:
+            # Imported here: a member without a limit loads DuckDB at the first statement that needs it.
+            from secateur.engine.kernels.duckdb_kernel import configure
+
+            configure(memory_limit_bytes=self._settings.kernel_memory_bytes_max)
         services = MemberServices(self._store, run, self._executor, table=self._table, allow_code=self._settings.allow_code)
         self._jobs = JobRuntime(self.member_id, services, self._peers)
         self._client_jobs = MemberJobs(self._jobs, lambda: self._topology, allow_code=self._settings.allow_code)

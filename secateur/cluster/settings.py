@@ -23,7 +23,8 @@ class ClusterSettings:
         port: The controller's port; 0 takes any free one.
         token: The secret that every connection has to prove; None asks for none.
         allow_code: Whether authenticated clients may submit DAGs that carry Python functions.
-        kernel_memory_bytes_max: What the duckdb kernel of one member may use before it spills; None leaves DuckDB's default.
+        kernel_memory_bytes_max: What the duckdb kernel of one member process may use; a statement that needs more fails with LimitExceededError. None leaves
+            DuckDB's default, 80 % of the machine.
         kernel_threads: Threads of one member for kernel calls that may take long.
         plan_cache_max: Plans kept by the controller and by each member.
         start_timeout_s: Seconds that controller and members may take to come up.
