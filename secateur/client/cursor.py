@@ -186,12 +186,13 @@ class Cursor:
                 self.rowcount = insert_rows(self._session, prepared)
             case InsertSelect():
                 self.rowcount = insert_select(self._session, sql, params, prepared)
-            case PlanText(analyzed=None):
-                self._take(prepared.table, prepared.columns)
-            case PlanText(analyzed=SelectStatement() as query):
-                selected = run_select(self._session, sql, params, query, cached=cached, started_s=started_s)
-                self.stats = selected.stats
-                self._take(with_actuals(prepared, selected.stats, selected.table.num_rows), prepared.columns)
+            case PlanText():
+                lines = prepared.table
+                if prepared.analyzed is not None:
+                    selected = run_select(self._session, sql, params, prepared.analyzed, cached=cached, started_s=started_s)
+                    self.stats = selected.stats
+                    lines = with_actuals(prepared, selected.stats, selected.table.num_rows)
+                self._take(lines, prepared.columns)
             case SetPruning():
                 self._session.pruning = prepared.value
             case Done():

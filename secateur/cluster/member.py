@@ -68,7 +68,7 @@ class Member:
             "create_table": self._create_table,
             "drop_table": self._drop_table,
             "topology": self._take_topology,
-            "ping": lambda _: Reply(),
+            "ping": self._ping,
             "stats": self._stats,
         }
 
@@ -149,6 +149,10 @@ class Member:
             self._peers.update(topology)
             self._statements.update(topology)
             self._writes.update(topology)
+        return Reply()
+
+    def _ping(self, _: Request) -> Reply:
+        self._writes.drop_abandoned_loads()
         return Reply()
 
     def _stats(self, _: Request) -> Reply:

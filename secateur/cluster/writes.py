@@ -10,11 +10,12 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from typing import Any
+from typing import Final
 
 import pyarrow as pa
 
 from secateur.cluster.peers import Peers
+from secateur.cluster.write_gate import WriteGate
 from secateur.errors import ProtocolError, TopologyChangedError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
@@ -22,6 +23,8 @@ from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request, decode_table, encode_table
 
 __all__ = ["MemberWrites"]
+
+_ABANDONED_AFTER_S: Final = 3600.0
 
 
 class MemberWrites:
@@ -40,6 +43,8 @@ class MemberWrites:
         self._peers = peers
         self._executor = executor
         self._tables: dict[int, TableDef] = {}
+        self._gates: dict[int, WriteGate] = {}
+        self._closed_by: dict[str, WriteGate] = {}
         self._topology: Topology | None = None
 
     def update(self, topology: Topology) -> None:
@@ -48,9 +53,11 @@ class MemberWrites:
 
     def add_table(self, table: TableDef) -> None:
         self._tables[table.table_id] = table
+        self._gates.setdefault(table.table_id, WriteGate(table.name))
 
     def remove_table(self, table_id: int) -> None:
         self._tables.pop(table_id, None)
+        self._gates.pop(table_id, None)
 
     async def write(self, request: Request) -> Reply:
         """Write rows of one partition, visible at once.
@@ -63,9 +70,11 @@ class MemberWrites:
         table_id, partition, mode = args["table_id"], args["partition"], args["mode"]
         if args.get("copy"):
             return Reply({"rows": self._store.write(table_id, partition, rows, mode)})
-        backups = self._backups(table_id, [partition])
-        written = self._store.write(table_id, partition, rows, mode)
-        await self._forward("write", {**args, "copy": True}, ((member, request.payload) for member in backups))
+        self._backups(table_id, [partition])
+        async with self._gates[table_id].writing():
+            backups = self._backups(table_id, [partition])  # again: the owners may have changed while the gate was closed
+            written = self._store.write(table_id, partition, rows, mode)
+            await asyncio.gather(*(self._peers.call(member, "write", {**args, "copy": True}, request.payload) for member in backups))
         return Reply({"rows": written})
 
     async def stage(self, request: Request) -> Reply:
@@ -92,20 +101,43 @@ class MemberWrites:
     async def prepare(self, request: Request) -> Reply:
         """First phase of publishing a load; see :mod:`secateur.cluster.loads`. Sorting and merging happen in a thread."""
         args = request.args
-        preparation = self._store.begin_prepare(args["load_id"], args["table_id"], args["mode"], dict(args["parts"]))
-        await asyncio.get_running_loop().run_in_executor(self._executor, preparation.run)
-        rows = self._store.finish_prepare(preparation)
+        load_id, table_id = args["load_id"], args["table_id"]
+        _, table = self._place(table_id)
+        gate = self._closed_by[load_id] = self._gates[table.table_id]
+        await gate.close(load_id)
+        try:
+            preparation = self._store.begin_prepare(load_id, table_id, args["mode"], dict(args["parts"]))
+            await asyncio.get_running_loop().run_in_executor(self._executor, preparation.run)
+            rows = self._store.finish_prepare(preparation)
+        except BaseException:
+            await self._reopen(load_id)
+            raise
         prepared = preparation.prepared or []
-        primaries = self._primaries(args["table_id"])
+        primaries = self._primaries(table_id)
         return Reply({"rows": rows, "rows_primary": sum(part.rows.rows for part in prepared if part.partition in primaries)})
 
-    def publish(self, request: Request) -> Reply:
+    async def publish(self, request: Request) -> Reply:
         """Second phase of publishing a load: make it visible."""
-        return Reply({"rows": self._store.publish(request.args["load_id"], request.args["number"])})
+        rows = self._store.publish(request.args["load_id"], request.args["number"])
+        await self._reopen(request.args["load_id"])
+        return Reply({"rows": rows})
 
-    def abort(self, request: Request) -> Reply:
+    async def abort(self, request: Request) -> Reply:
         """Drop a load."""
-        return Reply({"dropped": self._store.abort(request.args["load_id"])})
+        dropped = self._store.abort(request.args["load_id"])
+        await self._reopen(request.args["load_id"])
+        return Reply({"dropped": dropped})
+
+    def drop_abandoned_loads(self) -> None:
+        """Forget loads whose client has gone without a word, so that their rows do not stay for ever."""
+        for load in self._store.loads():
+            if not load.prepared and load.idle_s > _ABANDONED_AFTER_S:
+                self._store.abort(load.load_id)
+
+    async def _reopen(self, load_id: str) -> None:
+        gate = self._closed_by.pop(load_id, None)
+        if gate is not None:
+            await gate.open(load_id)
 
     def _primaries(self, table_id: int) -> frozenset[int]:
         topology, table = self._place(table_id)
@@ -139,9 +171,6 @@ class MemberWrites:
         if self._topology is None or table_id not in self._tables:
             raise TopologyChangedError(f"member {self._member_id} does not know table {table_id}: dropped, or this member has just joined", table_id=table_id)
         return self._topology, self._tables[table_id]
-
-    async def _forward(self, op: str, args: dict[str, Any], copies: Iterable[tuple[str, Any]]) -> None:
-        await asyncio.gather(*(self._peers.call(member, op, args, payload) for member, payload in copies))
 
 
 def _pieces(parts: Sequence[Sequence[int]], rows: pa.Table) -> Iterable[tuple[int, pa.Table]]:
