@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 import secateur
 
-__all__ = ["activate", "this_environment"]
+__all__ = ["activate", "runs_beside_us", "this_environment"]
 
 _SESSION_CLASS: Final = "org.apache.spark.sql.classic.SparkSession"
 
@@ -53,6 +53,10 @@ def activate(spark: SparkSession) -> None:
     Spark looks data sources up in the active session, not in that of the DataFrame: a thread that Spark did not start has none, and of several sessions another
     may be active. Spark Connect has no such state.
     """
-    jvm = getattr(spark, "_jvm", None)
-    if jvm is not None:
-        getattr(jvm, _SESSION_CLASS).setActiveSession(spark._jsparkSession)
+    if runs_beside_us(spark):
+        getattr(spark._jvm, _SESSION_CLASS).setActiveSession(spark._jsparkSession)
+
+
+def runs_beside_us(spark: SparkSession) -> bool:
+    """Whether Spark's driver is on this machine, and no Spark Connect server."""
+    return getattr(spark, "_jvm", None) is not None

@@ -18,11 +18,11 @@ from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark 
 from secateur.client.load import LoadMode
 from secateur.connectors.spark.columns import partition_id
 from secateur.connectors.spark.endpoint import Endpoint
-from secateur.connectors.spark.environment import activate, this_environment
+from secateur.connectors.spark.environment import activate, runs_beside_us, this_environment
 from secateur.connectors.spark.failures import error_behind
 from secateur.connectors.spark.schema import check_columns
 from secateur.connectors.spark.source import SecateurDataSource
-from secateur.errors import Error
+from secateur.errors import Error, NotSupportedError
 
 __all__ = ["LoadReport", "register", "write"]
 
@@ -82,13 +82,18 @@ def write(df: DataFrame, table: str, *, mode: str = "append", address: str | Non
         DuplicateKeyError: An appended key is there already, or twice in the DataFrame.
         LoadFailedError: Spark or a member failed on the way. Safe to repeat.
         OperationalError: Spark's workers run in another Python environment, or the cluster does not answer.
-        ProgrammingError: There is no such mode. InterfaceError: The address is none, or missing.
+        ProgrammingError: There is no such mode. InterfaceError: The address is none, or missing. NotSupportedError: The session is one of Spark Connect.
 
     The table is as it was after each of these. The exception of Spark is the ``__cause__``.
     """
     started_s = time.perf_counter()
     load_mode = LoadMode.of(mode)
     spark = df.sparkSession
+    if not runs_beside_us(spark):
+        raise NotSupportedError(
+            "secateur.spark.write does not work over Spark Connect, whose driver is elsewhere: register secateur.spark.SecateurDataSource with the session and "
+            'use df.write.format("secateur")'
+        )
     endpoint = Endpoint.of(spark, address, token)
     load_id = uuid4().hex
     register(spark)
@@ -102,12 +107,12 @@ def write(df: DataFrame, table: str, *, mode: str = "append", address: str | Non
         writer = df.write.format(SecateurDataSource.name()).mode("overwrite" if load_mode is LoadMode.OVERWRITE else "append").options(**options)
         try:
             writer.save()
-        except Exception as failure:
-            raise error_behind(failure, table=table) from failure
-        finally:
+        except BaseException as failure:
             # Spark drops a failed load itself, unless its driver is what failed or the user interrupts us
-            if not report.exists():
-                _drop(endpoint, load_id)
+            _drop(endpoint, load_id)
+            if isinstance(failure, Exception):
+                raise error_behind(failure, table=table) from failure
+            raise
         published = json.loads(report.read_text())
     return LoadReport(**published, seconds=time.perf_counter() - started_s)
 

@@ -23,6 +23,8 @@ __all__ = ["CHUNK_BYTES", "Share", "Sharing", "Stager"]
 CHUNK_BYTES: Final = 32 << 20
 """Arrow bytes to gather before sending: enough that a frame costs little beside its rows, few enough for the memory of a task."""
 _RADIX_PARTITIONS_MAX: Final = 1 << 16
+_STAGE_TIMEOUT_S: Final = 300.0
+"""A member that takes rows from hundreds of tasks at once answers late; giving up would cost the work of the whole job."""
 
 
 class Share(NamedTuple):
@@ -114,7 +116,9 @@ class Stager:
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0
         self._staged: Counter[int] = Counter()
-        self._channels = {member.id: Channel(member.host, member.port, token=token, client=f"load {load_id}") for member in topology.members}
+        self._channels = {
+            member.id: Channel(member.host, member.port, token=token, client=f"load {load_id}", timeout_s=_STAGE_TIMEOUT_S) for member in topology.members
+        }
         self._sharing = None if table.replicated else Sharing.of(table, topology)
 
     def __enter__(self) -> Self:

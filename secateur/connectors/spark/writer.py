@@ -10,6 +10,7 @@ rows under another attempt, which nobody publishes.
 from __future__ import annotations
 
 import json
+import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -86,11 +87,11 @@ class LoadWriter(DataSourceArrowWriter):
         for task in tasks:
             for partition in task.rows:
                 attempts[partition].append(task.attempt)
-        with noted_errors(), self.endpoint.session(timeout_s=_PUBLISH_TIMEOUT_S) as session:
-            args = {"load_id": self.load_id, "table": self.table.name, "table_id": self.table.table_id, "mode": self.mode.value, "parts": attempts}
+        args = {"load_id": self.load_id, "table": self.table.name, "table_id": self.table.table_id, "mode": self.mode.value, "parts": attempts}
+        # the report is opened first: were that to fail afterwards, Spark would call a published load failed
+        with noted_errors(), Path(self.report or os.devnull).open("w") as report, self.endpoint.session(timeout_s=_PUBLISH_TIMEOUT_S) as session:
             rows = session.ask("load_publish", args).header["rows"]
-        if self.report is not None:
-            Path(self.report).write_text(json.dumps({"rows": rows, "partitions": len(attempts), "tasks": len(tasks)}))
+            json.dump({"rows": rows, "partitions": len(attempts), "tasks": len(tasks)}, report)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Drop what the tasks have staged."""

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ from secateur.errors import (
     InterfaceError,
     LoadFailedError,
     MemberLostError,
+    NotSupportedError,
     NullKeyError,
     ProgrammingError,
     TopologyChangedError,
@@ -201,6 +203,12 @@ def test_a_moved_partition_can_be_tried_again(cluster: Any, rows: Rows) -> None:
 def test_bad_arguments(cluster: Any, rows: Rows, arguments: dict[str, Any], error: type[Error], words: str) -> None:
     with pytest.raises(error, match=words):
         write(rows(1), "orders", **arguments)
+
+
+def test_spark_connect_is_told_another_way() -> None:
+    remote = SimpleNamespace(sparkSession=SimpleNamespace())
+    with pytest.raises(NotSupportedError, match=r"Spark Connect.*df\.write\.format"):
+        write(remote, "orders", address="secateur://127.0.0.1:1")
 
 
 def test_an_interrupt_drops_the_load(cluster: Any, rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,13 +123,21 @@ def test_a_commit_without_rows_still_overwrites(cluster: Any, monkeypatch: pytes
     assert (args["mode"], args["parts"], published.num_rows) == ("overwrite", {}, 0)
 
 
-def test_a_publication_that_fails_leaves_no_report(cluster: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_publication_that_fails_reports_nothing(cluster: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     load = writer(cluster, report=str(tmp_path / "report.json"))
     task = run_task(monkeypatch, load, 1, batch(0, 10), batch(0, 1))
     with pytest.raises(DuplicateKeyError) as caught:
         load.commit([task])
     assert len(caught.value.__notes__) == 1
-    assert not (tmp_path / "report.json").exists()
+    assert (tmp_path / "report.json").read_text() == ""
+
+
+def test_nothing_is_published_that_cannot_be_reported(cluster: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    load = writer(cluster, report=str(tmp_path / "gone" / "report.json"))
+    task = run_task(monkeypatch, load, 1, batch(0, 10))
+    with pytest.raises(FileNotFoundError):
+        load.commit([task])
+    assert cluster.published == []
 
 
 def test_an_abort_drops_the_load(cluster: Any) -> None:
