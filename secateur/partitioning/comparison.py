@@ -57,7 +57,7 @@ _WIDE: Final = Context(prec=80, rounding=ROUND_FLOOR)
 _INTEGER_TEXT: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _DECIMAL_TEXT: Final = re.compile(r"[+-]?[0-9]{1,37}(?:\.[0-9]{1,37})?")
 _DATE_TEXT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_TIMESTAMP_TEXT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?)?")
+_TIMESTAMP_TEXT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T](?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?)?")
 _UUID_TEXT: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _BOOLEAN_TEXT: Final = {"true": True, "false": False}
 _INTEGER_DIGITS: Final = {

@@ -37,7 +37,7 @@ def canonical_select(select: exp.Select, scan: Scan) -> exp.Select:
             if isinstance(node.this, exp.Star):
                 return exp.Star()
             if node.meta.get(_ORDER_ALIAS):
-                return exp.column(exp.to_identifier(node.name, quoted=False))
+                return exp.Column(this=exp.Identifier(this=node.name, quoted=False))
             declared = columns.get(node.name.casefold())
             if declared is not None and (not node.table or node.table.casefold() == alias):
                 return named(declared)
@@ -67,7 +67,7 @@ def canonical_select(select: exp.Select, scan: Scan) -> exp.Select:
 
 def named(column: str) -> exp.Column:
     """A column by its exact name."""
-    return exp.column(exp.to_identifier(column, quoted=True))
+    return exp.Column(this=exp.Identifier(this=column, quoted=True))
 
 
 def key_of(node: exp.Expr) -> str:

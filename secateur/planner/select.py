@@ -13,7 +13,6 @@ from functools import cache
 from hashlib import blake2b
 from typing import Any, Final
 
-import pyarrow as pa
 from sqlglot import Token, exp
 
 from secateur.engine.kernels.arrow_fragment import ArrowFragment
@@ -102,7 +101,7 @@ def plan_select(
         columns=columns,
         parameter_count=parameters.count,
         parameter_names=parameters.names,
-        empty=_empty_answer(local, query, reading, params) if repeatable else None,
+        empty=_empty_answer(query, reading, partials, final, params) if repeatable else None,
         deterministic=reading is not None and repeatable and not reading.depends_on_order,
         schema_version=schema_version,
     )
@@ -300,18 +299,13 @@ def _compiled(select: exp.Select, schema: Mapping[str, SqlType | str], relation:
     return compiled if isinstance(compiled, ArrowFragment) else None
 
 
-def _empty_answer(local: Fragment, query: Query, reading: SecondReading | None, params: Sequence[Any]) -> bytes | None:
-    """The answer over empty relations, when it is the same for all parameters: none, or only in WHERE, where no row asks for them."""
+def _empty_answer(query: Query, reading: SecondReading | None, partials: Sequence[Fragment], final: Fragment, params: Sequence[Any]) -> bytes | None:
+    """The answer over no rows, when it is the same for all parameters: none, or only in WHERE, where no row asks for them."""
     if query.parameters.count and (reading is None or len(query.scans) != 1 or not reading.parameters_only_in_where):
         return None
-    relations = {scan.relation: _empty_relation(scan) for scan in query.scans}
+    relations = {f"p{index}": partial.schema.empty_table() for index, partial in enumerate(partials)}
     try:
-        return bytes(encode_table(run(local, relations, list(params))))
+        return bytes(encode_table(run(final, relations, list(params))))
     except DatabaseError:
         # A constant part that fails, such as a bad cast: it fails again, and is reported, when the statement runs.
         return None
-
-
-def _empty_relation(scan: Scan) -> pa.Table:
-    schema = scan.table.arrow_schema
-    return pa.schema([schema.field(name) for name in scan.columns]).empty_table()

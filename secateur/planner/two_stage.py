@@ -188,7 +188,7 @@ class _Cutter:
         """An expression over the partial's columns in place of the table's."""
         name = keys.get(key_of(node))
         if name is not None:
-            return exp.column(name)
+            return exp.Column(this=exp.Identifier(this=name))
         combined = combine(node, partial, self._type_of)
         if combined is not None:
             # Kept as text: the tree of the final is never looked at.
