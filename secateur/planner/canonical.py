@@ -12,7 +12,7 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.planner.dialect import to_sql
-from secateur.planner.query import Scan, is_columns_call
+from secateur.planner.query import Scan, is_columns_call, renames_columns
 
 __all__ = ["Cut", "canonical_select", "columns_in", "key_of", "named", "unresolved_in"]
 
@@ -29,6 +29,8 @@ def canonical_select(select: exp.Select, scan: Scan) -> exp.Select:
     Raises:
         Cut: A ``*`` with exceptions, or something else that stands for columns without naming them.
     """
+    if renames_columns(scan.node):
+        raise Cut("the columns of the table are renamed in FROM")
     columns = {column.name.casefold(): column.name for column in scan.table.columns}
     alias = scan.alias.casefold()
 

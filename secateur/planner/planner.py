@@ -37,6 +37,9 @@ _LATER: Final = {
     "DELETE": "load the remaining rows with mode 'overwrite'",
     "ALTER": "create the table anew and load it",
     "MERGE": "use INSERT OR REPLACE",
+    "PIVOT": "write SELECT * FROM t PIVOT (... FOR column IN (values))",
+    "DESCRIBE": "ask conn.table(name).schema",
+    "SHOW": "ask conn.table(name), or EXPLAIN for a statement",
     "TRUNCATE": "DROP TABLE and create it again, or load no rows with mode 'overwrite'",
 }
 

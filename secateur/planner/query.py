@@ -17,7 +17,7 @@ from secateur.planner.dialect import parse_query, quoted
 from secateur.planner.parameters import Parameters
 from secateur.planner.positions import located
 
-__all__ = ["Query", "Scan", "bind_query", "is_columns_call", "near_names", "spliced"]
+__all__ = ["Query", "Scan", "bind_query", "is_columns_call", "near_names", "renames_columns", "spliced"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def bind_query(text: str, tokens: Sequence[Token], parameters: Parameters, find:
         renamed = "" if node.alias else f" AS {quoted(alias)}"
         splices.append((start, end, f"{relation}{renamed}"))
         gathered.append((start, end, f"p{len(scans)}{renamed}"))
-        wide = everything or alias.casefold() in starred or _renames_columns(node)
+        wide = everything or alias.casefold() in starred or renames_columns(node)
         columns = tuple(column.name for column in table.columns if wide or column.name.casefold() in words)
         scans.append(Scan(relation, table, alias, columns or table.primary_key[:1], node))
         node.set("this", exp.to_identifier(relation))
@@ -155,7 +155,8 @@ def is_columns_call(node: exp.Expr) -> bool:
     return isinstance(node, exp.Anonymous) and node.name.casefold() == "columns"
 
 
-def _renames_columns(node: exp.Table) -> bool:
+def renames_columns(node: exp.Table) -> bool:
+    """Whether a mention gives the columns other names: ``FROM t AS x(a, b)``."""
     alias = node.args.get("alias")
     return isinstance(alias, exp.TableAlias) and bool(alias.columns)
 

@@ -17,7 +17,7 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.planner.predicate import flat
-from secateur.planner.query import Scan
+from secateur.planner.query import Scan, renames_columns
 
 __all__ = ["Scope", "scope_of"]
 
@@ -51,6 +51,8 @@ def scope_of(scan: Scan) -> Scope:
         return _refused(f"{scan.alias} is not read by a plain FROM or JOIN")
     if any(scan.node.args.get(key) for key in ("sample", "pivots", "joins", "laterals", "version", "when")):
         return _refused(f"{scan.alias} is sampled, pivoted or joined in parentheses before WHERE applies")
+    if renames_columns(scan.node):
+        return _refused(f"{scan.alias} has its columns renamed in FROM: use their own names")
     if select.args.get("sample"):
         return _refused("the sample is taken before WHERE applies")
     joins: list[exp.Join] = select.args.get("joins") or []
@@ -58,7 +60,7 @@ def scope_of(scan: Scan) -> Scope:
     for join in joins:
         method, side, kind = (str(join.args.get(key) or "").upper() for key in ("method", "side", "kind"))
         if method:
-            return _refused(f"a {method} JOIN chooses rows by looking at others")
+            return _refused(f"a {method} JOIN compares more than its condition names")
         if kind in _HIDING_KINDS:
             if join is holder:
                 return _refused(f"WHERE does not see {scan.alias}, which stands behind a {kind} JOIN")

@@ -20,7 +20,7 @@ from secateur.engine.kernels.duckdb_kernel import default_kernel
 from secateur.engine.kernels.fragment import Fragment, run
 from secateur.engine.kernels.result_types import sql_type
 from secateur.engine.plan import ScanPlan, SelectPlan, Strategy
-from secateur.errors import DatabaseError, ProgrammingError, UnknownColumnError, UnknownTableError
+from secateur.errors import DatabaseError, NotSupportedError, ProgrammingError, UnknownColumnError, UnknownTableError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.types import SqlType
 from secateur.planner.arrow_compiler import compile_arrow
@@ -154,11 +154,25 @@ class _Binder:
 def _described(query: Query, params: Sequence[Any]) -> tuple[tuple[str, str], ...]:
     """The result columns, from DuckDB's binder; its errors get positions in the user's text."""
     try:
-        return default_kernel().describe(query.sql, {scan.relation: _schema(scan) for scan in query.scans}, list(params))
+        described = default_kernel().describe(query.sql, {scan.relation: _schema(scan) for scan in query.scans}, list(params))
+        return tuple((_own_name(name, query), text) for name, text in described)
     except (UnknownColumnError, UnknownTableError) as error:
         raise _with_position(error, query) from None
     except ProgrammingError as error:
+        if query.tree.find(exp.Pivot) is not None:
+            raise NotSupportedError("PIVOT without the values of its column is not supported: write them, FOR column IN (values)") from error
         raise type(error)(_with_own_names(error.message, query), **error.details) from None
+
+
+def _own_name(name: str, query: Query) -> str:
+    """The name of a result column that has none of its own, which is its text, as the user wrote it."""
+    for scan in query.scans:
+        own = scan.alias if scan.alias.casefold() == scan.table.name.casefold() else f"{scan.table.name} AS {scan.alias}"
+        for alias in (scan.alias, quoted(scan.alias)):
+            name = name.replace(f"{scan.relation} AS {alias}", own)
+    for index in reversed(range(len(query.parameters.names))):
+        name = name.replace(f"${index + 1}", f"${query.parameters.names[index]}")
+    return name
 
 
 def _with_position(error: ProgrammingError, query: Query) -> ProgrammingError:

@@ -188,6 +188,8 @@ def test_what_stands_above_a_scan_does_not_stop_its_pruning(bench: Any, sql: str
         pytest.param("SELECT * FROM orders TABLESAMPLE 10 ROWS WHERE customer_id = 'C2'", id="a sampled table"),
         pytest.param("SELECT customer_id = 'C2' FROM orders", id="a predicate in the SELECT list"),
         pytest.param("SELECT customer_id AS k FROM orders WHERE k = 'C2'", id="an alias"),
+        pytest.param("SELECT * FROM orders AS o(id, customer_id) WHERE customer_id = 2", id="a column under another's name"),
+        pytest.param("SELECT * FROM orders AS o(id, x, customer_id) WHERE o.customer_id = 'C2'", id="a column under another's name, qualified"),
         pytest.param("SELECT * FROM orders QUALIFY row_number() OVER (PARTITION BY customer_id ORDER BY id) = 1", id="qualify"),
     ],
 )

@@ -60,3 +60,16 @@ def test_the_text_that_runs_is_the_users_with_other_table_names(bench: Any, sql:
 def test_scans_are_in_the_order_of_the_text(bench: Any) -> None:
     sql = "SELECT (SELECT max(score) FROM customers), id FROM orders WHERE id IN (SELECT 1 FROM airlines) UNION ALL SELECT 1, 2 FROM metrics"
     assert [scan.table for scan in bench.select(sql).plan.scans] == ["customers", "orders", "airlines", "metrics"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "params", "names"),
+    [
+        ("SELECT EXISTS (SELECT 1 FROM orders WHERE id = 1)", (), ["EXISTS(SELECT 1 FROM orders WHERE (id = 1))"]),
+        ("SELECT (SELECT max(score) FROM customers c), 1 AS s0", (), ["(SELECT max(score) FROM customers AS c)", "s0"]),
+        ("SELECT $who, $what", {"who": 1, "what": 2}, ["$who", "$what"]),
+        ("SELECT count(*), sum(amount) + 1 FROM orders", (), ["count_star()", "(sum(amount) + 1)"]),
+    ],
+)
+def test_columns_without_a_name_are_called_as_in_duckdb(bench: Any, sql: str, params: Any, names: list[str]) -> None:
+    assert [name for name, _ in bench.select(sql, params).plan.columns] == names

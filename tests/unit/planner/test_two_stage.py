@@ -138,6 +138,7 @@ def test_parameters_reach_both_stages(bench: Any, sql: str, params: Any) -> None
         pytest.param("SELECT * EXCLUDE (h) FROM facts", "changes the columns", id="exclude"),
         pytest.param("SELECT DISTINCT g FROM facts ORDER BY k", "not in the SELECT list", id="distinct ordered by another"),
         pytest.param("SELECT 1", "does not read one table plainly", id="no table"),
+        pytest.param("SELECT k, g FROM facts AS x(g, k)", "renamed in FROM", id="swapped names"),
     ],
 )
 def test_what_is_not_cut_says_why_and_gathers(bench: Any, sql: str, reason: str) -> None:
