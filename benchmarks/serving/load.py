@@ -60,7 +60,6 @@ def measure_load(connection: Connection, address: str, orders: pa.Table) -> list
             .appName("secateur serving benchmark")
             .config("spark.driver.host", "127.0.0.1")
             .config("spark.driver.memory", "3g")
-            .config("spark.local.dir", scratch)
             .config("spark.sql.session.timeZone", "UTC")
             .config("spark.sql.warehouse.dir", (folder / "warehouse").as_uri())
             .config("spark.ui.enabled", False)
