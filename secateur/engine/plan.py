@@ -15,7 +15,7 @@ from secateur.engine.kernels.fragment import Fragment
 from secateur.partitioning.comparison import Comparison, compare
 from secateur.partitioning.condition import Operand, operand_from_wire, operand_to_wire, resolve_operand
 from secateur.partitioning.tree import PartitionTree
-from secateur.partitioning.types import SqlType, parse_type
+from secateur.partitioning.types import SqlType, TypeKind, parse_type
 
 __all__ = ["KeyOperand", "ScanPlan", "SelectPlan", "Strategy"]
 
@@ -40,6 +40,13 @@ class KeyOperand:
 
     operand: Operand
     type: SqlType
+
+    def holds(self, value: Any) -> bool:
+        """Whether a value is one of the column as it stands, for the types that most keys have; False says only that it has to be looked at closely."""
+        if type(value) is int and self.type.is_integer:
+            low, high = self.type.integer_range
+            return low <= value <= high
+        return type(value) is str and self.type.kind is TypeKind.VARCHAR
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +91,11 @@ class ScanPlan:
         """
         values: list[Any] = []
         for key in self.key_prefix:
-            domain = compare(Comparison.IN, [resolve_operand(key.operand, params)], key.type)
+            value = resolve_operand(key.operand, params)
+            if key.holds(value):
+                values.append(value)
+                continue
+            domain = compare(Comparison.IN, [value], key.type)
             if domain is None or len(domain.points) != 1:
                 break
             values.extend(domain.points)
