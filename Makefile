@@ -38,8 +38,8 @@ demo: $(STAMP) java ## real flights: Spark loads three Ray members, pruned SQL r
 test: $(STAMP) java ## all tests but the slow ones
 	@$(PY) -m pytest -m "not slow" $(PYTEST_ARGS)
 
-test-slow: $(STAMP) java ## the slow tests
-	@$(PY) -m pytest -m slow $(PYTEST_ARGS)
+test-slow: $(STAMP) ## the property tests with many times the cases: tens of minutes
+	@SECATEUR_PROPERTY_FACTOR=20 SECATEUR_PRUNING_WORLDS=100 $(PY) -m pytest -m "not ray and not spark" -o timeout=3600 tests/property $(PYTEST_ARGS)
 
 lint: $(STAMP) types ## ruff and mypy --strict
 	@$(PY) -m ruff check .
