@@ -6,15 +6,18 @@ import threading
 import uuid
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
 import pyarrow as pa
 
 from secateur.client.session import Session
-from secateur.errors import DeadlineError, Error, InterfaceError, JobCancelledError, ParameterError
+from secateur.errors import DagError, DeadlineError, Error, InterfaceError, JobCancelledError, MemberLostError, ParameterError, UnreachableError
 from secateur.wire import Answer, decode_table, pack
 
 __all__ = ["Job", "JobStatus", "Submittable", "SubmittableConfig", "submit"]
+
+
+_BREAK_S: Final = 5.0
 
 
 class Submittable(Protocol):
@@ -112,7 +115,12 @@ class Job:
     def cancel(self) -> None:
         """Stop the job everywhere and wait until it has stopped. Nothing happens when it has ended."""
         while self._thread.is_alive():
-            self._session.ask_member(self._member_id, "job_stop", {"job": self.job_id})
+            try:
+                self._session.ask_member(self._member_id, "job_stop", {"job": self.job_id})
+            except (MemberLostError, UnreachableError):
+                self._thread.join(_BREAK_S)  # the member has ended, and the job with it: its own connection breaks too
+                if self._thread.is_alive():
+                    raise
             self._thread.join(0.05)  # the request to stop may have overtaken the job itself
 
     def __repr__(self) -> str:
@@ -137,15 +145,20 @@ def submit(session: Session, dag: Submittable, config: SubmittableConfig, params
     """Hand a job to one of the members that own a partition it requires, which coordinates it.
 
     Raises:
-        DagError: The DAG is not valid.
+        DagError: The DAG is not valid, or ``required_partitions`` names a partition that its table does not have.
         SerializationError: A function in it cannot be pickled.
         UnknownTableError: ``required_partitions`` names a table that does not exist.
+        PartitionLostError: A required partition had its only copy on a member that has left, or no member is left.
     """
     session.check_open()
     if not hasattr(dag, "freeze") or not hasattr(config, "to_wire"):
         raise ParameterError("submit takes a secateur.DAG and a secateur.JobConfig")
     plan = pack(dag.freeze().to_wire())
-    members = _owners(session, config.required_partitions) or list(session.topology.member_ids)
+    owners = _owners(session, config.required_partitions)
+    topology = session.topology
+    topology.check_any()
+    topology.check_live(owners)
+    members = owners or list(topology.member_ids)
     values = dict(params) if isinstance(params, Mapping) else list(params)
     args = {"job": uuid.uuid4().hex, "config": config.to_wire(), "params": values}
     return Job(session, members[session.turn() % len(members)], args, plan).start()
@@ -154,8 +167,12 @@ def submit(session: Session, dag: Submittable, config: SubmittableConfig, params
 def _owners(session: Session, required: Mapping[str, frozenset[int]] | None) -> list[str]:
     owners: set[str] = set()
     for name, partitions in (required or {}).items():
-        topology = session.topology
-        group = name if name in topology.owners else session.table(name).scheme.affinity_group()
-        if group in session.topology.owners:
-            owners.update(session.topology.primaries(group, sorted(partitions)))
+        group = name if name in session.topology.owners else session.table(name).scheme.affinity_group()
+        ownership = session.topology.owners.get(group)
+        if ownership is None:
+            continue
+        unknown = sorted(partition for partition in partitions if partition >= ownership.partitions)
+        if unknown:
+            raise DagError(f"JobConfig.required_partitions: {name} has the partitions 0 to {ownership.partitions - 1}, not {', '.join(map(str, unknown[:10]))}")
+        owners.update(ownership.primaries(sorted(partitions)))
     return sorted(owners)

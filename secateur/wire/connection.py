@@ -36,7 +36,8 @@ class Handler(Protocol):
         """Answer a request.
 
         A Reply returned at once is sent before anything else happens: the fast path. An awaitable is awaited in a task of its own, also when the peer has gone
-        meanwhile. The replies of an async iterator are sent as they come, each when the peer has room for it; the iterator is closed early if the peer goes.
+        meanwhile. The replies of an async iterator are sent as they come, each when the peer has room for it; the iterator is closed early if the peer goes,
+        and cancelled where it waits.
 
         The op ``"hello"`` arrives here too, once the token is proven; its reply is the answer to the peer's hello.
 
@@ -55,6 +56,7 @@ class Connection(asyncio.Protocol):
         self._handler = handler
         self._connections = connections  # the server's, and so are the tasks: they may outlive the connection
         self._tasks = tasks
+        self._streams: set[asyncio.Task[None]] = set()
         self._in_flight = 0
         self._token = token
         self._limits = limits
@@ -116,6 +118,8 @@ class Connection(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
         self._connections.discard(self)
+        for task in self._streams:
+            task.cancel()  # nobody is left to take the pieces; an iterator may otherwise wait for its next one for ever
 
     # -- for the server
 
@@ -170,6 +174,9 @@ class Connection(asyncio.Protocol):
         self._in_flight += 1
         self._tasks.add(task)
         task.add_done_callback(self._finished)
+        if not isinstance(reply, Awaitable):
+            self._streams.add(task)
+            task.add_done_callback(self._streams.discard)
 
     def _notify(self, request: Request) -> None:
         try:
