@@ -173,6 +173,7 @@ def _stage(
 ) -> None:
     """Send all rows aside; notes the partitions and members that got any."""
     topology = session.topology
+    topology.check_any()
     args = {"load_id": load_id, "table_id": table.table_id, "attempt": _ATTEMPT, "topology_version": topology.version}
 
     def send(share: _Share) -> None:

@@ -159,6 +159,8 @@ def _run(session: Session, statement: SelectStatement, params: Sequence[Any], *,
     if route.rung is Rung.NONE:
         assert statement.empty is not None
         return _Outcome(statement.empty, route.rung, 0, 0, statement.partitions_total, len(topology.members), topology.version)
+    if not route.members:
+        topology.check_any()
     topology.check_live(route.members)
     member = route.members[session.turn() % len(route.members)] if len(route.members) > 1 else route.members[0]
     args = {

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from secateur.cluster.catalog import Catalog
@@ -14,7 +16,7 @@ from secateur.cluster.membership import Event, MemberJoined, MemberLost, TableCr
 from secateur.cluster.peers import Peers
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.statement_replies import Params, PlanningView, StatementReplies
-from secateur.errors import MemberLostError, OperationalError, ProtocolError, UnreachableError
+from secateur.errors import MemberLostError, OperationalError, ProtocolError, TopologyChangedError, UnreachableError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import MemberAddress, Topology
 from secateur.planner.statement import CreateTable, DropTable
@@ -22,6 +24,7 @@ from secateur.wire import FrameServer, Reply, Request, pack
 
 __all__ = ["Controller"]
 
+_log = logging.getLogger(__name__)
 _WATCH_INTERVAL_S: Final = 1.0
 _GONE: Final = (MemberLostError, UnreachableError)
 """A connection that breaks or is refused means a dead process. A late answer does not: the member may only be busy."""
@@ -174,19 +177,45 @@ class Controller:
         Raises:
             TableExistsError: The name is taken.
             NotSupportedError: It wants more backups than the tables that it is co-located with.
+            PartitionLostError: No member is left.
         """
         async with self._changing:
             if if_not_exists and self._catalog.find(table.name) is not None:
                 return
-            catalog, table = self._catalog.with_table(table)
-            await self._advance(TableCreated(table))
-            await asyncio.gather(
-                *(
-                    self._peers.call(member.id, "create_table", {"table": table.to_wire(), "partitions": self._hosted(table, member.id)})
-                    for member in self._topology.members
-                )
-            )
+            catalog, created = self._catalog.with_table(table)
+            while not await self._create_at_members(created):
+                catalog, created = self._catalog.with_table(table)
             self._catalog = catalog
+
+    async def _create_at_members(self, table: TableDef) -> bool:
+        """Give a table owners and tell the members; False when one of them turned out to be lost: the id is spent then, and the survivors are to be asked anew.
+
+        The owners count only once every member has the table, so that nothing is left of a table that could not be created.
+        """
+        group = table.scheme.affinity_group()
+        alone = table.replicated or all(other.replicated or other.scheme.affinity_group() != group for other in self._catalog.tables())
+        event = TableCreated(table, alone)
+        topology = advance(self._topology, event)
+        self._catalog = replace(self._catalog, last_table_id=table.table_id)
+        outcomes = await asyncio.gather(
+            *(
+                self._peers.call(member_id, "create_table", {"table": table.to_wire(), "partitions": _hosted(topology, table, member_id)})
+                for member_id in topology.member_ids
+            ),
+            return_exceptions=True,
+        )
+        failures = {member_id: outcome for member_id, outcome in zip(topology.member_ids, outcomes, strict=True) if isinstance(outcome, BaseException)}
+        if not failures:
+            await self._advance(event)
+            return True
+        for member_id, failure in failures.items():
+            if isinstance(failure, _GONE):
+                await self._advance(MemberLost(member_id))
+        await self._drop_at_members(table)
+        for failure in failures.values():
+            if not isinstance(failure, _GONE):
+                raise failure
+        return False
 
     async def drop_table(self, name: str, *, if_exists: bool) -> None:
         """Forget a table everywhere.
@@ -198,20 +227,23 @@ class Controller:
             if if_exists and self._catalog.find(name) is None:
                 return
             self._catalog, table = self._catalog.without_table(name)
-            await asyncio.gather(
-                *(self._peers.call(member.id, "drop_table", {"table_id": table.table_id}) for member in self._topology.members), return_exceptions=True
-            )
+            await self._drop_at_members(table)
+            self._loads.forget(table.table_id)
 
-    def _hosted(self, table: TableDef, member_id: str) -> list[int]:
-        return [0] if table.replicated else self._topology.ownership(table.scheme.affinity_group()).held_by(member_id)
+    async def _drop_at_members(self, table: TableDef) -> None:
+        await asyncio.gather(
+            *(self._peers.call(member_id, "drop_table", {"table_id": table.table_id}) for member_id in self._topology.member_ids), return_exceptions=True
+        )
 
     # -- loads
 
     async def _publish_load(self, request: Request) -> Reply:
         args = request.args
         table = self._catalog.table(args["table"])
+        if args.get("table_id", table.table_id) != table.table_id:
+            raise TopologyChangedError(f"table {table.name} was dropped and created again while rows were staged for it; nothing was loaded", table=table.name)
         # Also those without a copy: readers compare the numbers of the last publication.
-        copies = {member.id: frozenset(self._hosted(table, member.id)) for member in self._topology.members}
+        copies = {member_id: frozenset(_hosted(self._topology, table, member_id)) for member_id in self._topology.member_ids}
         self._last_load += 1
         attempts = {int(partition): [int(attempt) for attempt in counted] for partition, counted in args["parts"].items()}
         rows = await self._loads.publish(Load(args["load_id"], self._last_load, table, args["mode"], attempts, copies))
@@ -262,7 +294,14 @@ class Controller:
             answers = await asyncio.gather(*(self._peers.call(member_id, "ping", {}) for member_id in members), return_exceptions=True)
             for member_id, answer in zip(members, answers, strict=True):
                 if isinstance(answer, _GONE):
-                    await self._change(MemberLost(member_id))
+                    try:
+                        await self._change(MemberLost(member_id))
+                    except Exception:  # the watch must go on: nobody else would notice the next loss
+                        _log.exception("member %s is lost, but not every member could be told", member_id)
+
+
+def _hosted(topology: Topology, table: TableDef, member_id: str) -> list[int]:
+    return [0] if table.replicated else topology.ownership(table.scheme.affinity_group()).held_by(member_id)
 
 
 def _describe_lost(member: MemberAddress) -> dict[str, Any]:

@@ -83,6 +83,10 @@ class LoadPublisher:
                 raise lost[0]
         return sum(outcome["rows_primary"] for outcome in outcomes if not isinstance(outcome, BaseException))
 
+    def forget(self, table_id: int) -> None:
+        """A table was dropped; its id never comes again."""
+        self._locks.pop(table_id, None)
+
     async def abort(self, load_id: str, members: Iterable[str]) -> None:
         """Drop a staged load everywhere. Members that cannot be reached have lost it anyway."""
         outcomes = await asyncio.gather(*(self._members.call(member, "load_abort", {"load_id": load_id}) for member in members), return_exceptions=True)

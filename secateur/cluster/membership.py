@@ -39,9 +39,15 @@ class MemberLost:
 
 @dataclass(frozen=True, slots=True)
 class TableCreated:
-    """A table needs owners."""
+    """A table needs owners.
+
+    Attributes:
+        table: The table.
+        alone: Whether no other table has its scheme, so that owners which an earlier one has left behind bind nobody.
+    """
 
     table: TableDef
+    alone: bool = False
 
 
 Event = MemberJoined | MemberLost | TableCreated
@@ -53,6 +59,7 @@ def advance(topology: Topology, event: Event) -> Topology:
     Raises:
         ProgrammingError: A member joins under an id that is taken.
         NotSupportedError: A table wants more backups than the tables that it is co-located with.
+        PartitionLostError: A table is created when no member is left.
     """
     match event:
         case MemberJoined(address):
@@ -67,8 +74,8 @@ def advance(topology: Topology, event: Event) -> Topology:
             members = tuple(member for member in topology.members if member.id != member_id)
             owners = {group: _promote(ownership, member_id) for group, ownership in topology.owners.items()}
             return Topology(topology.version + 1, members, owners)
-        case TableCreated(table):
-            return _with_table(topology, table)
+        case TableCreated(table, alone):
+            return _with_table(topology, table, alone=alone)
         case _:
             assert_never(event)
 
@@ -82,15 +89,18 @@ def _promote(ownership: Ownership, lost: str) -> Ownership:
     return replace(ownership, owners=np.take_along_axis(ownership.owners, order, axis=0))
 
 
-def _with_table(topology: Topology, table: TableDef) -> Topology:
+def _with_table(topology: Topology, table: TableDef, *, alone: bool) -> Topology:
+    topology.check_any()
     if table.replicated:
         return topology
     group = table.scheme.affinity_group()
-    known = topology.owners.get(group)
+    known = None if alone else topology.owners.get(group)
     copies = min(1 + table.backups, len(topology.members))
     if known is None:
-        owners = {**topology.owners, group: assign(table.partition_count, topology.member_ids, copies)}
-        return Topology(topology.version + 1, topology.members, owners)
+        assigned = assign(table.partition_count, topology.member_ids, copies)
+        if topology.owners.get(group) == assigned:
+            return topology
+        return Topology(topology.version + 1, topology.members, {**topology.owners, group: assigned})
     if copies > known.replicas:
         raise NotSupportedError(
             f"table {table.name} wants {table.backups} backups, the tables of the same partition scheme have {known.replicas - 1}: "

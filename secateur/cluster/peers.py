@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from secateur.cluster.settings import ClusterSettings
-from secateur.errors import MemberLostError
+from secateur.errors import InterfaceError, MemberLostError
 from secateur.partitioning.topology import Topology
 from secateur.wire import Payload, Peer
 
@@ -53,8 +53,20 @@ class Peers:
         return peer
 
     async def call(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> dict[str, Any]:
-        """Send a request to a member and return the header of its answer."""
-        return (await self.peer(member_id).request(op, args, payload)).header
+        """Send a request to a member and return the header of its answer.
+
+        Raises:
+            Error: Whatever it answers, or that it is out of reach.
+            MemberLostError: It left the cluster before it answered; whether the request was carried out is unknown.
+        """
+        peer = self.peer(member_id)
+        try:
+            return (await peer.request(op, args, payload)).header
+        except InterfaceError as error:
+            if self._addresses.get(member_id) == (peer.host, peer.port):
+                raise
+            # It was update() that closed the connection under the request.
+            raise MemberLostError(f"member {member_id} left the cluster before it answered {op!r}", member=member_id) from error
 
     async def send(self, member_id: str, header: dict[str, Any], payload: Payload) -> None:
         """Send a one-way message to a member, in order; see :class:`secateur.engine.transport.Transport`."""

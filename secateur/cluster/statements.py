@@ -31,6 +31,7 @@ _INLINE_ROWS_MAX: Final = 20_000
 _LOAD_WAIT_S: Final = 10.0
 _LOAD_PAUSE_S: Final = 0.002
 _REPLICATED_PARTITIONS: Final = (0,)
+_NONE: Final[frozenset[int]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +108,12 @@ class StatementRunner:
         if view is None:
             raise TopologyChangedError(f"member {self._member_id} has not joined yet; try again")
         partitions = [_partitions(scan, params, pruning=pruning) for scan in plan.scans]
-        if all(scan.replicated or view.mine[scan.group].issuperset(ids) for scan, ids in zip(plan.scans, partitions, strict=True)):
+        if all(scan.replicated or view.mine.get(scan.group, _NONE).issuperset(ids) for scan, ids in zip(plan.scans, partitions, strict=True)):
             return self._run_local(plan, params, partitions, view.topology, pruning=pruning)
         for scan, ids in zip(plan.scans, partitions, strict=True):
             if not scan.replicated:
+                if scan.group not in view.topology.owners:
+                    raise TopologyChangedError(f"member {self._member_id} has not heard of the owners of {scan.group} yet; try again")
                 view.topology.check_live(view.topology.primaries(scan.group, ids))
         return self._run_distributed(plan, params, partitions, view.topology, pruning=pruning)
 

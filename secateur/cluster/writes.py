@@ -10,21 +10,24 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
 from secateur.cluster.peers import Peers
 from secateur.cluster.write_gate import WriteGate
-from secateur.errors import ProtocolError, TopologyChangedError
+from secateur.errors import MemberLostError, ProtocolError, TopologyChangedError, UnreachableError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 from secateur.storage.member_store import MemberStore
-from secateur.wire import Reply, Request, decode_table, encode_table
+from secateur.wire import Payload, Reply, Request, decode_table, encode_table
 
 __all__ = ["MemberWrites"]
 
 _ABANDONED_AFTER_S: Final = 3600.0
+_NOTICE_S: Final = 10.0
+"""How long an acknowledgement waits for the controller to notice that a backup is lost; it looks every second."""
+_NOTICE_PAUSE_S: Final = 0.05
 
 
 class MemberWrites:
@@ -65,6 +68,7 @@ class MemberWrites:
         Raises:
             TopologyChangedError: This member is not the primary; nothing was written.
             DuplicateKeyError: An appended key is already there; nothing was written.
+            MemberLostError: The rows are visible here, but a backup that the cluster counts on has not confirmed them.
         """
         args, rows = request.args, decode_table(request.payload, validate=True)
         table_id, partition, mode = args["table_id"], args["partition"], args["mode"]
@@ -74,8 +78,26 @@ class MemberWrites:
         async with self._gates[table_id].writing():
             backups = self._backups(table_id, [partition])  # again: the owners may have changed while the gate was closed
             written = self._store.write(table_id, partition, rows, mode)
-            await asyncio.gather(*(self._peers.call(member, "write", {**args, "copy": True}, request.payload) for member in backups))
+            await asyncio.gather(*(self._copy(member, args, request.payload) for member in backups))
         return Reply({"rows": written})
+
+    async def _copy(self, member: str, args: dict[str, Any], payload: Payload) -> None:
+        """Have a backup write what was written here. One that is out of reach need not, once the cluster has noticed that it is lost.
+
+        Raises:
+            MemberLostError: It is out of reach, and the cluster goes on counting on it.
+        """
+        try:
+            await self._peers.call(member, "write", {**args, "copy": True}, payload)
+        except (MemberLostError, UnreachableError) as error:
+            for _ in range(round(_NOTICE_S / _NOTICE_PAUSE_S)):
+                if self._topology is None or member not in self._topology.member_ids:
+                    return
+                await asyncio.sleep(_NOTICE_PAUSE_S)
+            raise MemberLostError(
+                f"the rows are visible on {self._member_id}, but their backup on {member} was not confirmed: look whether they are there. {error.message}",
+                member=member,
+            ) from error
 
     async def stage(self, request: Request) -> Reply:
         """Keep rows of a load aside, here and on the backups.
@@ -110,7 +132,8 @@ class MemberWrites:
             await asyncio.get_running_loop().run_in_executor(self._executor, preparation.run)
             rows = self._store.finish_prepare(preparation)
         except BaseException:
-            await self._reopen(load_id)
+            self._closed_by.pop(load_id, None)  # an abort that came before the gate was closed has taken it out, but could not open it
+            await gate.open(load_id)
             raise
         prepared = preparation.prepared or []
         primaries = self._primaries(table_id)
@@ -118,8 +141,10 @@ class MemberWrites:
 
     async def publish(self, request: Request) -> Reply:
         """Second phase of publishing a load: make it visible."""
-        rows = self._store.publish(request.args["load_id"], request.args["number"])
-        await self._reopen(request.args["load_id"])
+        try:
+            rows = self._store.publish(request.args["load_id"], request.args["number"])
+        finally:
+            await self._reopen(request.args["load_id"])  # also when the table was dropped meanwhile: its writes wait here, and shall learn of it
         return Reply({"rows": rows})
 
     async def abort(self, request: Request) -> Reply:

@@ -183,6 +183,15 @@ class Topology:
                 members=lost,
             )
 
+    def check_any(self) -> None:
+        """Refuse to work without members.
+
+        Raises:
+            PartitionLostError: All have left.
+        """
+        if not self.members:
+            raise PartitionLostError(f"no member is left in the cluster (topology version {self.version}): start the cluster anew and load the tables again")
+
     def to_wire(self) -> dict[str, Any]:
         """Plain data for msgpack."""
         return {

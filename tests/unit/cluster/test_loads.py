@@ -77,3 +77,14 @@ def test_loads_of_one_table_are_published_one_after_the_other() -> None:
         return members.calls
 
     assert [op for _, op in asyncio.run(two_at_once())] == (["load_prepare"] * 2 + ["load_publish"] * 2) * 2
+
+
+def test_a_dropped_table_leaves_nothing_at_the_publisher() -> None:
+    async def load_and_drop() -> LoadPublisher:
+        publisher = LoadPublisher(Members())
+        await publisher.publish(LOAD)
+        publisher.forget(TABLE.table_id)
+        publisher.forget(TABLE.table_id)
+        return publisher
+
+    assert not asyncio.run(load_and_drop())._locks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from secateur.cluster.membership import MemberJoined, MemberLost, TableCreated, advance
-from secateur.errors import NotSupportedError, ProgrammingError
+from secateur.errors import NotSupportedError, PartitionLostError, ProgrammingError
 from secateur.partitioning.scheme import HashComponent, PartitionScheme
 from secateur.partitioning.table import Column, TableDef
 from secateur.partitioning.topology import MemberAddress, Topology
@@ -58,6 +58,20 @@ def test_more_backups_than_the_co_located_tables_have_are_refused() -> None:
     topology = advance(cluster_of(3), TableCreated(table(backups=1)))
     with pytest.raises(NotSupportedError, match="wants 2 backups, the tables of the same partition scheme have 1"):
         advance(topology, TableCreated(table(backups=2)))
+
+
+def test_owners_that_a_dropped_table_left_behind_bind_nobody() -> None:
+    before = advance(advance(cluster_of(3), TableCreated(table(backups=0))), MemberLost("m2"))
+    after = advance(before, TableCreated(table(backups=1), alone=True))
+    ownership = after.ownership(SCHEME.affinity_group())
+    assert (ownership.replicas, ownership.members, after.version) == (2, ("m1", "m3"), before.version + 1)
+    assert advance(after, TableCreated(table(backups=1), alone=True)) is after
+
+
+@pytest.mark.parametrize("replicated", [False, True])
+def test_a_table_needs_a_member(replicated: bool) -> None:
+    with pytest.raises(PartitionLostError, match="no member is left"):
+        advance(cluster_of(0), TableCreated(table(replicated=replicated)))
 
 
 def test_a_lone_member_has_no_backups() -> None:

@@ -1,0 +1,128 @@
+"""A member dies and nobody has noticed yet, or all have: DDL, writes and jobs go on or say why not, and leave nothing half done."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+import secateur
+from secateur.cluster import Cluster
+from secateur.connectors import collect
+from secateur.dag import Processor
+from secateur.errors import DagError, PartitionLostError
+
+DDL = "CREATE TABLE {name} (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS {partitions} BACKUPS {backups}"
+ROWS = pa.table({"id": pa.array(range(100)), "v": pa.array(range(100))})
+
+
+@pytest.fixture
+def mortal() -> Iterator[Cluster]:
+    with secateur.start(members=3, runtime="embedded") as cluster:
+        yield cluster
+
+
+def create(conn: secateur.Connection, name: str, *, partitions: int = 13, backups: int = 1) -> None:
+    conn.execute(DDL.format(name=name, partitions=partitions, backups=backups))
+
+
+def end_unnoticed(cluster: Cluster, member_id: str) -> None:
+    """End a member without a word to the controller, as a crash does."""
+    cluster._runtime.kill_member(member_id)
+
+
+def test_a_table_created_over_an_unnoticed_loss_has_owners_that_live(mortal: Cluster) -> None:
+    with mortal.connect() as conn:
+        end_unnoticed(mortal, "m2")
+        create(conn, "a", backups=0)
+        create(conn, "b", partitions=7)
+        for name in ("a", "b"):
+            assert conn.table(name).load(ROWS) == 100
+            assert conn.execute(f"SELECT count(*), sum(v) FROM {name}").fetchall() == [(100, 4950)]
+
+
+def test_a_write_whose_backup_dies_is_acknowledged_once_the_loss_is_noticed(mortal: Cluster) -> None:
+    with mortal.connect() as conn:
+        create(conn, "t")
+        table = conn.table("t")
+        conn.execute("INSERT INTO t VALUES (1, 1)")
+        end_unnoticed(mortal, "m2")
+        keys = [key for key in range(100, 200) if table.owner_of(table.partition_of({"id": key})) != "m2"][:12]
+        for key in keys:
+            conn.execute("INSERT INTO t VALUES (?, 1)", [key])
+        assert conn.execute("SELECT count(*) FROM t").fetchall() == [(len(keys) + 1,)]
+
+
+def test_a_table_without_co_located_ones_gets_new_owners(mortal: Cluster) -> None:
+    with mortal.connect() as conn:
+        create(conn, "t", backups=0)
+        conn.execute("DROP TABLE t")
+        create(conn, "t", backups=1)  # what a dropped table had binds nobody
+        conn.execute("DROP TABLE t")
+        create(conn, "t", backups=0)
+        mortal.kill_member("m3")
+        with pytest.raises(PartitionLostError, match="m3"):
+            conn.execute("SELECT count(*) FROM t")
+        conn.execute("DROP TABLE t")
+        create(conn, "t", backups=0)
+        assert conn.table("t").load(ROWS) == 100
+        assert conn.execute("SELECT count(*) FROM t").fetchall() == [(100,)]
+
+
+def test_a_cluster_without_members_says_so(mortal: Cluster) -> None:
+    with mortal.connect() as conn:
+        conn.execute("CREATE TABLE everywhere (id BIGINT, PRIMARY KEY (id)) REPLICATED")
+        for member in ("m1", "m2", "m3"):
+            mortal.kill_member(member)
+        for use in (
+            lambda: create(conn, "t"),
+            lambda: conn.execute("SELECT * FROM everywhere"),
+            lambda: conn.execute("INSERT INTO everywhere VALUES (1)"),
+            lambda: conn.submit(endless(), secateur.JobConfig()),
+        ):
+            with pytest.raises(PartitionLostError, match="no member is left in the cluster"):
+                use()
+
+
+def test_a_job_over_partitions_that_are_not_there_is_refused(mortal: Cluster) -> None:
+    with mortal.connect() as conn:
+        create(conn, "t", backups=0)
+        with pytest.raises(DagError, match="t has the partitions 0 to 12, not 13, 14"):
+            conn.submit(endless(), secateur.JobConfig(required_partitions={"t": frozenset({3, 13, 14})}))
+        mortal.kill_member("m3")
+        with pytest.raises(PartitionLostError, match="m3"):
+            conn.submit(endless(), secateur.JobConfig(required_partitions={"t": frozenset(range(13))}))
+
+
+def test_a_job_ends_when_its_connection_is_closed(mortal: Cluster) -> None:
+    conn = mortal.connect()
+    conn.submit(endless(), secateur.JobConfig())
+    until_running(mortal, running=True)
+    conn.close()
+    until_running(mortal, running=False)
+
+
+class Endless(Processor):
+    """Never completes."""
+
+    def complete(self) -> bool:
+        return False
+
+
+def endless() -> secateur.DAG:
+    dag = secateur.DAG()
+    dag.new_vertex("read", Endless)
+    dag.new_vertex("result", collect())
+    dag.edge(secateur.between("read", "result").all_to_one().distributed())
+    return dag
+
+
+def until_running(cluster: Cluster, *, running: bool) -> None:
+    deadline_s = time.monotonic() + 10
+    members = cluster._runtime._members.values()  # type: ignore[attr-defined]
+    while any(member._jobs.running_executions for member in members) is not running:
+        assert time.monotonic() < deadline_s, f"jobs running: {not running}"
+        threading.Event().wait(0.02)

@@ -1,0 +1,53 @@
+"""Connections to members: what a request gets whose member leaves while it waits."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from secateur.cluster.peers import Peers
+from secateur.cluster.settings import ClusterSettings
+from secateur.errors import InterfaceError, MemberLostError
+from secateur.partitioning.topology import MemberAddress, Topology
+from secateur.wire import FrameServer, Reply, Request
+
+
+class Silent:
+    """Greets, and answers nothing else."""
+
+    async def handle(self, request: Request) -> Reply:
+        if request.op != "hello":
+            await asyncio.Event().wait()
+        return Reply()
+
+    def notify(self, request: Request) -> None:
+        raise NotImplementedError
+
+
+async def ask_and(*, leave: bool) -> None:
+    server, peers = FrameServer(Silent()), Peers("test", ClusterSettings())
+    await server.start()
+    try:
+        peers.update(Topology(1, (MemberAddress("m1", server.host, server.port),), {}))
+        await peers.peer("m1").connect()
+        asking = asyncio.create_task(peers.call("m1", "load_publish", {}))
+        await asyncio.sleep(0)
+        if leave:
+            peers.update(Topology(2, (), {}))
+        else:
+            await peers.close()
+        await asking
+    finally:
+        await peers.close()
+        await server.stop()
+
+
+def test_a_member_that_leaves_before_it_answers_is_lost() -> None:
+    with pytest.raises(MemberLostError, match="member m1 left the cluster before it answered 'load_publish'"):
+        asyncio.run(ask_and(leave=True))
+
+
+def test_closing_the_connections_is_no_loss_of_members() -> None:
+    with pytest.raises(InterfaceError, match="closed by this side"):
+        asyncio.run(ask_and(leave=False))
