@@ -14,6 +14,7 @@ from secateur.cluster.catalog import Catalog
 from secateur.cluster.loads import Load, LoadPublisher
 from secateur.cluster.membership import Event, MemberJoined, MemberLost, TableCreated, advance
 from secateur.cluster.peers import Peers
+from secateur.cluster.request_args import CONTROLLER_ARGS, check_args
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.statement_replies import Params, PlanningView, StatementReplies
 from secateur.errors import MemberLostError, OperationalError, ProtocolError, TopologyChangedError, UnreachableError
@@ -92,6 +93,7 @@ class Controller:
         answer = self._ops.get(request.op)
         if answer is None:
             raise ProtocolError(f"a controller does not know the operation {request.op!r}; does the address belong to a member?")
+        check_args(request, CONTROLLER_ARGS)
         return answer(request)
 
     def notify(self, request: Request) -> None:
@@ -111,7 +113,7 @@ class Controller:
 
     def _send_catalog(self, request: Request) -> Reply:
         name = request.args.get("name")
-        tables = self._catalog.tables() if name is None else (self._catalog.table(name),)
+        tables = self._catalog.tables() if name is None else (self._catalog.table(str(name)),)
         return Reply({**self._versions(), "tables": [table.to_wire() for table in tables]})
 
     def _send_plan(self, request: Request) -> Reply:
@@ -245,7 +247,10 @@ class Controller:
         # Also those without a copy: readers compare the numbers of the last publication.
         copies = {member_id: frozenset(_hosted(self._topology, table, member_id)) for member_id in self._topology.member_ids}
         self._last_load += 1
-        attempts = {int(partition): [int(attempt) for attempt in counted] for partition, counted in args["parts"].items()}
+        try:
+            attempts = {int(partition): [int(attempt) for attempt in counted] for partition, counted in args["parts"].items()}
+        except (TypeError, ValueError) as error:
+            raise ProtocolError(f"load_publish: parts gives the numbers of attempts by partition, and cannot be read: {error}") from error
         rows = await self._loads.publish(Load(args["load_id"], self._last_load, table, args["mode"], attempts, copies))
         return Reply({"rows": rows, **self._versions()})
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from secateur.cluster.member_jobs import MemberJobs
 from secateur.cluster.peers import Peers
+from secateur.cluster.request_args import MEMBER_ARGS, check_args
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.statements import StatementRunner
 from secateur.cluster.writes import MemberWrites
@@ -103,6 +104,7 @@ class Member:
         answer = self._ops.get(request.op)
         if answer is None:
             raise ProtocolError(f"a member does not know the operation {request.op!r}; does the address belong to a controller?")
+        check_args(request, MEMBER_ARGS)
         if request.op not in _HOUSEKEEPING:
             self._frames_received += 1
         return answer(request)

@@ -1,0 +1,54 @@
+"""Requests that no client of ours would send: an error that names the argument, in place of an internal one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import secateur
+from secateur.cluster.request_args import CONTROLLER_ARGS, MEMBER_ARGS
+from secateur.errors import ProtocolError, TopologyChangedError
+
+
+@pytest.mark.parametrize("op", CONTROLLER_ARGS)
+def test_the_controller_says_which_argument_is_missing(conn: secateur.Connection, op: str) -> None:
+    first = next(iter(CONTROLLER_ARGS[op]))
+    with pytest.raises(ProtocolError, match=f"{op} needs the argument '{first}' as .*, and got nothing"):
+        conn._session.ask(op)
+
+
+@pytest.mark.parametrize("op", MEMBER_ARGS)
+def test_a_member_says_which_argument_is_missing(conn: secateur.Connection, op: str) -> None:
+    first = next(iter(MEMBER_ARGS[op]))
+    with pytest.raises(ProtocolError, match=f"{op} needs the argument '{first}' as .*, and got nothing"):
+        conn._session.ask_member("m1", op, {})
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "message"),
+    [
+        ("prepare", {"sql": 1, "params": []}, "prepare needs the argument 'sql' as str, and got int"),
+        ("prepare", {"sql": "SELECT 1", "params": 3}, "prepare needs the argument 'params' as list or dict, and got int"),
+        ("plan", {"plan_id": ["p"]}, "plan needs the argument 'plan_id' as str, and got list"),
+    ],
+)
+def test_an_argument_of_a_wrong_type_is_named(conn: secateur.Connection, op: str, args: dict[str, Any], message: str) -> None:
+    with pytest.raises(ProtocolError, match=message):
+        conn._session.ask(op, args)
+
+
+def test_a_load_that_was_staged_for_a_table_of_the_past_is_refused(conn: secateur.Connection) -> None:
+    conn.execute("CREATE TABLE again (id BIGINT, PRIMARY KEY (id))")
+    conn.execute("INSERT INTO again VALUES (1)")
+    conn.execute("DROP TABLE again")
+    conn.execute("CREATE TABLE again (id BIGINT, PRIMARY KEY (id))")
+    conn.execute("INSERT INTO again VALUES (2)")
+    table_id = conn._session.table("again").table_id - 1
+    load = {"load_id": "past", "table": "again", "table_id": table_id, "mode": "overwrite", "parts": {}}
+    with pytest.raises(TopologyChangedError, match="dropped and created again"):
+        conn._session.ask("load_publish", load)
+    with pytest.raises(ProtocolError, match="parts gives the numbers of attempts by partition"):
+        conn._session.ask("load_publish", {**load, "table_id": table_id + 1, "parts": {"x": [1]}})
+    assert conn.execute("SELECT id FROM again").fetchall() == [(2,)]
+    conn.execute("DROP TABLE again")
