@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from secateur.errors import AuthenticationError, ProtocolError
@@ -24,7 +24,7 @@ class Hello:
         client: A name for logs and lists.
     """
 
-    token: str | None
+    token: str | None = field(repr=False)
     client: str
 
     def args(self) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from secateur.errors import (
 )
 from secateur.wire import Channel, FrameServer, Limits
 from secateur.wire.frames import FrameKind, encode_frame
+from secateur.wire.handshake import Hello
 
 Serve = Callable[..., FrameServer]
 
@@ -245,3 +246,7 @@ def test_close_ends_a_request_that_waits(serve: Serve, echo: Any, channel_to: An
     channel.close()
     with pytest.raises(InterfaceError, match="is closed"):
         channel.request("echo")
+
+
+def test_a_hello_does_not_show_its_token() -> None:
+    assert repr(Hello("s3cret", "test")) == "Hello(client='test')"
