@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark program gives it)
 
 from secateur.client.load import LoadMode
+from secateur.connectors.spark.batches import batches_bounded_in_rows
 from secateur.connectors.spark.columns import partition_id
 from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.environment import activate, runs_beside_us, this_environment
@@ -106,7 +107,8 @@ def write(df: DataFrame, table: str, *, mode: str = "append", address: str | Non
             options["token"] = endpoint.token
         writer = df.write.format(SecateurDataSource.name()).mode("overwrite" if load_mode is LoadMode.OVERWRITE else "append").options(**options)
         try:
-            writer.save()
+            with batches_bounded_in_rows(df):
+                writer.save()
         except BaseException as failure:
             # Spark drops a failed load itself, unless its driver is what failed or the user interrupts us
             _drop(endpoint, load_id)

@@ -82,6 +82,7 @@ def ids(rows: pa.Table) -> list[int]:
 @pytest.mark.parametrize("mode", ["append", "overwrite", "upsert"])
 def test_a_dataframe_is_published_once_and_whole(cluster: Any, rows: Rows, mode: str) -> None:
     report = write(rows(1000), "orders", mode=mode)
+    assert rows(1).sparkSession.conf.get("spark.sql.execution.arrow.maxBytesPerBatch", None) is None
     ((args, published),) = cluster.published
     assert args["mode"] == mode
     assert ids(published) == list(range(1000))
