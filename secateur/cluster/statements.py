@@ -125,7 +125,8 @@ class StatementRunner:
             for scan, ids in zip(plan.scans, partitions, strict=True)
         }
         if plan.local.arrow is not None and sum(relation.num_rows for relation in relations.values()) <= _INLINE_ROWS_MAX:
-            return _reply(run(plan.local, relations, params), plan, partitions, topology, "local", 1)
+            searched = plan.searched if pruning and plan.searched is not None and plan.scans[0].search_decides(params) else plan.local
+            return _reply(run(searched, relations, params), plan, partitions, topology, "local", 1)
         return self._run_in_thread(plan, relations, params, partitions, topology)
 
     async def _run_in_thread(

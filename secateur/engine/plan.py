@@ -7,7 +7,7 @@ partition), and cut in two (``partials`` at the owners, ``final`` at the coordin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -64,6 +64,7 @@ class ScanPlan:
         replicated: Whether every member has a full copy.
         key_prefix: The leading primary-key columns that are bound by equality; rows inside a partition are sorted by them, so that a search replaces the scan.
         reason: Why the scan cannot be pruned, in words a user can act on, or None when it can.
+        key_decides: Whether WHERE says nothing beyond the equalities of ``key_prefix``, so that the search leaves nothing to filter.
     """
 
     relation: str
@@ -76,6 +77,11 @@ class ScanPlan:
     replicated: bool
     key_prefix: tuple[KeyOperand, ...] = ()
     reason: str | None = None
+    key_decides: bool = False
+
+    def search_decides(self, params: Sequence[Any]) -> bool:
+        """Whether the rows that a search for :meth:`bind_prefix` finds are exactly those of WHERE: the values are keys as they stand."""
+        return self.key_decides and all(key.holds(resolve_operand(key.operand, params)) for key in self.key_prefix)
 
     def bind_prefix(self, params: Sequence[Any]) -> tuple[Any, ...]:
         """The values of the leading primary-key columns as canonical Python values.
@@ -114,6 +120,7 @@ class ScanPlan:
             "replicated": self.replicated,
             "key_prefix": [[operand_to_wire(key.operand), str(key.type)] for key in self.key_prefix],
             "reason": self.reason,
+            "key_decides": self.key_decides,
         }
 
     @classmethod
@@ -129,6 +136,7 @@ class ScanPlan:
             replicated=data["replicated"],
             key_prefix=tuple(KeyOperand(operand_from_wire(operand), parse_type(text)) for operand, text in data["key_prefix"]),
             reason=data["reason"],
+            key_decides=data["key_decides"],
         )
 
 
@@ -151,6 +159,7 @@ class SelectPlan:
             it.
         deterministic: Whether equal data and parameters give equal answers (``random()`` and ``now()`` do not).
         schema_version: The catalog version for which the plan was made.
+        searched: ``local`` without its WHERE in the arrow kernel, for when a search has applied it; None when there is no such case.
     """
 
     plan_id: str
@@ -166,6 +175,12 @@ class SelectPlan:
     empty: bytes | None
     deterministic: bool
     schema_version: int
+    searched: Fragment | None = field(default=None, init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        arrow = self.local.arrow
+        if arrow is not None and len(self.scans) == 1 and self.scans[0].key_decides:
+            object.__setattr__(self, "searched", replace(self.local, arrow=replace(arrow, where=None)))
 
     def to_wire(self) -> dict[str, Any]:
         """Plain data for msgpack; :meth:`from_wire` reads it back."""

@@ -36,12 +36,14 @@ class ScanBounds:
         tree: The partitions that follow.
         key_prefix: Leading primary-key columns bound by equality.
         reason: Why nothing is pruned, or None.
+        key_decides: Whether the conjuncts are these equalities, one for each column of the prefix, and nothing else.
     """
 
     factors: tuple[Boxes, ...]
     tree: PartitionTree
     key_prefix: tuple[KeyOperand, ...]
     reason: str | None
+    key_decides: bool = False
 
 
 def bound_scan(scan: Scan, scope: Scope, confirmed: Container[str]) -> ScanBounds:
@@ -65,15 +67,16 @@ def bound_scan(scan: Scan, scope: Scope, confirmed: Container[str]) -> ScanBound
         elif boxes != UNBOUNDED:
             reader.notes.append(f"{to_sql(conjunct)} is not read in the same way by DuckDB")
     prefix = _key_prefix(table, scope, usable)
+    decides = bool(prefix) and _equal_columns(table, scope, scope.conjuncts) == sorted(table.primary_key[: len(prefix)]) and len(usable) == len(scope.conjuncts)
     total = table.scheme.live_partition_count
     limit = combination_limit(table.scheme)
     if table.replicated:
-        return ScanBounds((), PartitionTree(table.name, table.scheme, Everywhere(), total, limit), prefix, None)
+        return ScanBounds((), PartitionTree(table.name, table.scheme, Everywhere(), total, limit), prefix, None, decides)
     factors = _multiplied(read)
     overflows: list[Overflow] = []
     root = intersect(unite(_box_node(box, table.scheme, total, limit, overflows) for box in boxes) for boxes in factors)
     reason = _reason(table, scope, factors, reader.notes, overflows) if isinstance(root, All) else None
-    return ScanBounds(factors, PartitionTree(table.name, table.scheme, root, total, limit), prefix, reason)
+    return ScanBounds(factors, PartitionTree(table.name, table.scheme, root, total, limit), prefix, reason, decides)
 
 
 def overflow_reason(overflow: Overflow) -> str:
@@ -157,6 +160,12 @@ def _key_prefix(table: TableDef, scope: Scope, conjuncts: Sequence[exp.Expr]) ->
             break
         prefix.append(found[name])
     return tuple(prefix)
+
+
+def _equal_columns(table: TableDef, scope: Scope, conjuncts: Sequence[exp.Expr]) -> list[str] | None:
+    """The primary-key columns that the conjuncts equate, sorted, one entry for each conjunct; None when a conjunct says something else."""
+    equalities = [_equality(conjunct, scope, frozenset(table.primary_key)) for conjunct in conjuncts]
+    return None if None in equalities else sorted(equality[0] for equality in equalities if equality is not None)
 
 
 def _equality(conjunct: exp.Expr, scope: Scope, names: frozenset[str]) -> tuple[str, Constant | Parameter] | None:

@@ -120,6 +120,7 @@ def _scan_plan(read: _ScanReading) -> ScanPlan:
         group=table.scheme.affinity_group(),
         replicated=table.replicated,
         key_prefix=read.bounds.key_prefix,
+        key_decides=read.bounds.key_decides,
         reason=read.bounds.reason,
     )
 

@@ -11,6 +11,7 @@ from secateur.errors import ProtocolError
 __all__ = ["decode_table", "decode_tables", "encode_table"]
 
 _ALIGNMENT_BYTES = 8
+_READ_OPTIONS = pa.ipc.IpcReadOptions()
 _WRITE_OPTIONS = pa.ipc.IpcWriteOptions()
 """Made once: pyarrow would look into the environment for defaults at every stream, for 10 us."""
 
@@ -37,7 +38,7 @@ def decode_table(data: bytes | memoryview, *, validate: bool = False) -> pa.Tabl
         buffer = pa.py_buffer(data)
         if buffer.address % _ALIGNMENT_BYTES:
             buffer = pa.py_buffer(bytes(data))  # kernels are allowed to assume alignment
-        table = pa.ipc.open_stream(buffer).read_all()
+        table = pa.ipc.open_stream(buffer, options=_READ_OPTIONS).read_all()
         if validate:
             table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError) as error:

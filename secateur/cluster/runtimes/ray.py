@@ -6,6 +6,7 @@ a socket of its own, served by an event loop in a thread of its own, and everyth
 
 from __future__ import annotations
 
+import gc
 import os
 from typing import Any
 
@@ -23,6 +24,7 @@ from secateur.errors import OperationalError
 __all__ = ["RayRuntime"]
 
 _NAMESPACE = "secateur"
+_GC_THRESHOLD = 20_000
 
 
 class _ControllerActor:
@@ -51,6 +53,9 @@ class _MemberActor:
 
     def start(self) -> None:
         self._loop.run(self._member.start(), self._start_timeout_s)
+        # What is loaded by now stays: the collector need not look at it again in the middle of a statement, nor come by every few statements.
+        gc.freeze()
+        gc.set_threshold(_GC_THRESHOLD)
 
     def stop(self) -> None:
         self._loop.run(self._member.stop())

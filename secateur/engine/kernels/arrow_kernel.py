@@ -18,6 +18,7 @@ from secateur.engine.kernels.arrow_aggregate import compile_aggregation
 from secateur.engine.kernels.arrow_evaluate import Scope, compile_expression
 from secateur.engine.kernels.arrow_expression import Column, Expression, walk
 from secateur.engine.kernels.arrow_fragment import ArrowFragment, SortKey, slot_name
+from secateur.engine.kernels.arrow_small_groups import ORDERED_KINDS, SMALL_ROWS_MAX
 from secateur.engine.kernels.exact_values import InexactError
 from secateur.partitioning.types import SqlType, TypeKind
 
@@ -144,10 +145,13 @@ def _compile_order(order: Sequence[SortKey]) -> Callable[[Scope, int], pa.Array]
             columns.append((f"null {position}", "descending"))
         columns.append((f"key {position}", "descending" if key.descending else "ascending"))
     names, options = [name for name, _ in columns], pc.SortOptions(columns)
+    only = keys[0][0] if len(order) == 1 and order[0].expression.type.kind in ORDERED_KINDS else None
 
     def indices(scope: Scope, count: int) -> pa.Array:
         if count > _SORTED_ROWS_MAX:
             raise InexactError("many rows to sort")
+        if only is not None and count <= SMALL_ROWS_MAX:
+            return _few_sorted(only(scope).to_pylist(), order[0])
         sorted_by = []
         for evaluate, is_float, nulls_first in keys:
             values = evaluate(scope)
@@ -159,6 +163,14 @@ def _compile_order(order: Sequence[SortKey]) -> Callable[[Scope, int], pa.Array]
         return _SORT_INDICES.call([pa.Table.from_arrays(sorted_by, names=names)], options)
 
     return indices
+
+
+def _few_sorted(values: list[Any], key: SortKey) -> pa.Array:
+    """The order of a few values; a sort in Arrow costs 20 us to start."""
+    present = [row for row, value in enumerate(values) if value is not None]
+    missing = [row for row, value in enumerate(values) if value is None] if len(present) < len(values) else []
+    present.sort(key=values.__getitem__, reverse=key.descending)
+    return pa.array(missing + present if key.nulls_first else present + missing, pa.int64())
 
 
 def _compile_window(offset: Expression | None, limit: Expression | None) -> Callable[[Sequence[Any], int], tuple[int, int]]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from secateur.partitioning.types import SqlType, TypeKind
 
-__all__ = ["SMALL_ROWS_MAX", "SmallGroups", "compile_small_groups"]
+__all__ = ["ORDERED_KINDS", "SMALL_ROWS_MAX", "SmallGroups", "compile_small_groups"]
 
 #: Up to here Python is faster than the start of Arrow's aggregation.
 SMALL_ROWS_MAX: Final = 128
@@ -33,8 +33,9 @@ _INTEGERS: Final = frozenset(
         TypeKind.UBIGINT,
     }
 )
-_ORDERED: Final = _INTEGERS | {TypeKind.VARCHAR}  # UTF-8 bytes and code points have one order
-_KEYS: Final = _ORDERED | {TypeKind.BOOLEAN}
+#: Types whose Python values have SQL's order: UTF-8 bytes and code points sort alike.
+ORDERED_KINDS: Final = _INTEGERS | {TypeKind.VARCHAR}
+_KEYS: Final = ORDERED_KINDS | {TypeKind.BOOLEAN}
 _SUMMED: Final = _INTEGERS | {TypeKind.DOUBLE}
 _SIGNED: Final = frozenset({TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.BIGINT})
 
@@ -52,7 +53,7 @@ def compile_small_groups(keys: Sequence[SqlType], wanted: Sequence[tuple[str, in
     makers = []
     for name, position in wanted:
         type_ = None if position is None else types[position]
-        if (name == "sum" and (type_ is None or type_.kind not in _SUMMED)) or (name in ("min", "max") and (type_ is None or type_.kind not in _ORDERED)):
+        if (name == "sum" and (type_ is None or type_.kind not in _SUMMED)) or (name in ("min", "max") and (type_ is None or type_.kind not in ORDERED_KINDS)):
             return None
         makers.append(_maker(name, position, type_))
     key_types = [key.arrow for key in keys]
