@@ -21,7 +21,6 @@ from secateur.engine.kernels.arrow_doubles import held_by_double, to_double
 from secateur.engine.kernels.arrow_evaluate import Evaluator, Scope, compile_expression
 from secateur.engine.kernels.arrow_expression import Expression
 from secateur.engine.kernels.arrow_fragment import Aggregate, AggregateFunction, slot_name
-from secateur.engine.kernels.arrow_small_groups import SMALL_ROWS_MAX, compile_small_groups
 from secateur.engine.kernels.exact_values import InexactError, compute_type
 from secateur.partitioning.types import SqlType, TypeKind
 
@@ -109,13 +108,9 @@ def _compile_grouped(keys: Sequence[Expression], primitives: Sequence[_Primitive
         for position, primitive in enumerate(primitives)
     ]
     node = acero.Declaration("aggregate", acero.AggregateNodeOptions(specs, keys=key_names))
-    small = compile_small_groups([key.type for key in keys], [(primitive.name, primitive.argument) for primitive in primitives], types)
 
     def compute(scope: Scope, values: Sequence[Any], row_count: int) -> Computed:
         key_columns = [evaluator(scope) for evaluator in evaluators]
-        if small is not None and row_count <= SMALL_ROWS_MAX:
-            groups, computed = small(key_columns, values, row_count)
-            return groups, dict(zip(primitives, computed, strict=True))
         source = pa.Table.from_arrays([*key_columns, *values], schema=schema)
         declaration = acero.Declaration.from_sequence([acero.Declaration("table_source", acero.TableSourceNodeOptions(source)), node])
         result = declaration.to_table(use_threads=row_count >= _THREADED_ROWS_MIN).combine_chunks()

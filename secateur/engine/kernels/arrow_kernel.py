@@ -18,7 +18,7 @@ from secateur.engine.kernels.arrow_aggregate import compile_aggregation
 from secateur.engine.kernels.arrow_evaluate import Scope, compile_expression
 from secateur.engine.kernels.arrow_expression import Column, Expression, walk
 from secateur.engine.kernels.arrow_fragment import ArrowFragment, SortKey, slot_name
-from secateur.engine.kernels.arrow_small_groups import ORDERED_KINDS, SMALL_ROWS_MAX
+from secateur.engine.kernels.arrow_small_groups import SMALL_ROWS_MAX, compile_small_aggregation
 from secateur.engine.kernels.exact_values import InexactError
 from secateur.partitioning.types import SqlType, TypeKind
 
@@ -69,6 +69,7 @@ def _compile(fragment: ArrowFragment) -> Program:
     read = [*(expression for expression, _ in outputs), *order_expressions] if fragment.keys is None else [*fragment.keys, *_arguments(fragment)]
     rows_after_where = _compile_where(fragment.where, _columns(read))
     aggregation = None if fragment.keys is None else compile_aggregation(fragment.keys, fragment.aggregates)
+    small = compile_small_aggregation(fragment)
     having = _compile_having(fragment)
     order = _compile_order(fragment.order)
     window = _compile_window(fragment.offset, fragment.limit)
@@ -78,6 +79,8 @@ def _compile(fragment: ArrowFragment) -> Program:
 
     def program(table: pa.Table, params: Sequence[Any]) -> pa.Table:
         columns, count = rows_after_where(table, params)
+        if small is not None and count <= SMALL_ROWS_MAX:
+            return small(columns, lambda groups: window(params, groups))
         if aggregation is not None:
             columns = aggregation(Scope(columns, params), count)
             count = len(next(iter(columns.values())))
@@ -145,13 +148,10 @@ def _compile_order(order: Sequence[SortKey]) -> Callable[[Scope, int], pa.Array]
             columns.append((f"null {position}", "descending"))
         columns.append((f"key {position}", "descending" if key.descending else "ascending"))
     names, options = [name for name, _ in columns], pc.SortOptions(columns)
-    only = keys[0][0] if len(order) == 1 and order[0].expression.type.kind in ORDERED_KINDS else None
 
     def indices(scope: Scope, count: int) -> pa.Array:
         if count > _SORTED_ROWS_MAX:
             raise InexactError("many rows to sort")
-        if only is not None and count <= SMALL_ROWS_MAX:
-            return _few_sorted(only(scope).to_pylist(), order[0])
         sorted_by = []
         for evaluate, is_float, nulls_first in keys:
             values = evaluate(scope)
@@ -163,14 +163,6 @@ def _compile_order(order: Sequence[SortKey]) -> Callable[[Scope, int], pa.Array]
         return _SORT_INDICES.call([pa.Table.from_arrays(sorted_by, names=names)], options)
 
     return indices
-
-
-def _few_sorted(values: list[Any], key: SortKey) -> pa.Array:
-    """The order of a few values; a sort in Arrow costs 20 us to start."""
-    present = [row for row, value in enumerate(values) if value is not None]
-    missing = [row for row, value in enumerate(values) if value is None] if len(present) < len(values) else []
-    present.sort(key=values.__getitem__, reverse=key.descending)
-    return pa.array(missing + present if key.nulls_first else present + missing, pa.int64())
 
 
 def _compile_window(offset: Expression | None, limit: Expression | None) -> Callable[[Sequence[Any], int], tuple[int, int]]:

@@ -1,25 +1,31 @@
-"""Grouping of few rows in plain Python.
+"""Whole aggregations of few rows in plain Python, from the columns to the sorted result.
 
-Arrow's hash aggregation takes about 100 us to start, whatever it is given; a customer's twenty rows are grouped here in ten. Only types whose Python values
-compare as SQL compares them are taken, so that the groups and the values are those of Arrow to the bit.
+Arrow's hash aggregation takes about 100 us to start and each of its functions a few more, whatever they are given; a customer's twenty rows are
+grouped, finished and sorted here in a fraction of that. Only plain columns of types whose Python values compare and add as SQL's do are taken, so that
+the answer is Arrow's to the bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, assert_never
 
 import pyarrow as pa
 
+from secateur.engine.kernels.arrow_expression import Column, Expression
+from secateur.engine.kernels.arrow_fragment import Aggregate, AggregateFunction, ArrowFragment, SortKey, slot_name
+from secateur.engine.kernels.exact_values import InexactError
 from secateur.partitioning.types import SqlType, TypeKind
 
-__all__ = ["ORDERED_KINDS", "SMALL_ROWS_MAX", "SmallGroups", "compile_small_groups"]
+__all__ = ["SMALL_ROWS_MAX", "SmallAggregation", "compile_small_aggregation"]
 
 #: Up to here Python is faster than the start of Arrow's aggregation.
 SMALL_ROWS_MAX: Final = 128
 
-#: (key columns, argument columns, row count) to (keys of the groups, one column for each wanted aggregate).
-SmallGroups = Callable[[Sequence[Any], Sequence[Any], int], tuple[list[Any], list[Any]]]
+#: (columns by name, first row and end of the wanted groups by their number) to the result.
+SmallAggregation = Callable[[Mapping[str, Any], Callable[[int], tuple[int, int]]], pa.Table]
+
+_Fold = Callable[[list[Any]], Any]
 
 _INTEGERS: Final = frozenset(
     {
@@ -33,64 +39,109 @@ _INTEGERS: Final = frozenset(
         TypeKind.UBIGINT,
     }
 )
-#: Types whose Python values have SQL's order: UTF-8 bytes and code points sort alike.
-ORDERED_KINDS: Final = _INTEGERS | {TypeKind.VARCHAR}
-_KEYS: Final = ORDERED_KINDS | {TypeKind.BOOLEAN}
-_SUMMED: Final = _INTEGERS | {TypeKind.DOUBLE}
-_SIGNED: Final = frozenset({TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.BIGINT})
+_ORDERED: Final = _INTEGERS | {TypeKind.VARCHAR}  # UTF-8 bytes and code points have one order
+_INTEGER_IN_DOUBLE_MAX: Final = 2**53
 
 
-def compile_small_groups(keys: Sequence[SqlType], wanted: Sequence[tuple[str, int | None]], types: Sequence[SqlType]) -> SmallGroups | None:
-    """A closure that groups few rows, or None when a type asks for Arrow.
+def compile_small_aggregation(fragment: ArrowFragment) -> SmallAggregation | None:
+    """A closure for few rows that have passed WHERE, or None when the fragment asks for Arrow.
 
-    Args:
-        keys: The types of the key columns; at least one.
-        wanted: ``count_all`` with None; ``count``, ``sum``, ``min`` or ``max`` with the position of its argument.
-        types: The types of the argument columns.
+    Raises (the closure):
+        InexactError: DuckDB has to answer.
     """
-    if any(key.kind not in _KEYS for key in keys):
+    if not fragment.keys or fragment.having is not None or fragment.distinct or len(fragment.order) > 1:
         return None
-    makers = []
-    for name, position in wanted:
-        type_ = None if position is None else types[position]
-        if (name == "sum" and (type_ is None or type_.kind not in _SUMMED)) or (name in ("min", "max") and (type_ is None or type_.kind not in ORDERED_KINDS)):
-            return None
-        makers.append(_maker(name, position, type_))
-    key_types = [key.arrow for key in keys]
+    keys = [_plain(key) for key in fragment.keys]
+    folds = [_fold(aggregate) for aggregate in fragment.aggregates]
+    slots = {slot_name(position): position for position in range(len(keys) + len(folds))}
+    outputs = [_slot(expression, slots) for _, expression in fragment.outputs]
+    order = fragment.order[0] if fragment.order else None
+    sorted_by = None if order is None else _slot(order.expression, slots)
+    if (
+        None in outputs
+        or any(key is None or key.type.kind not in _ORDERED | {TypeKind.BOOLEAN} for key in keys)
+        or any(fold is None for fold in folds)
+        or (order is not None and (sorted_by is None or order.expression.type.kind not in _ORDERED | {TypeKind.HUGEINT}))
+    ):
+        return None
+    key_names = [key.name for key in keys if key is not None]
+    finished = [fold for fold in folds if fold is not None]
+    schema = pa.schema([pa.field(name, expression.type.arrow) for name, expression in fragment.outputs])
+    wanted = [(position, expression.type.arrow) for position, (_, expression) in zip(outputs, fragment.outputs, strict=True) if position is not None]
 
-    def compute(key_columns: Sequence[Any], arguments: Sequence[Any], row_count: int) -> tuple[list[Any], list[Any]]:
+    def aggregate(columns: Mapping[str, Any], window: Callable[[int], tuple[int, int]]) -> pa.Table:
+        key_lists = [columns[name].to_pylist() for name in key_names]
         rows_of: dict[Any, list[int]] = {}
-        lists = [column.to_pylist() for column in key_columns]
-        for row, key in enumerate(lists[0] if len(lists) == 1 else zip(*lists, strict=True)):
+        for row, key in enumerate(zip(*key_lists, strict=True)):
             rows_of.setdefault(key, []).append(row)
-        found = list(rows_of) if len(lists) > 1 else [(key,) for key in rows_of]
         groups = list(rows_of.values())
-        values = [argument.to_pylist() for argument in arguments]
-        columns = [pa.array([key[position] for key in found], type_) for position, type_ in enumerate(key_types)]
-        return columns, [make(values, groups) for make in makers]
+        lists: list[list[Any]] = [list(column) for column in zip(*rows_of, strict=True)] or [[] for _ in key_names]
+        arguments: dict[str, list[Any]] = {}
+        for name, fold in finished:
+            if name is None:
+                lists.append([fold(rows) for rows in groups])
+                continue
+            values = arguments.get(name)
+            if values is None:
+                values = arguments[name] = columns[name].to_pylist()
+            lists.append([fold([value for row in rows if (value := values[row]) is not None]) for rows in groups])
+        numbers = list(range(len(groups))) if order is None or sorted_by is None else _sorted(lists[sorted_by], order)
+        start, stop = window(len(numbers))
+        numbers = numbers[start:stop]
+        return pa.Table.from_arrays([pa.array([lists[position][number] for number in numbers], type_) for position, type_ in wanted], schema=schema)
 
-    return compute
-
-
-def _maker(name: str, position: int | None, type_: SqlType | None) -> Callable[[Sequence[list[Any]], list[list[int]]], pa.Array]:
-    """One aggregate over the rows of each group, in the type that Arrow's own aggregation gives it."""
-    if position is None or type_ is None:
-        return lambda _values, groups: pa.array([len(rows) for rows in groups], pa.int64())
-    if name == "count":
-        return lambda values, groups: pa.array([sum(values[position][row] is not None for row in rows) for rows in groups], pa.int64())
-    fold: Mapping[str, Callable[[list[Any]], Any]] = {"sum": sum, "min": min, "max": max}
-    arrow = _sum_type(type_) if name == "sum" else type_.arrow
-    finish = fold[name]
-
-    def make(values: Sequence[list[Any]], groups: list[list[int]]) -> pa.Array:
-        column = values[position]
-        present = ([value for row in rows if (value := column[row]) is not None] for rows in groups)
-        return pa.array([finish(some) if some else None for some in present], arrow)
-
-    return make
+    return aggregate
 
 
-def _sum_type(type_: SqlType) -> pa.DataType:
-    if type_.kind is TypeKind.DOUBLE:
-        return pa.float64()
-    return pa.int64() if type_.kind in _SIGNED else pa.uint64()
+def _plain(expression: Expression) -> Column | None:
+    return expression if isinstance(expression, Column) else None
+
+
+def _slot(expression: Expression, slots: Mapping[str, int]) -> int | None:
+    column = _plain(expression)
+    return None if column is None else slots.get(column.name)
+
+
+def _fold(aggregate: Aggregate) -> tuple[str | None, _Fold] | None:
+    """The column of an aggregate and what to do with its present values (without a column: with the rows); None when that is Arrow's."""
+    argument = aggregate.argument
+    if argument is None:
+        return (None, len) if aggregate.function is AggregateFunction.COUNT_ROWS else None
+    if not isinstance(argument, Column):
+        return None
+    kind = argument.type.kind
+    match aggregate.function:
+        case AggregateFunction.COUNT_ROWS:
+            return None
+        case AggregateFunction.COUNT:
+            return argument.name, len
+        case AggregateFunction.MIN | AggregateFunction.MAX:
+            pick: _Fold = min if aggregate.function is AggregateFunction.MIN else max
+            return (argument.name, lambda values: pick(values) if values else None) if kind in _ORDERED else None
+        case AggregateFunction.SUM:
+            return (argument.name, lambda values: sum(values) if values else None) if _adds_up(kind, aggregate.type) else None
+        case AggregateFunction.AVG:
+            return (argument.name, _average) if kind in _INTEGERS | {TypeKind.DOUBLE} else None
+        case _:
+            assert_never(aggregate.function)
+
+
+def _adds_up(kind: TypeKind, result: SqlType) -> bool:
+    return (kind in _INTEGERS and result.kind is TypeKind.HUGEINT) or (kind is TypeKind.DOUBLE and result.kind is TypeKind.DOUBLE)
+
+
+def _average(values: list[Any]) -> float | None:
+    """CAST(sum AS DOUBLE) / count, as DuckDB defines it."""
+    if not values:
+        return None
+    total = sum(values)
+    if type(total) is int and abs(total) > _INTEGER_IN_DOUBLE_MAX:
+        raise InexactError("the sum of an average that no DOUBLE holds")
+    return float(total) / len(values)
+
+
+def _sorted(values: list[Any], key: SortKey) -> list[int]:
+    present = [number for number, value in enumerate(values) if value is not None]
+    missing = [number for number, value in enumerate(values) if value is None]
+    present.sort(key=values.__getitem__, reverse=key.descending)
+    return missing + present if key.nulls_first else present + missing

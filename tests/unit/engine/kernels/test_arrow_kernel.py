@@ -13,6 +13,7 @@ import pytest
 from secateur.engine.kernels import arrow_aggregate, arrow_kernel
 from secateur.engine.kernels.arrow_expression import Call, Column, Constant, Expression, Function, Parameter, from_wire, to_wire, walk
 from secateur.engine.kernels.arrow_fragment import Aggregate, AggregateFunction, ArrowFragment, SortKey, slot_name
+from secateur.engine.kernels.arrow_small_groups import SMALL_ROWS_MAX
 from secateur.partitioning.types import parse_type
 from secateur.wire.values import pack, unpack
 
@@ -295,7 +296,30 @@ LEFT_TO_DUCKDB = [
 def test_values_that_need_duckdb(some: Aggregate, data: dict[str, pa.Array]) -> None:
     table = pa.table(data | {"g": [1] * len(next(iter(data.values())))})
     assert answer(aggregate(some), table=table) is None
-    assert answer(aggregate(some, keys=(Column("g", BIGINT),)), table=table) is None
+    many = pa.concat_tables([table] * SMALL_ROWS_MAX)
+    assert answer(aggregate(some, keys=(Column("g", BIGINT),)), table=many) is None
+
+
+def test_few_rows_are_summed_past_64_bits() -> None:
+    """Python's integers have no end."""
+    group = (Column("g", BIGINT),)
+    table = pa.table({"b": [2**62, 2**62, -(2**63)], "g": [1, 1, 2]})
+    assert answer(aggregate(of(AggregateFunction.SUM, "b", "HUGEINT"), keys=group), table=table) == [(1, Decimal(2**63)), (2, Decimal(-(2**63)))]
+    assert answer(aggregate(of(AggregateFunction.AVG, "b", "DOUBLE"), keys=group), table=table) is None
+
+
+@pytest.mark.parametrize("rows", [SMALL_ROWS_MAX, SMALL_ROWS_MAX + 1], ids=["small", "large"])
+def test_few_rows_and_many_give_the_same_groups(rows: int) -> None:
+    table = pa.table({"g": [None if i % 7 == 0 else i % 5 for i in range(rows)], "b": [None if i % 3 == 0 else i for i in range(rows)]})
+    functions = (AggregateFunction.SUM, AggregateFunction.MIN, AggregateFunction.MAX, AggregateFunction.COUNT)
+    some = [Aggregate(function, Column("b", BIGINT), parse_type("HUGEINT" if function is AggregateFunction.SUM else "BIGINT")) for function in functions]
+    found = answer(aggregate(*some, COUNT_ROWS, keys=(Column("g", BIGINT),)), table=table)
+    assert found is not None
+    by_group: dict[Any, list[int | None]] = {}
+    for group, value in zip(table["g"].to_pylist(), table["b"].to_pylist(), strict=True):
+        by_group.setdefault(group, []).append(value)
+    present = {group: [value for value in values if value is not None] for group, values in by_group.items()}
+    assert set(found) == {(group, sum(some), min(some), max(some), len(some), len(by_group[group])) for group, some in present.items()}
 
 
 def test_sums_of_64_bits_that_fit_are_answered() -> None:
