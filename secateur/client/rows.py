@@ -54,7 +54,7 @@ class Rows:
 
     def take(self, count: int) -> list[tuple[Any, ...]]:
         """The next rows, at most ``count``."""
-        piece = self.table.slice(self.position, count)
+        piece = self.table if not self.position and count >= self.table.num_rows else self.table.slice(self.position, count)
         self.position += piece.num_rows
         return self._tuples(piece)
 
@@ -79,7 +79,7 @@ class Rows:
 
 
 def _values(column: pa.ChunkedArray, type_text: str) -> list[Any]:
-    values: list[Any] = column.to_pylist()
+    values: list[Any] = (column.chunk(0) if column.num_chunks == 1 else column).to_pylist()
     convert = _converter(type_text)
     return values if convert is None else [None if value is None else convert(value) for value in values]
 

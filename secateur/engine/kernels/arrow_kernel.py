@@ -77,6 +77,10 @@ def _compile(fragment: ArrowFragment) -> Program:
     wraps = [expression.type.kind is TypeKind.UUID for expression, _ in outputs]
     merge = _compile_distinct([expression.type for expression, _ in outputs]) if fragment.distinct else None
 
+    plain = _plain_columns(fragment)
+    if plain is not None:
+        return lambda table, _params: pa.Table.from_arrays([table.column(name) for name in plain], schema=schema)
+
     def program(table: pa.Table, params: Sequence[Any]) -> pa.Table:
         columns, count = rows_after_where(table, params)
         if small is not None and count <= SMALL_ROWS_MAX:
@@ -101,6 +105,16 @@ def _compile(fragment: ArrowFragment) -> Program:
         return pa.Table.from_arrays([_as_uuid(result) if wrap else result for result, wrap in zip(results, wraps, strict=True)], schema=schema)
 
     return program
+
+
+def _plain_columns(fragment: ArrowFragment) -> list[str] | None:
+    """The columns of a fragment that only picks some, as after a search that has applied WHERE; else None."""
+    if fragment.where is not None or fragment.keys is not None or fragment.distinct or fragment.order:
+        return None
+    if fragment.limit is not None or fragment.offset is not None:
+        return None
+    names = [expression.name for _, expression in fragment.outputs if isinstance(expression, Column)]
+    return names if len(names) == len(fragment.outputs) else None
 
 
 def _compile_where(where: Expression | None, read: Mapping[str, SqlType]) -> Callable[[pa.Table, Sequence[Any]], Rows]:
