@@ -64,6 +64,10 @@ def run(fragment: ArrowFragment, table: pa.Table, params: Sequence[Any] = ()) ->
 
 def _compile(fragment: ArrowFragment) -> Program:
     """Compile the stages of a fragment."""
+    schema = pa.schema([pa.field(name, expression.type.arrow) for name, expression in fragment.outputs])
+    plain = _plain_columns(fragment)
+    if plain is not None:
+        return lambda table, _params: pa.Table.from_arrays([table.column(name) for name in plain], schema=schema)
     outputs = [(expression, compile_expression(expression)) for _, expression in fragment.outputs]
     order_expressions = [] if fragment.distinct else [key.expression for key in fragment.order]
     read = [*(expression for expression, _ in outputs), *order_expressions] if fragment.keys is None else [*fragment.keys, *_arguments(fragment)]
@@ -73,13 +77,8 @@ def _compile(fragment: ArrowFragment) -> Program:
     having = _compile_having(fragment)
     order = _compile_order(fragment.order)
     window = _compile_window(fragment.offset, fragment.limit)
-    schema = pa.schema([pa.field(name, expression.type.arrow) for name, expression in fragment.outputs])
     wraps = [expression.type.kind is TypeKind.UUID for expression, _ in outputs]
     merge = _compile_distinct([expression.type for expression, _ in outputs]) if fragment.distinct else None
-
-    plain = _plain_columns(fragment)
-    if plain is not None:
-        return lambda table, _params: pa.Table.from_arrays([table.column(name) for name in plain], schema=schema)
 
     def program(table: pa.Table, params: Sequence[Any]) -> pa.Table:
         columns, count = rows_after_where(table, params)
