@@ -1,0 +1,126 @@
+"""Random predicates over the columns of the tables of :mod:`worlds`, with literals, parameters, conversions, NULLs and functions."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from worlds import DAYS, INTEGERS, TEXTS
+
+__all__ = ["Predicates"]
+
+
+class Predicates:
+    """Random predicates over the columns of ``t``; parameters are numbered as they appear."""
+
+    def __init__(self, rng: random.Random, qualifier: str = "") -> None:
+        self.rng = rng
+        self.qualifier = qualifier
+        self.makers: list[Callable[[], Any]] = []
+
+    def predicate(self, depth: int = 3) -> str:
+        rng = self.rng
+        if depth == 0 or rng.random() < 0.3:
+            return self.leaf()
+        form = rng.choice(["AND", "AND", "OR", "OR", "NOT"])
+        if form == "NOT":
+            return f"NOT ({self.predicate(depth - 1)})"
+        return f"({self.predicate(depth - 1)} {form} {self.predicate(depth - 1)})"
+
+    def leaf(self) -> str:
+        rng = self.rng
+        column = rng.choice("abcv")
+        name = self.qualifier + column
+        form = rng.choice(
+            [
+                "=",
+                "=",
+                "=",
+                "IN",
+                "IN",
+                "<",
+                "<=",
+                ">",
+                ">=",
+                "BETWEEN",
+                "<>",
+                "NOT IN",
+                "NULL",
+                "NOT NULL",
+                "function",
+                "mirrored",
+                "constant",
+                "DISTINCT",
+                "columns",
+            ]
+        )
+        value = lambda: self.value(column)  # noqa: E731
+        match form:
+            case "IN" | "NOT IN":
+                return f"{name} {form} ({', '.join(value() for _ in range(rng.randint(1, 4)))})"
+            case "BETWEEN":
+                return f"{name} BETWEEN {value()} AND {value()}"
+            case "NULL" | "NOT NULL":
+                return f"{name} IS {form}"
+            case "function":
+                wrapped = {"a": "abs({})", "b": "lower({})", "c": "{} + 1", "v": "coalesce({}, 0)"}[column].format(name)
+                return f"{wrapped} = {value()}" if column != "c" else f"{wrapped} = DATE '2024-01-04'"
+            case "mirrored":
+                return f"{value()} {rng.choice(['=', '<', '>='])} {name}"
+            case "constant":
+                return rng.choice(["TRUE", "FALSE", "NULL", "1 = 1", "NULL = 1"])
+            case "DISTINCT":
+                return f"{name} IS NOT DISTINCT FROM {value()}"
+            case "columns":
+                return rng.choice([f"{self.qualifier}a = {self.qualifier}v", f"{self.qualifier}a + 1 = {self.qualifier}v"])
+            case _:
+                return f"{name} {form} {value()}"
+
+    def value(self, column: str) -> str:
+        rng = self.rng
+        if rng.random() < 0.35:
+            self.makers.append(self.maker(column))
+            return f"${len(self.makers)}"
+        if rng.random() < 0.05:
+            return "NULL"
+        match column:
+            case "a" | "v":
+                return rng.choice(
+                    [str(rng.choice(INTEGERS)), str(rng.choice(INTEGERS)), "1.5", "2.0", "'3'", "1 + 1", "2e0", "CAST(2 AS SMALLINT)", "300", "99999999999"]
+                )
+            case "b":
+                return rng.choice([f"'{rng.choice(TEXTS)}'", f"'{rng.choice(TEXTS)}'", "upper('a')", "'a' || ''", "'zz'", "CAST(1 AS VARCHAR)"])
+            case _:
+                day = rng.choice(DAYS)
+                return rng.choice(
+                    [f"DATE '{day}'", f"'{day}'", f"TIMESTAMP '{day} 00:00:00'", f"TIMESTAMP '{day} 12:00:00'", "DATE '2024-01-01' + 2", "DATE '2030-01-01'"]
+                )
+
+    def maker(self, column: str) -> Callable[[], Any]:
+        """A parameter keeps to one Python type, as a prepared statement does."""
+        rng = self.rng
+        match column:
+            case "a" | "v":
+                kind = rng.choice(["int", "int", "int", "float", "decimal", "str", "none"])
+                return lambda: {
+                    "int": rng.choice([*INTEGERS, 77]),
+                    "float": rng.choice([1.0, 2.5, -1.0, 3.0]),
+                    "decimal": rng.choice([Decimal("1.0"), Decimal("2.5"), Decimal("-1")]),
+                    "str": str(rng.choice(INTEGERS)),
+                    "none": None,
+                }[kind]
+            case "b":
+                return lambda: rng.choice([*TEXTS, "nobody", None])
+            case _:
+                kind = rng.choice(["date", "date", "datetime", "str"])
+                return lambda: {
+                    "date": rng.choice([*DAYS, date(1999, 1, 1)]),
+                    "datetime": datetime.combine(rng.choice(DAYS), datetime.min.time()) + timedelta(hours=rng.choice([0, 0, 5])),
+                    "str": str(rng.choice(DAYS)),
+                }[kind]
+
+    def params(self) -> list[Any]:
+        return [make() for make in self.makers]

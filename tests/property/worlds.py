@@ -1,0 +1,166 @@
+"""Random tables, split into partitions, beside the same rows in one DuckDB; and how one statement over them is checked.
+
+The planner, the partition trees and the kernels are the real ones; members are played by taking partition ``i`` modulo their number.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from secateur.engine.kernels.fragment import run
+from secateur.engine.plan import SelectPlan
+from secateur.errors import UnknownTableError
+from secateur.partitioning.split import split
+from secateur.partitioning.table import TableDef
+from secateur.planner.planner import Planner
+from secateur.planner.statement import CreateTable, SelectStatement
+
+__all__ = ["DAYS", "INTEGERS", "TEXTS", "World", "check", "has_range", "random_world", "rows_as_tuples", "sorted_rows"]
+
+DAYS = [date(2024, 1, 1) + timedelta(days=offset) for offset in range(8)]
+INTEGERS = list(range(-2, 6))
+TEXTS = ["", "a", "A", "01", "1", "é", "b"]
+
+
+@dataclass
+class World:
+    """Some tables, their rows split into partitions, and the same rows in one DuckDB."""
+
+    tables: dict[str, TableDef] = field(default_factory=dict)
+    parts: dict[str, dict[int, pa.Table]] = field(default_factory=dict)
+    duck: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
+    planner: Planner = field(default_factory=Planner)
+    version: int = 1
+    topology: Any = None
+
+    def table(self, name: str) -> TableDef:
+        if name.casefold() not in self.tables:
+            raise UnknownTableError(f"table {name!r} does not exist")
+        return self.tables[name.casefold()]
+
+    def create(self, ddl: str, rows: Callable[[TableDef], list[dict[str, Any]]]) -> None:
+        statement = self.planner.prepare(ddl, (), self)
+        assert isinstance(statement, CreateTable)
+        table = statement.tdef
+        data = pa.Table.from_pylist([row for row in rows(table) if has_range(table, row)], schema=table.arrow_schema)
+        self.tables[table.name] = table
+        self.parts[table.name] = split(data, table)
+        self.duck.execute("SET TimeZone = 'UTC'")
+        self.duck.register("rows", data)
+        self.duck.execute(f"CREATE TABLE {table.name} AS SELECT * FROM rows")
+        self.duck.unregister("rows")
+        self.version += 1
+
+    def prepare(self, sql: str, params: Sequence[Any]) -> SelectStatement:
+        statement = self.planner.prepare(sql, params, self)
+        assert isinstance(statement, SelectStatement)
+        return statement
+
+    def kept(self, plan: SelectPlan, params: Sequence[Any]) -> list[Sequence[int]]:
+        return [scan.tree.bind(params).ids for scan in plan.scans]
+
+    def relation(self, table: str, columns: Sequence[str], ids: Sequence[int]) -> pa.Table:
+        schema = pa.schema([self.tables[table].arrow_schema.field(column) for column in columns])
+        found = [self.parts[table][partition].select(list(columns)) for partition in ids if partition in self.parts[table]]
+        return pa.concat_tables(found) if found else schema.empty_table()
+
+    def local(self, plan: SelectPlan, params: Sequence[Any], kept: Sequence[Sequence[int]]) -> pa.Table:
+        relations = {scan.relation: self.relation(scan.table, scan.columns, ids) for scan, ids in zip(plan.scans, kept, strict=True)}
+        return run(plan.local, relations, params)
+
+    def distributed(self, plan: SelectPlan, params: Sequence[Any], kept: Sequence[Sequence[int]], members: int) -> pa.Table:
+        """As if partition i were owned by member i modulo ``members``."""
+        gathered = {}
+        for index, (scan, partial, ids) in enumerate(zip(plan.scans, plan.partials, kept, strict=True)):
+            owned = [[partition for partition in ids if partition % members == member] for member in range(members)]
+            answers = [run(partial, {scan.relation: self.relation(scan.table, scan.columns, part)}, params) for part in owned if part]
+            gathered[f"p{index}"] = pa.concat_tables(answers) if answers else partial.schema.empty_table()
+        return run(plan.final, gathered, params)
+
+    def oracle(self, sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
+        return self.duck.execute(sql, list(params)).fetchall()
+
+
+def has_range(table: TableDef, row: dict[str, Any]) -> bool:
+    component = table.scheme.range
+    return component is None or table.scheme.range_position(tuple(row[column] for column in component.columns)) >= 0
+
+
+def random_rows(rng: random.Random, count: int) -> Callable[[TableDef], list[dict[str, Any]]]:
+    keys = {(rng.choice(INTEGERS), rng.choice(TEXTS), rng.choice(DAYS)) for _ in range(count)}
+
+    def make(table: TableDef) -> list[dict[str, Any]]:
+        return [{"a": a, "b": b, "c": c, "v": rng.choice([None, *range(-3, 4)])} for a, b, c in sorted(keys)]
+
+    return make
+
+
+def random_scheme(rng: random.Random) -> str:
+    hashes = rng.choice(
+        [
+            [],
+            ["HASH (a) PARTITIONS 5"],
+            ["HASH (b) PARTITIONS 7 SEED 3"],
+            ["HASH (a, b) PARTITIONS 8"],
+            ["HASH (b, a) PARTITIONS 4", "HASH (c) PARTITIONS 3"],
+            ["HASH (a) PARTITIONS 3", "HASH (b) PARTITIONS 2"],
+            ["HASH (c) PARTITIONS 6"],
+            ["HASH (a, b, c) PARTITIONS 16"],
+        ]
+    )
+    ranges = rng.choice(
+        [
+            "",
+            "RANGE (c) SPLIT AT (DATE '2024-01-03', DATE '2024-01-06')",
+            "RANGE (a) (PARTITION VALUES < 0, PARTITION 1 <= VALUES < 3 NO HASH, PARTITION VALUE = 4)",
+            "RANGE (a, b) SPLIT AT ((0, 'a'), (2, 'b'))",
+            "RANGE (b) (PARTITION '' <= VALUES < 'a', PARTITION 'a' <= VALUES < 'b' HASH (c) PARTITIONS 2, PARTITION VALUE = 'é')",
+            "RANGE (c, a) (PARTITION VALUES < ('2024-01-02', 1), PARTITION ('2024-01-02', 1) <= VALUES < ('2024-01-05', 0))",
+        ]
+    )
+    parts = [*hashes, *([ranges] if ranges else [])]
+    return ", ".join(parts) or "HASH (a, b) PARTITIONS 8"
+
+
+def random_world(rng: random.Random, tables: Sequence[str] = ("t",)) -> World:
+    world = World()
+    for name in tables:
+        ddl = f"CREATE TABLE {name} (a INTEGER, b VARCHAR, c DATE, v BIGINT, PRIMARY KEY (a, b, c)) PARTITION BY {random_scheme(rng)}"
+        world.create(ddl, random_rows(rng, 120))
+    return world
+
+
+def sorted_rows(rows: Sequence[tuple[Any, ...]]) -> list[str]:
+    return sorted(map(repr, rows))
+
+
+def rows_as_tuples(table: pa.Table) -> list[tuple[Any, ...]]:
+    """Rows as DuckDB's own client gives them: HUGEINT, which Arrow carries as a decimal, is an int."""
+    columns = [[int(value) if isinstance(value, Decimal) else value for value in column.to_pylist()] for column in table.columns]
+    return list(zip(*columns, strict=True))
+
+
+def check(world: World, sql: str, params: Sequence[Any], rng: random.Random) -> bool:
+    """Compare one statement with DuckDB; False when DuckDB refuses it.
+
+    Errors are not compared: a pruned run may be spared one in a row that it does not read.
+    """
+    try:
+        expected = sorted_rows(world.oracle(sql, params))
+    except duckdb.Error:
+        return False
+    statement = world.prepare(sql, params)
+    plan = SelectPlan.from_wire(statement.plan.to_wire())
+    kept = world.kept(plan, params)
+    members = rng.randint(1, 4)
+    for name, answer in (("local", world.local(plan, params, kept)), (f"distributed over {members}", world.distributed(plan, params, kept, members))):
+        assert sorted_rows(rows_as_tuples(answer)) == expected, f"{name}: {sql} with {params!r}: trees {[str(scan.tree) for scan in plan.scans]}, kept {kept}"
+    return True
