@@ -18,6 +18,7 @@ from secateur.client.session import Session
 from secateur.client.statement import Done, InsertRows, InsertSelect, PlanText, Prepared, SelectStatement, SetPruning
 from secateur.client.stats import QueryStats
 from secateur.errors import InterfaceError, NotSupportedError
+from secateur.wire import ShortTable
 
 if TYPE_CHECKING:
     from secateur.client.connection import Connection
@@ -116,7 +117,7 @@ class Cursor:
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows that are left."""
         rows = self._result()
-        return rows.take(rows.table.num_rows)
+        return rows.take(rows.num_rows)
 
     def fetch_arrow_table(self) -> pa.Table:
         """The rows that are left, as they came: nothing is converted or copied."""
@@ -166,7 +167,7 @@ class Cursor:
             return "<Cursor closed>"
         if self._rows is None:
             return "<Cursor without result>"
-        return f"<Cursor at row {self._rows.position} of {self._rows.table.num_rows}: {', '.join(column.name for column in self._rows.columns)}>"
+        return f"<Cursor at row {self._rows.position} of {self._rows.num_rows}: {', '.join(column.name for column in self._rows.columns)}>"
 
     def _begin(self, operation: str) -> None:
         self._check_open()
@@ -181,7 +182,7 @@ class Cursor:
             case SelectStatement():
                 selected = run_select(self._session, sql, params, prepared, cached=cached, started_s=started_s)
                 self.stats = selected.stats
-                self._take(selected.table, selected.columns)
+                self._take(selected.result, selected.columns)
             case InsertRows():
                 self.rowcount = insert_rows(self._session, prepared)
             case InsertSelect():
@@ -191,16 +192,16 @@ class Cursor:
                 if prepared.analyzed is not None:
                     selected = run_select(self._session, sql, params, prepared.analyzed, cached=cached, started_s=started_s)
                     self.stats = selected.stats
-                    lines = with_actuals(prepared, selected.stats, selected.table.num_rows)
+                    lines = with_actuals(prepared, selected.stats, selected.result.num_rows)
                 self._take(lines, prepared.columns)
             case SetPruning():
                 self._session.pruning = prepared.value
             case Done():
                 pass
 
-    def _take(self, table: pa.Table, columns: Sequence[ResultColumn]) -> None:
-        self._rows = Rows(table, columns)
-        self.rowcount = table.num_rows
+    def _take(self, result: pa.Table | ShortTable, columns: Sequence[ResultColumn]) -> None:
+        self._rows = Rows(result, columns)
+        self.rowcount = result.num_rows
 
     def _result(self) -> Rows:
         self._check_open()

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from secateur.client.load import LoadMode, load_rows
+from secateur.client.rows import as_table
 from secateur.client.select import run_select
 from secateur.client.session import Session
 from secateur.client.statement import InsertRows, InsertSelect
@@ -42,5 +43,5 @@ def insert_select(session: Session, sql: str, params: list[Any] | dict[str, Any]
         Error: As :func:`~secateur.client.select.run_select` and :func:`~secateur.client.load.load_rows`.
     """
     selected = run_select(session, sql, params, insert.source, cached=False, started_s=time.perf_counter())
-    rows = selected.table.rename_columns(list(insert.columns))
+    rows = as_table(selected.result, selected.columns).rename_columns(list(insert.columns))
     return load_rows(session, insert.table, rows, LoadMode.of(insert.mode)).rows

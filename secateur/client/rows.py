@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from secateur.errors import NotSupportedError
 from secateur.partitioning.types import SqlType, TypeKind, parse_type
+from secateur.wire import ShortTable
 
-__all__ = ["Description", "ResultColumn", "Rows"]
+__all__ = ["Description", "ResultColumn", "Rows", "as_table"]
 
 Description: TypeAlias = tuple[str, str, None, None, int | None, int | None, bool | None]
 """PEP 249: name, type code, display size, internal size, precision, scale, null ok."""
@@ -35,6 +36,11 @@ class ResultColumn(NamedTuple):
         return self.name, self.type, None, None, sql_type.precision, sql_type.scale, None
 
 
+def as_table(result: pa.Table | ShortTable, columns: Sequence[ResultColumn]) -> pa.Table:
+    """A result as an Arrow table."""
+    return result.to_table([(column.name, parse_type(column.type)) for column in columns]) if isinstance(result, ShortTable) else result
+
+
 class Rows:
     """A result that is handed out row by row, as tuples of plain Python values.
 
@@ -42,37 +48,44 @@ class Rows:
     DuckDB has it, UUID uuid.UUID, LIST list, NULL None.
 
     Args:
-        table: The result.
+        result: The result: a table, or plain values where it has a few rows.
         columns: Its columns.
     """
 
-    def __init__(self, table: pa.Table, columns: Sequence[ResultColumn]) -> None:
-        self.table = table
+    def __init__(self, result: pa.Table | ShortTable, columns: Sequence[ResultColumn]) -> None:
         self.columns = tuple(columns)
+        self.num_rows: int = result.num_rows
         self.position = 0
         """Rows handed out so far."""
+        self._result = result
 
     def take(self, count: int) -> list[tuple[Any, ...]]:
         """The next rows, at most ``count``."""
-        piece = self.table if not self.position and count >= self.table.num_rows else self.table.slice(self.position, count)
-        self.position += piece.num_rows
-        return self._tuples(piece)
+        start = self.position
+        self.position = min(start + count, self.num_rows)
+        return self._tuples(start, self.position)
 
     def iterate(self) -> Iterator[tuple[Any, ...]]:
         """The rest, converted a batch at a time."""
-        while self.position < self.table.num_rows:
+        while self.position < self.num_rows:
             start = self.position
-            for offset, row in enumerate(self._tuples(self.table.slice(start, _BATCH_ROWS)), 1):
+            for offset, row in enumerate(self._tuples(start, start + _BATCH_ROWS), 1):
                 self.position = start + offset
                 yield row
 
     def take_table(self) -> pa.Table:
-        """The rest as an Arrow table; nothing is converted or copied."""
-        rest = self.table.slice(self.position) if self.position else self.table
-        self.position = self.table.num_rows
+        """The rest as an Arrow table; nothing of a table is converted or copied."""
+        table = as_table(self._result, self.columns)
+        rest = table.slice(self.position) if self.position else table
+        self.position = self.num_rows
         return rest
 
-    def _tuples(self, piece: pa.Table) -> list[tuple[Any, ...]]:
+    def _tuples(self, start: int, stop: int) -> list[tuple[Any, ...]]:
+        result = self._result
+        if isinstance(result, ShortTable):
+            rows = list(zip(*result.columns, strict=True))
+            return rows if stop - start == self.num_rows else rows[start:stop]
+        piece = result if stop - start == self.num_rows else result.slice(start, stop - start)
         if not piece.num_rows:
             return []
         return list(zip(*(_values(piece.column(index), column.type) for index, column in enumerate(self.columns)), strict=True))

@@ -12,7 +12,7 @@ import pyarrow as pa
 from secateur.client.parameters import ordered_values
 from secateur.client.pruning import Pruning
 from secateur.client.routing import Rung, choose_route
-from secateur.client.rows import ResultColumn
+from secateur.client.rows import ResultColumn, as_table
 from secateur.client.session import Session
 from secateur.client.statement import InsertSelect, PlanText, SelectStatement
 from secateur.client.stats import QueryStats
@@ -27,7 +27,7 @@ from secateur.errors import (
     UnknownTableError,
     UnreachableError,
 )
-from secateur.wire import decode_tables
+from secateur.wire import ShortTable, decode_tables
 
 __all__ = ["Selected", "run_select"]
 
@@ -44,14 +44,14 @@ _MOVED: Final = (TopologyChangedError, MemberLostError, UnreachableError, Unknow
 class Selected:
     """A result, its columns, and what it cost."""
 
-    table: pa.Table
+    result: pa.Table | ShortTable
     columns: tuple[ResultColumn, ...]
     stats: QueryStats
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    table: pa.Table
+    result: pa.Table | ShortTable
     execution: Rung
     members_touched: int
     partitions_read: int
@@ -94,7 +94,7 @@ def run_select(session: Session, sql: str, params: list[Any] | dict[str, Any], s
         plan_cached=cached,
         elapsed_ms=(time.perf_counter() - started_s) * 1000,
     )
-    return Selected(outcome.table, statement.columns, stats)
+    return Selected(outcome.result, statement.columns, stats)
 
 
 def _verified(session: Session, sql: str, params: list[Any] | dict[str, Any], statement: SelectStatement) -> tuple[SelectStatement, _Outcome]:
@@ -102,14 +102,14 @@ def _verified(session: Session, sql: str, params: list[Any] | dict[str, Any], st
     for _ in range(_VERIFY_ROUNDS):
         statement, pruned = _following(session, sql, params, statement, pruning=True)
         statement, unpruned = _following(session, sql, params, statement, pruning=False)
-        if not statement.deterministic or same_rows(pruned.table, unpruned.table):
+        if not statement.deterministic or same_rows(as_table(pruned.result, statement.columns), as_table(unpruned.result, statement.columns)):
             return statement, pruned
     raise PruningMismatchError(
-        f"pruned and unpruned runs differ: {pruned.table.num_rows} rows from {pruned.partitions_read} partitions against {unpruned.table.num_rows} rows from "
+        f"pruned and unpruned runs differ: {pruned.result.num_rows} rows from {pruned.partitions_read} partitions against {unpruned.result.num_rows} rows from "
         f"{unpruned.partitions_read}, for {sql!r} with parameters {params!r}; please report it, and use SET pruning = off until it is mended",
         sql=sql,
-        rows_pruned=pruned.table.num_rows,
-        rows_unpruned=unpruned.table.num_rows,
+        rows_pruned=pruned.result.num_rows,
+        rows_unpruned=unpruned.result.num_rows,
     )
 
 
@@ -172,8 +172,9 @@ def _run(session: Session, statement: SelectStatement, params: Sequence[Any], *,
     }
     answer = session.ask_member(member, "execute", args)
     header = answer.header
+    values = header.get("values")
     return _Outcome(
-        table=decode_tables(answer.parts),
+        result=decode_tables(answer.parts) if values is None else ShortTable(values, header["rows"]),
         execution=Rung(header["execution"]),
         members_touched=header["members_touched"],
         partitions_read=header["partitions_read"],

@@ -15,14 +15,14 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from secateur.engine.kernels.fragment import run
+from secateur.engine.kernels.fragment import answer, run
 from secateur.engine.plan import ScanPlan, SelectPlan
 from secateur.engine.runtime import JobRuntime
 from secateur.engine.select_job import select_dag
 from secateur.errors import DataChangedError, ParameterError, TopologyChangedError
 from secateur.partitioning.topology import Topology
 from secateur.storage.member_store import MemberStore
-from secateur.wire import Reply, encode_table
+from secateur.wire import Reply, ShortTable, encode_table
 
 __all__ = ["StatementRunner"]
 
@@ -96,8 +96,8 @@ class StatementRunner:
         plan = self._plans[plan_id] = await self._fetch_plan(plan_id)
         while len(self._plans) > self._plans_max:
             self._plans.popitem(last=False)
-        answer = self._run(plan, args["params"], pruning=args["pruning"])
-        return answer if isinstance(answer, Reply) else await answer
+        reply = self._run(plan, args["params"], pruning=args["pruning"])
+        return reply if isinstance(reply, Reply) else await reply
 
     def _run(self, plan: SelectPlan, params: Sequence[Any], *, pruning: bool) -> Reply | Awaitable[Reply]:
         if len(params) != plan.parameter_count:
@@ -126,7 +126,7 @@ class StatementRunner:
         }
         if plan.local.arrow is not None and sum(relation.num_rows for relation in relations.values()) <= _INLINE_ROWS_MAX:
             searched = plan.searched if pruning and plan.searched is not None and plan.scans[0].search_decides(params) else plan.local
-            return _reply(run(searched, relations, params), plan, partitions, topology, "local", 1)
+            return _reply(answer(searched, relations, params), plan, partitions, topology, "local", 1)
         return self._run_in_thread(plan, relations, params, partitions, topology)
 
     async def _run_in_thread(
@@ -160,13 +160,16 @@ def _partitions(scan: ScanPlan, params: Sequence[Any], *, pruning: bool) -> Sequ
     return scan.tree.bind(params).ids if pruning else scan.tree.live_ids()
 
 
-def _reply(table: pa.Table, plan: SelectPlan, partitions: list[Sequence[int]], topology: Topology, execution: str, members_touched: int) -> Reply:
-    header = {
+def _reply(result: pa.Table | ShortTable, plan: SelectPlan, partitions: list[Sequence[int]], topology: Topology, execution: str, members_touched: int) -> Reply:
+    header: dict[str, Any] = {
         "execution": execution,
         "members_touched": members_touched,
         "partitions_read": sum(len(ids) for ids in partitions),
         "partitions_total": sum(scan.tree.total for scan in plan.scans),
         "topology_version": topology.version,
-        "rows": table.num_rows,
+        "rows": result.num_rows,
     }
-    return Reply(header, encode_table(table))
+    if isinstance(result, ShortTable):
+        header["values"] = result.columns
+        return Reply(header)
+    return Reply(header, encode_table(result))

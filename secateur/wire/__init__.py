@@ -10,6 +10,7 @@ from secateur.wire.limits import Limits
 from secateur.wire.messages import Answer, PeerInfo, Reply, Request
 from secateur.wire.peer import Peer
 from secateur.wire.server import FrameServer
+from secateur.wire.short_table import ShortTable
 from secateur.wire.values import pack, unpack
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "PeerInfo",
     "Reply",
     "Request",
+    "ShortTable",
     "decode_table",
     "decode_tables",
     "encode_table",

@@ -21,8 +21,10 @@ from secateur.engine.kernels.arrow_fragment import ArrowFragment, SortKey, slot_
 from secateur.engine.kernels.arrow_small_groups import SMALL_ROWS_MAX, compile_small_aggregation
 from secateur.engine.kernels.exact_values import InexactError
 from secateur.partitioning.types import SqlType, TypeKind
+from secateur.wire import ShortTable
+from secateur.wire.short_table import SHORT_ROWS_MAX, is_short, shorten, travels_short
 
-__all__ = ["run"]
+__all__ = ["answer", "run"]
 
 #: Chunks of a relation up to so many rows are joined first: calls on one array cost less than calls on many small ones.
 _JOINED_ROWS_MAX: Final = 65_536
@@ -36,7 +38,7 @@ _SORT_INDICES: Final = pc.get_function("sort_indices")
 _DROP: Final = pc.FilterOptions("drop")
 _UNCHECKED: Final = pc.TakeOptions(boundscheck=False)
 
-Program = Callable[[pa.Table, Sequence[Any]], pa.Table]
+Program = Callable[[pa.Table, Sequence[Any]], pa.Table | ShortTable]
 #: Columns by name and their row count, as one stage hands them to the next.
 Rows = tuple[Mapping[str, Any], int]
 
@@ -52,6 +54,12 @@ def run(fragment: ArrowFragment, table: pa.Table, params: Sequence[Any] = ()) ->
     Returns:
         The result, exactly DuckDB's; or None when only DuckDB can give it (or has to raise the error, such as an overflow).
     """
+    found = answer(fragment, table, params)
+    return found.to_table([(name, expression.type) for name, expression in fragment.outputs]) if isinstance(found, ShortTable) else found
+
+
+def answer(fragment: ArrowFragment, table: pa.Table, params: Sequence[Any] = ()) -> pa.Table | ShortTable | None:
+    """As :func:`run`; a result of a few rows comes as plain values."""
     program = fragment.program
     if program is None:
         program = _compile(fragment)
@@ -64,10 +72,11 @@ def run(fragment: ArrowFragment, table: pa.Table, params: Sequence[Any] = ()) ->
 
 def _compile(fragment: ArrowFragment) -> Program:
     """Compile the stages of a fragment."""
-    schema = pa.schema([pa.field(name, expression.type.arrow) for name, expression in fragment.outputs])
+    types = [expression.type for _, expression in fragment.outputs]
+    finish = _compile_finish(types, pa.schema([pa.field(name, expression.type.arrow) for name, expression in fragment.outputs]))
     plain = _plain_columns(fragment)
     if plain is not None:
-        return lambda table, _params: pa.Table.from_arrays([table.column(name) for name in plain], schema=schema)
+        return lambda table, _params: finish([table.column(name) for name in plain], table.num_rows)
     outputs = [(expression, compile_expression(expression)) for _, expression in fragment.outputs]
     order_expressions = [] if fragment.distinct else [key.expression for key in fragment.order]
     read = [*(expression for expression, _ in outputs), *order_expressions] if fragment.keys is None else [*fragment.keys, *_arguments(fragment)]
@@ -77,13 +86,15 @@ def _compile(fragment: ArrowFragment) -> Program:
     having = _compile_having(fragment)
     order = _compile_order(fragment.order)
     window = _compile_window(fragment.offset, fragment.limit)
-    wraps = [expression.type.kind is TypeKind.UUID for expression, _ in outputs]
-    merge = _compile_distinct([expression.type for expression, _ in outputs]) if fragment.distinct else None
+    wraps = [kind.kind is TypeKind.UUID for kind in types]
+    merge = _compile_distinct(types) if fragment.distinct else None
 
-    def program(table: pa.Table, params: Sequence[Any]) -> pa.Table:
+    def program(table: pa.Table, params: Sequence[Any]) -> pa.Table | ShortTable:
         columns, count = rows_after_where(table, params)
         if small is not None and count <= SMALL_ROWS_MAX:
-            return small(columns, lambda groups: window(params, groups))
+            values = small(columns, lambda groups: window(params, groups))
+            groups = ShortTable(values, len(values[0]))
+            return groups if is_short(values, types) else groups.to_table([(name, expression.type) for name, expression in fragment.outputs])
         if aggregation is not None:
             columns = aggregation(Scope(columns, params), count)
             count = len(next(iter(columns.values())))
@@ -101,9 +112,20 @@ def _compile(fragment: ArrowFragment) -> Program:
             results = [_TAKE.call([result, indices], _UNCHECKED) for result in results]
         elif (start, stop) != (0, count):
             results = [result.slice(start, stop - start) for result in results]
-        return pa.Table.from_arrays([_as_uuid(result) if wrap else result for result, wrap in zip(results, wraps, strict=True)], schema=schema)
+        return finish([_as_uuid(result) if wrap else result for result, wrap in zip(results, wraps, strict=True)], stop - start)
 
     return program
+
+
+def _compile_finish(types: Sequence[SqlType], schema: pa.Schema) -> Callable[[Sequence[Any], int], pa.Table | ShortTable]:
+    """The result of columns and their number of rows: plain values for a few, else a table."""
+    may_be_short = travels_short(types)
+
+    def finish(columns: Sequence[Any], count: int) -> pa.Table | ShortTable:
+        short = shorten(columns, types, count) if may_be_short and count <= SHORT_ROWS_MAX else None
+        return pa.Table.from_arrays(list(columns), schema=schema) if short is None else short
+
+    return finish
 
 
 def _plain_columns(fragment: ArrowFragment) -> list[str] | None:

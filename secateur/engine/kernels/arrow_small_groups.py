@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, assert_never
 
-import pyarrow as pa
-
 from secateur.engine.kernels.arrow_expression import Column, Expression
 from secateur.engine.kernels.arrow_fragment import Aggregate, AggregateFunction, ArrowFragment, SortKey, slot_name
 from secateur.engine.kernels.exact_values import InexactError
@@ -22,8 +20,8 @@ __all__ = ["SMALL_ROWS_MAX", "SmallAggregation", "compile_small_aggregation"]
 #: Up to here Python is faster than the start of Arrow's aggregation.
 SMALL_ROWS_MAX: Final = 128
 
-#: (columns by name, first row and end of the wanted groups by their number) to the result.
-SmallAggregation = Callable[[Mapping[str, Any], Callable[[int], tuple[int, int]]], pa.Table]
+#: (columns by name, first row and end of the wanted groups by their number) to the plain values of each result column.
+SmallAggregation = Callable[[Mapping[str, Any], Callable[[int], tuple[int, int]]], list[list[Any]]]
 
 _Fold = Callable[[list[Any]], Any]
 
@@ -66,10 +64,9 @@ def compile_small_aggregation(fragment: ArrowFragment) -> SmallAggregation | Non
         return None
     key_names = [key.name for key in keys if key is not None]
     finished = [fold for fold in folds if fold is not None]
-    schema = pa.schema([pa.field(name, expression.type.arrow) for name, expression in fragment.outputs])
-    wanted = [(position, expression.type.arrow) for position, (_, expression) in zip(outputs, fragment.outputs, strict=True) if position is not None]
+    wanted = [position for position in outputs if position is not None]
 
-    def aggregate(columns: Mapping[str, Any], window: Callable[[int], tuple[int, int]]) -> pa.Table:
+    def aggregate(columns: Mapping[str, Any], window: Callable[[int], tuple[int, int]]) -> list[list[Any]]:
         key_lists = [columns[name].to_pylist() for name in key_names]
         rows_of: dict[Any, list[int]] = {}
         for row, key in enumerate(zip(*key_lists, strict=True)):
@@ -88,7 +85,7 @@ def compile_small_aggregation(fragment: ArrowFragment) -> SmallAggregation | Non
         numbers = list(range(len(groups))) if order is None or sorted_by is None else _sorted(lists[sorted_by], order)
         start, stop = window(len(numbers))
         numbers = numbers[start:stop]
-        return pa.Table.from_arrays([pa.array([lists[position][number] for number in numbers], type_) for position, type_ in wanted], schema=schema)
+        return [[lists[position][number] for number in numbers] for position in wanted]
 
     return aggregate
 

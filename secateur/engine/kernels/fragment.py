@@ -12,11 +12,12 @@ import pyarrow as pa
 from secateur.engine.kernels.arrow_fragment import ArrowFragment
 from secateur.engine.kernels.result_types import arrow_type, relation_casts
 from secateur.partitioning.types import SqlType
+from secateur.wire import ShortTable
 
 if TYPE_CHECKING:
     from secateur.engine.kernels.cancellation import Cancellation
 
-__all__ = ["Fragment", "KernelName", "run", "run_with"]
+__all__ = ["Fragment", "KernelName", "answer", "run", "run_with"]
 
 
 class KernelName(Enum):
@@ -120,6 +121,17 @@ def run(fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[
     return run_with(fragment, relations, params, cancellation=cancellation)[0]
 
 
+def answer(fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any] = ()) -> pa.Table | ShortTable:
+    """As :func:`run`, for an answer that is sent off: a result of a few rows comes as plain values."""
+    if fragment.arrow is not None:
+        import secateur.engine.kernels.arrow_kernel as arrow_kernel
+
+        found = arrow_kernel.answer(fragment.arrow, relations[fragment.relations[0]], params)
+        if found is not None:
+            return found
+    return run_with(fragment, relations, params, kernel=KernelName.DUCKDB)[0]
+
+
 def run_with(
     fragment: Fragment,
     relations: Mapping[str, pa.Table],
@@ -140,10 +152,10 @@ def run_with(
     if fragment.arrow is not None and kernel is not KernelName.DUCKDB:
         import secateur.engine.kernels.arrow_kernel as arrow_kernel
 
-        answer = arrow_kernel.run(fragment.arrow, relations[fragment.relations[0]], params)
-        if answer is not None:
-            return answer, KernelName.ARROW
+        found = arrow_kernel.run(fragment.arrow, relations[fragment.relations[0]], params)
+        if found is not None:
+            return found, KernelName.ARROW
     from secateur.engine.kernels import duckdb_kernel  # imported at the first use: a process that plans or serves only simple fragments does not pay for it
 
-    answer = duckdb_kernel.default_kernel().run(fragment.sql, relations, params, names=fragment.column_names, casts=fragment.casts, cancellation=cancellation)
-    return answer, KernelName.DUCKDB
+    found = duckdb_kernel.default_kernel().run(fragment.sql, relations, params, names=fragment.column_names, casts=fragment.casts, cancellation=cancellation)
+    return found, KernelName.DUCKDB

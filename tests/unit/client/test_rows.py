@@ -10,6 +10,7 @@ import pytest
 
 from secateur.client.rows import ResultColumn, Rows
 from secateur.partitioning.types import parse_type
+from secateur.wire import ShortTable
 
 UUID_1 = uuid.UUID(int=1)
 
@@ -78,3 +79,16 @@ def test_rows_are_handed_out_once() -> None:
 def test_a_description_has_seven_items() -> None:
     assert ResultColumn("n", "BIGINT").describe() == ("n", "BIGINT", None, None, None, None, None)
     assert ResultColumn("d", "DECIMAL(10,2)").describe() == ("d", "DECIMAL(10,2)", None, None, 10, 2, None)
+
+
+def test_plain_values_are_rows_as_they_came() -> None:
+    columns = [ResultColumn("x", "BIGINT"), ResultColumn("y", "VARCHAR")]
+    short = ShortTable([[1, 2, 3, 4], ["a", None, "c", "d"]], 4)
+    rows = Rows(short, columns)
+    assert (rows.take(1), rows.take(2), rows.position) == ([(1, "a")], [(2, None), (3, "c")], 3)
+    assert rows.take_table().to_pylist() == [{"x": 4, "y": "d"}]
+    assert rows.take(1) == []
+    assert list(Rows(short, columns).iterate()) == [(1, "a"), (2, None), (3, "c"), (4, "d")]
+    assert Rows(short, columns).take(9) == [(1, "a"), (2, None), (3, "c"), (4, "d")]
+    assert Rows(short, columns).take_table().schema == pa.schema([("x", pa.int64()), ("y", pa.string())])
+    assert Rows(ShortTable([[], []], 0), columns).take(1) == []

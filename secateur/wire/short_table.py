@@ -1,0 +1,80 @@
+"""Results of a few rows as plain values, which travel in the header of an answer.
+
+An Arrow stream costs some ten microseconds to write, as many to read, and more to become Python values, whatever it holds. The answer of a key lookup or of
+one customer's aggregate is a handful of values that its receiver wants as Python values: as msgpack they cost one microsecond. Arrow stays the form of
+everything else, and a short table becomes an Arrow table when it is asked for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from secateur.partitioning.types import SqlType, TypeKind
+
+__all__ = ["SHORT_ROWS_MAX", "ShortTable", "is_short", "shorten", "travels_short"]
+
+SHORT_ROWS_MAX: Final = 32
+"""More rows are cheaper as columns of Arrow."""
+_CHARACTERS_MAX: Final = 8192
+"""Texts longer than this together are cheaper as a payload, and headers are bounded."""
+_LONG_KINDS: Final = frozenset({TypeKind.VARCHAR, TypeKind.BLOB})
+# INTERVAL has months and nanoseconds that its Python value has not, lists may be long.
+_PLAIN_KINDS: Final = frozenset(TypeKind) - {TypeKind.INTERVAL, TypeKind.LIST}
+
+
+class ShortTable(NamedTuple):
+    """A table as plain values.
+
+    Attributes:
+        columns: The values of each column as Python has them: int for HUGEINT, naive and UTC datetimes, Decimal, uuid.UUID, None for NULL.
+        num_rows: The length of each.
+    """
+
+    columns: Sequence[list[Any]]
+    num_rows: int
+
+    def to_table(self, fields: Sequence[tuple[str, SqlType]]) -> pa.Table:
+        """The same as an Arrow table with columns of these names and types."""
+        arrays = [_array(values, kind) for values, (_, kind) in zip(self.columns, fields, strict=True)]
+        return pa.Table.from_arrays(arrays, schema=pa.schema([pa.field(name, kind.arrow) for name, kind in fields]))
+
+
+def travels_short(types: Sequence[SqlType]) -> bool:
+    """Whether columns of these types may be a short table: their Python values are all that they are."""
+    return all(kind.kind in _PLAIN_KINDS for kind in types)
+
+
+def shorten(arrays: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[SqlType], num_rows: int) -> ShortTable | None:
+    """The short form of columns, or None when their texts are long or Python has no object for a value, such as a date after the year 9999.
+
+    Args:
+        arrays: The columns, of types that :func:`travels_short`.
+        types: Their types.
+        num_rows: Their length, at most :data:`SHORT_ROWS_MAX`.
+    """
+    if any(kind.kind in _LONG_KINDS and array.nbytes > _CHARACTERS_MAX for array, kind in zip(arrays, types, strict=True)):
+        return None
+    try:
+        return ShortTable([_values(array, kind) for array, kind in zip(arrays, types, strict=True)], num_rows)
+    except (ValueError, OverflowError):
+        return None
+
+
+def is_short(columns: Sequence[list[Any]], types: Sequence[SqlType]) -> bool:
+    """Whether columns of plain values have short texts."""
+    texts = [column for column, kind in zip(columns, types, strict=True) if kind.kind in _LONG_KINDS]
+    return sum(len(value) for column in texts for value in column if value is not None) <= _CHARACTERS_MAX
+
+
+def _values(array: pa.Array | pa.ChunkedArray, kind: SqlType) -> list[Any]:
+    values: list[Any] = (array.chunk(0) if isinstance(array, pa.ChunkedArray) and array.num_chunks == 1 else array).to_pylist()
+    return values if kind.kind is not TypeKind.HUGEINT else [None if value is None else int(value) for value in values]
+
+
+def _array(values: list[Any], kind: SqlType) -> pa.Array:
+    if kind.kind is TypeKind.UUID:
+        return pa.ExtensionArray.from_storage(kind.arrow, pa.array([None if value is None else value.bytes for value in values], kind.arrow.storage_type))
+    return pa.array(values, kind.arrow)
