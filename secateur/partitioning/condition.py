@@ -11,25 +11,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, assert_never
+from enum import Enum
+from typing import Any, Final, assert_never
 
 from secateur.partitioning.comparison import Comparison, compare
 from secateur.partitioning.domain import EVERYTHING, NOTHING, Domain, Span
-from secateur.partitioning.types import SqlType
+from secateur.partitioning.types import SqlType, TypeKind
 
 __all__ = [
     "UNCONSTRAINED",
+    "UNKNOWN",
     "Box",
     "Choice",
     "Constant",
     "Constraint",
     "Operand",
     "Parameter",
+    "ParameterList",
     "Test",
     "operand_from_wire",
     "operand_to_wire",
     "resolve_operand",
 ]
+
+
+class _Unknown(Enum):
+    UNKNOWN = "unknown"
+
+    def __str__(self) -> str:
+        return "a value that only DuckDB knows"
+
+
+UNKNOWN: Final = _Unknown.UNKNOWN
+"""In place of a value that is not known outside of DuckDB. It compares with no column, so what it is compared with stays unbounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +60,36 @@ class Parameter:
     index: int
 
 
+@dataclass(frozen=True, slots=True)
+class ParameterList:
+    """All elements of the list that the parameter at ``index`` holds, as operands of IN. A list that is NULL has none."""
+
+    index: int
+
+
 Operand = Constant | Parameter
+"""What stands for one value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """``column <comparison> operands`` with at least one parameter among the operands."""
+    """``column <comparison> operands`` with at least one parameter among the operands. A :class:`ParameterList` stands alone, in an IN."""
 
     __test__ = False  # not a test class, whatever pytest makes of the name
 
     comparison: Comparison
-    operands: tuple[Operand, ...]
+    operands: tuple[Operand | ParameterList, ...]
+
+    def values(self, params: Sequence[Any], column_type: SqlType) -> Sequence[Any]:
+        """The values that the column is compared with; :data:`UNKNOWN` among them where one is not known."""
+        match self.operands:
+            case (ParameterList(index),):
+                return _elements(params[index], column_type)
+            case operands:
+                return [UNKNOWN if isinstance(operand, ParameterList) else resolve_operand(operand, params) for operand in operands]
 
     def resolve(self, params: Sequence[Any], column_type: SqlType) -> Domain:
-        domain = compare(self.comparison, [resolve_operand(operand, params) for operand in self.operands], column_type)
+        domain = compare(self.comparison, self.values(params, column_type), column_type)
         return EVERYTHING if domain is None else domain
 
 
@@ -180,21 +210,40 @@ def resolve_operand(operand: Operand, params: Sequence[Any]) -> Any:
             assert_never(operand)
 
 
-def operand_to_wire(operand: Operand) -> list[Any]:
+def _elements(value: Any, column_type: SqlType) -> Sequence[Any]:
+    """The elements of a list as operands.
+
+    A list has a type before it meets the column: text in it stays text, where text alone would be read as a value of the column's type. What is no list has no
+    elements but may have a meaning (``x IN 'a text'`` finds substrings), which is DuckDB's to know.
+    """
+    if value is None:
+        return ()
+    if not isinstance(value, list) or (column_type.kind is not TypeKind.VARCHAR and any(isinstance(element, str) for element in value)):
+        return (UNKNOWN,)
+    return value
+
+
+def operand_to_wire(operand: Operand | ParameterList) -> list[Any]:
     """Plain data for msgpack; :func:`operand_from_wire` reads it back."""
     match operand:
         case Constant(value):
             return ["constant", value]
         case Parameter(index):
             return ["parameter", index]
+        case ParameterList(index):
+            return ["list", index]
         case _:
             assert_never(operand)
 
 
 def operand_from_wire(data: list[Any]) -> Operand:
-    """Read :func:`operand_to_wire`."""
+    """Read :func:`operand_to_wire` of what stands for one value."""
     kind, content = data
     return Parameter(content) if kind == "parameter" else Constant(content)
+
+
+def _test_operand_from_wire(data: list[Any]) -> Operand | ParameterList:
+    return ParameterList(data[1]) if data[0] == "list" else operand_from_wire(data)
 
 
 def _choice_to_wire(choice: Choice) -> list[Any]:
@@ -206,4 +255,6 @@ def _choice_to_wire(choice: Choice) -> list[Any]:
 def _choice_from_wire(data: list[Any]) -> Choice:
     values, spans, tests = data
     domain = Domain(frozenset(values), tuple(Span(*span) for span in spans))
-    return Choice(domain, tuple(Test(Comparison(comparison), tuple(operand_from_wire(operand) for operand in operands)) for comparison, operands in tests))
+    return Choice(
+        domain, tuple(Test(Comparison(comparison), tuple(_test_operand_from_wire(operand) for operand in operands)) for comparison, operands in tests)
+    )

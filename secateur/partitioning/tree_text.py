@@ -1,7 +1,7 @@
 """The text form of a partition tree, for EXPLAIN: ``(p17 | ?0)``.
 
-``p17`` is a constant partition, ``?0`` the partition of parameter 0. On a partitioning key of several columns a key is a tuple, ``(?0, *)``, in which ``*``
-stands for a column that is not bound.
+``p17`` is a constant partition, ``?0`` the partition of parameter 0, ``?0[]`` the partitions of the elements of parameter 0, a list. On a partitioning key of
+several columns a key is a tuple, ``(?0, *)``, in which ``*`` stands for a column that is not bound.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final, assert_never
 
 from secateur.partitioning.comparison import Comparison, compare
-from secateur.partitioning.condition import Box, Choice, Constant, Constraint, Operand, Parameter, Test
+from secateur.partitioning.condition import Box, Choice, Constant, Constraint, Operand, Parameter, ParameterList, Test
 from secateur.partitioning.domain import Domain, Span
 from secateur.partitioning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions
 from secateur.partitioning.reach import reach
@@ -71,7 +71,7 @@ def _constraint_alternatives(constraint: Constraint, scheme: PartitionScheme) ->
             if known is None:
                 return [_choice_text(constraint.choices[0])]
             ids = reach(scheme, {column: domain.unite(known)}, len(domain.points) + len(constants)).ids
-            opened = [_operand_text(operand) for test in tests for operand in test.operands if isinstance(operand, Parameter)]
+            opened = [_operand_text(operand) for test in tests for operand in test.operands if not isinstance(operand, Constant)]
             return [f"p{partition}" for partition in ids] + opened
         case choices:
             return [" & ".join(_choice_text(choice) for choice in choices)]
@@ -96,10 +96,12 @@ def _test_text(test: Test) -> str:
             assert_never(test.comparison)
 
 
-def _operand_text(operand: Operand) -> str:
+def _operand_text(operand: Operand | ParameterList) -> str:
     match operand:
         case Parameter(index):
             return f"?{index}"
+        case ParameterList(index):
+            return f"?{index}[]"
         case Constant(value):
             return value_text(value)
         case _:

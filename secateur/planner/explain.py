@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, assert_never
 from secateur.engine.plan import ScanPlan, SelectPlan, Strategy
 from secateur.engine.select_job import describe_select
 from secateur.partitioning.comparison import compare
-from secateur.partitioning.condition import Box, Constant, Parameter, resolve_operand
+from secateur.partitioning.condition import UNKNOWN, Box, Constant, Parameter, ParameterList
 from secateur.partitioning.nodes import Keys
 from secateur.partitioning.reach import reach
 from secateur.partitioning.topology import Topology
@@ -167,8 +167,10 @@ def _bound_reason(scan: ScanPlan, bounds: ScanBounds, params: Sequence[Any]) -> 
     for box in (box for boxes in bounds.factors for box in boxes):
         for column, constraint in box.constraints:
             for test in (test for choice in constraint.choices for test in choice.tests):
-                values = [resolve_operand(operand, params) for operand in test.operands]
+                values = test.values(params, types[column])
                 if compare(test.comparison, values, types[column]) is None:
+                    if UNKNOWN in values:
+                        return f"what {column} is compared with is not a list of {types[column]} values: pass one"
                     shown = ", ".join(value_text(value) for value in values[:3])
                     return f"{shown} does not compare in the type of {column}: pass a {types[column]}"
         overflows = reach(scheme, box.resolve(params, types), scan.tree.limit).overflows
@@ -226,6 +228,8 @@ def _is_one_key(scan: ScanPlan) -> bool:
 def _names_one_value(box: Box, column: str) -> bool:
     for choice in box[column].choices:
         operands = [operand for test in choice.tests for operand in test.operands]
+        if any(isinstance(operand, ParameterList) for operand in operands):
+            continue
         constants = len(choice.domain.points) + sum(isinstance(operand, Constant) for operand in operands)
         if choice.domain.is_finite and constants + sum(isinstance(operand, Parameter) for operand in operands) == 1:
             return True

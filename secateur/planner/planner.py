@@ -248,6 +248,8 @@ def _type(value: Any) -> str:
     if isinstance(value, Decimal) and value.is_finite():
         _, digits, exponent = value.as_tuple()
         return f"decimal {len(digits)} {exponent}"
+    if type(value) is list:
+        return f"list {' '.join(sorted(kind.__name__ for kind in set(map(type, value))))}"
     return type(value).__name__
 
 

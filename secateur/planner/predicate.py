@@ -15,13 +15,14 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.partitioning.comparison import Comparison, compare
-from secateur.partitioning.condition import Box, Choice, Constant, Constraint, Operand, Test
+from secateur.partitioning.condition import Box, Choice, Constant, Constraint, Operand, ParameterList, Test
 from secateur.partitioning.domain import points
 from secateur.partitioning.tree_text import value_text
 from secateur.partitioning.types import SqlType, TypeKind
 from secateur.planner.bounds import NOWHERE, UNBOUNDED, Boxes, intersect, unite
 from secateur.planner.constants import operand_of
 from secateur.planner.dialect import to_sql
+from secateur.planner.membership import list_membership
 
 __all__ = ["PredicateReader", "flat"]
 
@@ -65,6 +66,9 @@ class PredicateReader:
     def read(self, node: exp.Expr, *, wanted: bool = True) -> Boxes:
         """The boxes outside of which ``node`` is never ``wanted``."""
         node = node.unnest()
+        member = list_membership(node)
+        if member is not None:
+            return self._membership(node, *member, wanted=wanted)
         match node:
             case exp.And():
                 return self._all(flat(node, exp.And), wanted=wanted) if wanted else self._any(flat(node, exp.And), wanted=wanted)
@@ -132,6 +136,16 @@ class PredicateReader:
             self._note(f"NOT IN excludes values of {column} instead of naming them")
             return UNBOUNDED
         return self._leaf(column, Comparison.IN, node.expressions, node)
+
+    def _membership(self, node: exp.Expr, needle: exp.Expr, index: int, *, wanted: bool) -> Boxes:
+        column = self._key(needle)
+        if column is None:
+            self._note_unused(node)
+            return UNBOUNDED
+        if not wanted:
+            self._note(f"NOT over {_shown(node)} excludes values of {column} instead of naming them")
+            return UNBOUNDED
+        return (Box.of({column: Constraint((Choice(tests=(Test(Comparison.IN, (ParameterList(index),)),)),))}),)
 
     def _between(self, node: exp.Between, *, wanted: bool) -> Boxes:
         column = self._key(node.this.unnest())

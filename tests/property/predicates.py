@@ -55,6 +55,7 @@ class Predicates:
                 "constant",
                 "DISTINCT",
                 "columns",
+                "list",
             ]
         )
         value = lambda: self.value(column)  # noqa: E731
@@ -74,6 +75,8 @@ class Predicates:
                 return rng.choice(["TRUE", "FALSE", "NULL", "1 = 1", "NULL = 1"])
             case "DISTINCT":
                 return f"{name} IS NOT DISTINCT FROM {value()}"
+            case "list":
+                return self.list_form(column).format(name)
             case "columns":
                 return rng.choice([f"{self.qualifier}a = {self.qualifier}v", f"{self.qualifier}a + 1 = {self.qualifier}v"])
             case _:
@@ -98,6 +101,13 @@ class Predicates:
                 return rng.choice(
                     [f"DATE '{day}'", f"'{day}'", f"TIMESTAMP '{day} 00:00:00'", f"TIMESTAMP '{day} 12:00:00'", "DATE '2024-01-01' + 2", "DATE '2030-01-01'"]
                 )
+
+    def list_form(self, column: str) -> str:
+        """Membership in a list that is a parameter."""
+        make = self.maker(column)
+        self.makers.append(lambda: self.rng.choice([None, [], *([make() for _ in range(self.rng.randint(1, 3))] for _ in range(4))]))
+        spelling = self.rng.choice(["{{}} = ANY({0})", "{{}} IN {0}", "{{}} IN (SELECT unnest({0}))", "list_contains({0}, {{}})", "NOT ({{}} = ANY({0}))"])
+        return spelling.format(f"${len(self.makers)}")
 
     def maker(self, column: str) -> Callable[[], Any]:
         """A parameter keeps to one Python type, as a prepared statement does."""
