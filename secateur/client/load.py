@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 import pyarrow as pa
 
@@ -21,9 +20,9 @@ from secateur.client.arrow_data import as_chunks
 from secateur.client.session import Session
 from secateur.errors import DeadlineError, Error, LoadFailedError, MemberLostError, ProgrammingError, TopologyChangedError, UnreachableError
 from secateur.partitioning.conform import conform
+from secateur.partitioning.sharing import Share, Sharing
 from secateur.partitioning.split import split
 from secateur.partitioning.table import TableDef
-from secateur.partitioning.topology import Topology
 from secateur.wire import encode_table
 
 __all__ = ["LoadMode", "Loaded", "Progress", "load_rows"]
@@ -76,14 +75,6 @@ class Loaded:
     rows: int
     members: int
     partitions: int
-
-
-class _Share(NamedTuple):
-    """The rows of a chunk that go to one member: ``(partition, rows)`` in the order in which they stand, and the rows."""
-
-    member: str
-    parts: list[tuple[int, int]]
-    rows: list[pa.Table]
 
 
 def load_rows(session: Session, table: TableDef, data: pa.Table | pa.RecordBatchReader, mode: LoadMode, *, progress: Progress | None = None) -> Loaded:
@@ -176,14 +167,14 @@ def _stage(
     topology.check_any()
     args = {"load_id": load_id, "table_id": table.table_id, "attempt": _ATTEMPT, "topology_version": topology.version}
 
-    def send(share: _Share) -> None:
-        rows = pa.concat_tables(share.rows).combine_chunks()
-        session.ask_member(share.member, "stage", {**args, "parts": share.parts}, encode_table(rows))
+    def send(share: Share) -> None:
+        session.ask_member(share.member, "stage", {**args, "parts": share.parts}, encode_table(share.rows))
 
+    sharing = Sharing.of(table, topology)
     staged = 0
     with ThreadPoolExecutor(min(_SENDERS_MAX, len(topology.members)), thread_name_prefix="secateur-load") as senders:
         for rows in (rows for chunk in as_chunks(data) for rows in as_chunks(conform(chunk, table))):
-            shares = list(_shares(rows, table, topology))
+            shares = list(sharing.shares(rows))
             for _ in senders.map(send, shares):
                 pass
             members.update(share.member for share in shares)
@@ -191,22 +182,6 @@ def _stage(
             staged += rows.num_rows
             if progress is not None:
                 progress(staged)
-
-
-def _shares(rows: pa.Table, table: TableDef, topology: Topology) -> Iterator[_Share]:
-    """Group rows by owner and partition; a replicated table goes to everybody."""
-    if table.replicated:
-        for member in topology.member_ids:
-            yield _Share(member, [(0, rows.num_rows)], [rows])
-        return
-    ownership = topology.ownership(table.scheme.affinity_group())
-    grouped: defaultdict[str, _Share] = defaultdict(lambda: _Share("", [], []))
-    for partition, piece in split(rows, table).items():
-        share = grouped[ownership.primary(partition)]
-        share.parts.append((partition, piece.num_rows))
-        share.rows.append(piece)
-    for member, share in grouped.items():
-        yield share._replace(member=member)
 
 
 def _abort(session: Session, load_id: str) -> None:

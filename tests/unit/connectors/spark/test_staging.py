@@ -3,17 +3,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
-from secateur.connectors.spark.staging import Sharing, Stager
+from secateur.connectors.spark.staging import Stager
 from secateur.errors import AuthenticationError, DataError, NullKeyError
-from secateur.partitioning.affinity import assign
 from secateur.partitioning.conform import conform
 from secateur.partitioning.split import split
 from secateur.partitioning.table import TableDef
-from secateur.partitioning.topology import MemberAddress, Topology
 
 Define = Callable[..., TableDef]
 Start = Callable[..., Any]
@@ -26,36 +23,6 @@ def orders(define: Define) -> TableDef:
 
 def rows(start: int, stop: int) -> pa.RecordBatch:
     return pa.record_batch({"note": [f"note {i:04}" for i in range(start, stop)], "id": list(range(start, stop))})
-
-
-def topology(table: TableDef, members: int) -> Topology:
-    ids = [f"m{index + 1}" for index in range(members)]
-    return Topology(1, tuple(MemberAddress(i, "127.0.0.1", 1) for i in ids), {table.scheme.affinity_group(): assign(table.partition_count, ids, 2)})
-
-
-@pytest.mark.parametrize("members", [1, 2, 3, 11], ids="{}-members".format)
-@pytest.mark.parametrize("count", [0, 1, 5, 1000], ids="{}-rows".format)
-def test_shares_are_the_partitions_of_their_member_and_nothing_is_lost(orders: TableDef, members: int, count: int) -> None:
-    where = topology(orders, members)
-    chunk = conform(rows(0, count), orders)
-    ownership = where.ownership(orders.scheme.affinity_group())
-    expected = split(chunk, orders)
-    found = {}
-    for share in Sharing.of(orders, where).shares(chunk):
-        assert {ownership.primary(partition) for partition, _ in share.parts} == {share.member}
-        assert sum(rows for _, rows in share.parts) == share.rows.num_rows
-        start = 0
-        for partition, partition_rows in share.parts:
-            found[partition] = share.rows.slice(start, partition_rows)
-            start += partition_rows
-    assert found == expected
-
-
-def test_more_partitions_than_sixteen_bits_count(define: Define) -> None:
-    table = define("wide", "id BIGINT NOT NULL", "id", partitions=70_000)
-    chunk = conform(pa.table({"id": np.arange(1000)}), table)
-    parts = [part for share in Sharing.of(table, topology(table, 3)).shares(chunk) for part in share.parts]
-    assert dict(parts) == {partition: piece.num_rows for partition, piece in split(chunk, table).items()}
 
 
 def test_rows_are_staged_at_their_owners(orders: TableDef, loads_only: Start) -> None:

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from secateur.partitioning.affinity import assign
+from secateur.partitioning.components import HashComponent
+from secateur.partitioning.conform import conform
+from secateur.partitioning.scheme import PartitionScheme
+from secateur.partitioning.sharing import Sharing
+from secateur.partitioning.split import split
+from secateur.partitioning.table import Column, TableDef
+from secateur.partitioning.topology import MemberAddress, Topology
+from secateur.partitioning.types import parse_type
+
+
+def orders(partitions: int = 8) -> TableDef:
+    bigint = parse_type("BIGINT")
+    columns = (Column("id", bigint, nullable=False), Column("note", parse_type("VARCHAR"), nullable=True))
+    return TableDef("orders", 1, columns, ("id",), PartitionScheme((HashComponent(("id",), partitions),), None, (("id", bigint),)))
+
+
+def topology(table: TableDef, members: int) -> Topology:
+    ids = [f"m{index + 1}" for index in range(members)]
+    return Topology(1, tuple(MemberAddress(i, "127.0.0.1", 1) for i in ids), {table.scheme.affinity_group(): assign(table.partition_count, ids, 2)})
+
+
+def rows(table: TableDef, count: int) -> pa.Table:
+    return conform(pa.table({"note": pa.array([f"note {i:04}" for i in range(count)], pa.string()), "id": np.arange(count)}), table)
+
+
+@pytest.mark.parametrize("members", [1, 2, 3, 11], ids="{}-members".format)
+@pytest.mark.parametrize("count", [0, 1, 5, 1000], ids="{}-rows".format)
+def test_shares_are_the_partitions_of_their_member_and_nothing_is_lost(members: int, count: int) -> None:
+    table = orders()
+    where, chunk = topology(table, members), rows(table, count)
+    ownership = where.ownership(table.scheme.affinity_group())
+    found = {}
+    for share in Sharing.of(table, where).shares(chunk):
+        assert {ownership.primary(partition) for partition, _ in share.parts} == {share.member}
+        assert sum(rows for _, rows in share.parts) == share.rows.num_rows
+        start = 0
+        for partition, partition_rows in share.parts:
+            found[partition] = share.rows.slice(start, partition_rows)
+            start += partition_rows
+    assert found == split(chunk, table)
+
+
+def test_more_partitions_than_sixteen_bits_count() -> None:
+    table = orders(partitions=70_000)
+    chunk = rows(table, 1000)
+    parts = [part for share in Sharing.of(table, topology(table, 3)).shares(chunk) for part in share.parts]
+    assert dict(parts) == {partition: piece.num_rows for partition, piece in split(chunk, table).items()}
+
+
+def test_everybody_gets_all_rows_of_a_replicated_table() -> None:
+    table = TableDef("codes", 2, orders().columns, ("id",), PartitionScheme(), replicated=True)
+    chunk = rows(table, 3)
+    shares = list(Sharing.of(table, topology(table, 2)).shares(chunk))
+    assert [(share.member, share.parts) for share in shares] == [("m1", [(0, 3)]), ("m2", [(0, 3)])]
+    assert all(share.rows is chunk for share in shares)
