@@ -27,7 +27,8 @@ import pyarrow as pa
 import xxhash
 
 from secateur.partitioning.affinity import assign
-from secateur.partitioning.build import build_scheme, split_at
+from secateur.partitioning.build import build_scheme
+from secateur.partitioning.range_spec import split_at
 from secateur.partitioning.scheme import HashComponent, PartitionScheme
 from secateur.partitioning.split import split
 from secateur.partitioning.table import Column, TableDef

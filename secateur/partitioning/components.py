@@ -67,11 +67,23 @@ class RangeComponent:
         columns: The range columns, most significant first.
         ranges: The live ranges, sorted by lower bound, disjoint, possibly with gaps.
         retired: The dropped ranges, by ordinal.
+        catch_all: The partition that takes what no range holds, unbounded on both sides; None when such rows are refused.
     """
 
     columns: tuple[str, ...]
     ranges: tuple[RangePartition, ...]
     retired: tuple[RetiredRange, ...] = ()
+    catch_all: RangePartition | None = None
+
+    @property
+    def partitions(self) -> tuple[RangePartition, ...]:
+        """The live ranges, and the catch-all behind them."""
+        return self.ranges if self.catch_all is None else (*self.ranges, self.catch_all)
+
+    @property
+    def ordinals_used(self) -> int:
+        """How many ordinals have been given out, and so the next one."""
+        return len(self.ranges) + len(self.retired) + (self.catch_all is not None)
 
 
 def _literal(values: tuple[Any, ...]) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from secateur.partitioning.components import HashComponent, RangeComponent, RangePartition
+from secateur.partitioning.segments import segments_of
 
 __all__ = ["Layout", "bucket_product"]
 
@@ -26,18 +27,20 @@ class Layout:
 
     Attributes:
         partition_count: The size of the id space, blocks of dropped ranges included.
+        segments: The intervals of the range columns that hold rows, sorted and disjoint, each with the ordinal that it leads to; one without a range component.
         live: The live ranges by ordinal, ascending.
         live_partitions: The ids that can hold rows, ascending; int32, read-only.
         bases: The first id of each live range by ordinal.
         columns: The partitioning key, in order of first mention.
     """
 
-    __slots__ = ("_hashes", "bases", "columns", "live", "live_partitions", "partition_count")
+    __slots__ = ("_hashes", "bases", "columns", "live", "live_partitions", "partition_count", "segments")
 
     def __init__(self, hashes: tuple[HashComponent, ...], component: RangeComponent | None) -> None:
         self._hashes = hashes
-        ranges = (RangePartition(0, None, None),) if component is None else component.ranges
+        self.segments = (RangePartition(0, None, None),) if component is None else segments_of(component)
         retired = () if component is None else component.retired
+        ranges = self.segments if component is None else component.partitions
         self.live = {r.ordinal: r for r in sorted(ranges, key=lambda r: r.ordinal)}
         sizes = {r.ordinal: r.partitions for r in retired} | {ordinal: bucket_product(self.hashes_of(ordinal)) for ordinal in self.live}
         self.bases: dict[int, int] = {}

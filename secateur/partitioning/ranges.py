@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from secateur.errors import InternalError
-from secateur.partitioning.components import RangeComponent
+from secateur.partitioning.components import RangePartition
 from secateur.partitioning.encoding import decimal_words, fixed_width, is_narrow_decimal, uuid_bytes
 from secateur.partitioning.types import SqlType, TypeKind
 
@@ -32,15 +32,16 @@ _WORD: Final = 2**64
 
 
 class RangeIndex:
-    """A search structure over the live ranges of a component.
+    """A search structure over intervals of the range columns.
 
-    Positions are indexes into ``component.ranges``, which is sorted by lower bound; :data:`NO_RANGE` says that no range holds the key.
+    Args:
+        ranges: Sorted by lower bound and disjoint. Positions are indexes into them; :data:`NO_RANGE` says that none holds the key.
+        types: Those of the range columns.
     """
 
     __slots__ = ("_columns", "_first_is_open", "_last", "_last_is_open", "_lowers", "_positions", "_prefixes", "_uppers")
 
-    def __init__(self, component: RangeComponent, types: Sequence[SqlType]) -> None:
-        ranges = component.ranges
+    def __init__(self, ranges: Sequence[RangePartition], types: Sequence[SqlType]) -> None:
         self._first_is_open = bool(ranges) and ranges[0].lower is None
         self._last_is_open = bool(ranges) and ranges[-1].upper is None
         self._last = len(ranges) - 1

@@ -91,7 +91,7 @@ def _shared_keys(scheme: PartitionScheme, domains: Mapping[str, Domain]) -> list
     """
     if scheme.range is None:
         return None
-    hashes = dict.fromkeys(scheme.hashes if partition.hashes is None else partition.hashes for partition in scheme.range.ranges)
+    hashes = dict.fromkeys(scheme.hashes if partition.hashes is None else partition.hashes for partition in scheme.ranges())
     hashed = {column for components in hashes for component in components for column in component.columns}
     shared = [column for column in scheme.range.columns if column in hashed and column in domains and not domains[column].is_everything]
     values = [enumerate_points(domains[column], scheme.type_of(column), _SHARED_KEYS_MAX) for column in shared]
@@ -160,13 +160,13 @@ def _buckets_reached(
 def _ranges_reached(scheme: PartitionScheme, domains: Mapping[str, Domain]) -> Sequence[RangePartition]:
     """The live ranges that some key of the domains falls into."""
     assert scheme.range is not None
-    ranges = scheme.range.ranges
+    ranges = scheme.ranges()
     columns = [close_spans(domains.get(column, EVERYTHING), scheme.type_of(column)) for column in scheme.range.columns]
     if any(domain.is_nothing for domain in columns):
         return ()
     if all(domain.is_finite for domain in columns) and prod(len(domain.points) for domain in columns) <= _RANGE_KEYS_MAX:
         positions = {scheme.range_position(key) for key in product(*(domain.points for domain in columns))} - {-1}
-        return [ranges[position] for position in sorted(positions)]
+        return _distinct([ranges[position] for position in sorted(positions)])
     types = [scheme.type_of(column) for column in scheme.range.columns]
     kept: set[int] = set()
     for span in (*(Span(value, value) for value in columns[0].points), *columns[0].spans):
@@ -174,7 +174,12 @@ def _ranges_reached(scheme: PartitionScheme, domains: Mapping[str, Domain]) -> S
         for position in _candidates(ranges, span):
             if position not in kept and _meets([first, *columns[1:]], types, ranges[position].lower, ranges[position].upper):
                 kept.add(position)
-    return [ranges[position] for position in sorted(kept)]
+    return _distinct([ranges[position] for position in sorted(kept)])
+
+
+def _distinct(ranges: Sequence[RangePartition]) -> Sequence[RangePartition]:
+    """Each ordinal once: a catch-all fills many gaps with the same partitions."""
+    return tuple({partition.ordinal: partition for partition in ranges}.values())
 
 
 def _candidates(ranges: Sequence[RangePartition], span: Span) -> range:

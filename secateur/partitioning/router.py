@@ -53,9 +53,9 @@ class Router:
         self._types = dict(types)
         self._range_columns = () if component is None else component.columns
         self._range_classes = tuple(type(minimum(self._types[name])) for name in self._range_columns)
-        self._index = None if component is None else RangeIndex(component, [self._types[name] for name in component.columns])
-        # Everything below is by position of the range: sorted by lower bound. Without a range component there is one range that holds everything.
-        ordinals = list(layout.live) if component is None else [r.ordinal for r in component.ranges]
+        self._index = None if component is None else RangeIndex(layout.segments, [self._types[name] for name in component.columns])
+        # Everything below is by position of the segment: sorted by lower bound. Without a range component there is one that holds everything.
+        ordinals = [segment.ordinal for segment in layout.segments]
         self._bases = np.array([layout.bases[ordinal] for ordinal in ordinals], dtype=np.int64)
         hashes = [layout.hashes_of(ordinal) for ordinal in ordinals]
         # Most ranges share the table's hash components: each distinct list is compiled once.
@@ -78,7 +78,7 @@ class Router:
         return tuple(_Bucketer(h, self._types) for h in hashes) if found is None else found
 
     def locate(self, key: tuple[Any, ...]) -> int:
-        """The position among the live ranges of the one that holds a key, or ``NO_RANGE``."""
+        """The position among the segments of the one that holds a key, or ``NO_RANGE``."""
         return 0 if self._index is None else self._index.locate(key)
 
     def partitions_of(self, batch: pa.RecordBatch) -> npt.NDArray[np.int32]:

@@ -21,6 +21,7 @@ from secateur.partitioning.cast import cast_column
 from secateur.partitioning.components import HashComponent, RangeComponent, RangePartition, RetiredRange
 from secateur.partitioning.layout import Layout
 from secateur.partitioning.router import Router
+from secateur.partitioning.segments import gaps_between
 from secateur.partitioning.types import SqlType, parse_type
 
 __all__ = ["FUNCTION", "HashComponent", "PartitionScheme", "RangeComponent", "RangePartition", "RetiredRange"]
@@ -84,8 +85,16 @@ class PartitionScheme:
         return dict(self.types)[column]
 
     def ranges(self) -> tuple[RangePartition, ...]:
-        """The live ranges sorted by lower bound; one unbounded range with ordinal 0 when there is no range component."""
-        return tuple(self._ids().live.values()) if self.range is None else self.range.ranges
+        """The intervals that hold rows, sorted by lower bound and disjoint; one unbounded interval with ordinal 0 when there is no range component.
+
+        These are the live ranges. A catch-all stands here once for every gap that it fills, each time with its one ordinal.
+        """
+        return self._ids().segments
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether there are rows that no partition takes; ALTER TABLE can add a range for them."""
+        return self.range is not None and bool(gaps_between(self.ranges()))
 
     def hashes_of(self, ordinal: int) -> tuple[HashComponent, ...]:
         """The hash components of a live range: its own or the table's. KeyError when no live range has that ordinal."""
@@ -208,8 +217,10 @@ class PartitionScheme:
         if self.range is not None:
             bounds = [(r.ordinal, str(r), None if r.hashes is None else [_hash_text(h, number) for h in r.hashes]) for r in self.range.ranges]
             retired = [(r.ordinal, r.partitions) for r in self.range.retired]
+            rest = self.range.catch_all
+            others = None if rest is None else (rest.ordinal, None if rest.hashes is None else [_hash_text(h, number) for h in rest.hashes])
             # Thousands of ranges would make a long name: their text is hashed, to a length at which equal means equal.
-            digest = blake2b(repr((bounds, retired)).encode(), digest_size=16).hexdigest()
+            digest = blake2b(repr((bounds, retired, others)).encode(), digest_size=16).hexdigest()
             shape.append(f"RANGE ({', '.join(number[name] for name in self.range.columns)}) {digest}")
         return " ".join(shape)
 
@@ -254,32 +265,38 @@ def _hash_from_wire(data: Sequence[Any]) -> HashComponent:
 def _range_to_wire(component: RangeComponent) -> dict[str, Any]:
     return {
         "columns": list(component.columns),
-        "ranges": [
-            [
-                r.ordinal,
-                None if r.lower is None else list(r.lower),
-                None if r.upper is None else list(r.upper),
-                r.name,
-                None if r.hashes is None else [_hash_to_wire(h) for h in r.hashes],
-            ]
-            for r in component.ranges
-        ],
+        "ranges": [_partition_to_wire(r) for r in component.ranges],
         "retired": [[r.ordinal, r.partitions] for r in component.retired],
+        "catch_all": None if component.catch_all is None else _partition_to_wire(component.catch_all),
     }
 
 
+def _partition_to_wire(partition: RangePartition) -> list[Any]:
+    return [
+        partition.ordinal,
+        None if partition.lower is None else list(partition.lower),
+        None if partition.upper is None else list(partition.upper),
+        partition.name,
+        None if partition.hashes is None else [_hash_to_wire(h) for h in partition.hashes],
+    ]
+
+
 def _range_from_wire(data: Mapping[str, Any]) -> RangeComponent:
+    catch_all = data["catch_all"]
     return RangeComponent(
         columns=tuple(data["columns"]),
-        ranges=tuple(
-            RangePartition(
-                ordinal,
-                None if lower is None else tuple(lower),
-                None if upper is None else tuple(upper),
-                name,
-                None if hashes is None else tuple(_hash_from_wire(h) for h in hashes),
-            )
-            for ordinal, lower, upper, name, hashes in data["ranges"]
-        ),
+        ranges=tuple(_partition_from_wire(partition) for partition in data["ranges"]),
         retired=tuple(RetiredRange(ordinal, partitions) for ordinal, partitions in data["retired"]),
+        catch_all=None if catch_all is None else _partition_from_wire(catch_all),
+    )
+
+
+def _partition_from_wire(data: Sequence[Any]) -> RangePartition:
+    ordinal, lower, upper, name, hashes = data
+    return RangePartition(
+        ordinal,
+        None if lower is None else tuple(lower),
+        None if upper is None else tuple(upper),
+        name,
+        None if hashes is None else tuple(_hash_from_wire(h) for h in hashes),
     )

@@ -5,6 +5,7 @@
     PARTITION BY HASH (a, b) PARTITIONS 16 [SEED 7] [, HASH (c) PARTITIONS 3] [, RANGE (c) <ranges>]
     <ranges>   := SPLIT AT (v, ...)  |  SPLIT AT ((v1, v2), ...)  |  (<range>, ...)
     <range>    := PARTITION [name] [lower <=] VALUES [< upper] [<own hash>]  |  PARTITION [name] VALUE = v [<own hash>]
+                | DEFAULT PARTITION [name] [<own hash>]
     <own hash> := HASH (c) PARTITIONS 8 [SEED s] [, HASH ...]  |  NO HASH
 """
 
@@ -15,8 +16,8 @@ from typing import Final
 
 from sqlglot import TokenType
 
-from secateur.partitioning.build import RangeSpec, single_value, split_at
 from secateur.partitioning.components import HashComponent
+from secateur.partitioning.range_spec import RangeSpec, catch_all, single_value, split_at
 from secateur.planner.literals import at_literal, read_tuple
 from secateur.planner.token_cursor import TokenCursor, is_name
 
@@ -84,7 +85,11 @@ def _read_ranges(cursor: TokenCursor, columns: int) -> tuple[RangeSpec, ...]:
 
 
 def read_range(cursor: TokenCursor, columns: int) -> RangeSpec:
-    """``PARTITION [name] [lower <=] VALUES [< upper] [<own hash>]`` or ``PARTITION [name] VALUE = v [<own hash>]``."""
+    """One ``<range>`` of the grammar."""
+    if cursor.accept("DEFAULT"):
+        cursor.expect("PARTITION")
+        name = None if cursor.at("HASH", "(") or cursor.at("NO", "HASH") else _read_name(cursor)
+        return catch_all(name, _read_own_hashes(cursor))
     cursor.expect("PARTITION")
     name = _read_name(cursor)
     if cursor.accept("VALUE"):

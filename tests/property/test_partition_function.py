@@ -18,8 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from secateur.partitioning.build import RangeSpec, build_scheme, single_value, split_at
+from secateur.partitioning.build import build_scheme
 from secateur.partitioning.components import HashComponent
+from secateur.partitioning.range_spec import RangeSpec, catch_all, single_value, split_at
 from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.types import SqlType, TypeKind, parse_type
 
@@ -153,7 +154,9 @@ def range_schemes(rng: random.Random, rows: pa.Table) -> Iterator[PartitionSchem
         yield build_scheme(hashes=[HashComponent((other,), 5)], ranges=split_at(bounds), **common)
         own = [None, (), (HashComponent((other,), 11, 3),), (HashComponent((columns[0],), 2), HashComponent((other,), 3))]
         gappy = [RangeSpec(lower, upper, hashes=rng.choice(own)) for lower, upper in zip(bounds[1::2], bounds[2::2], strict=False)]
-        yield build_scheme(hashes=[HashComponent((other,), 5)], ranges=[*gappy, single_value(bounds[0], hashes=rng.choice(own))], **common)
+        gappy.append(single_value(bounds[0], hashes=rng.choice(own)))
+        yield build_scheme(hashes=[HashComponent((other,), 5)], ranges=gappy, **common)
+        yield build_scheme(hashes=[HashComponent((other,), 5)], ranges=[*gappy, catch_all(hashes=rng.choice(own))], **common)
 
 
 @pytest.fixture(scope="module")

@@ -123,6 +123,8 @@ def random_scheme(rng: random.Random) -> str:
             "RANGE (a) (PARTITION VALUES < 0, PARTITION 1 <= VALUES < 3 NO HASH, PARTITION VALUE = 4)",
             "RANGE (a, b) SPLIT AT ((0, 'a'), (2, 'b'))",
             "RANGE (b) (PARTITION '' <= VALUES < 'a', PARTITION 'a' <= VALUES < 'b' HASH (c) PARTITIONS 2, PARTITION VALUE = 'é')",
+            "RANGE (a) (PARTITION 0 <= VALUES < 2, DEFAULT PARTITION, PARTITION VALUE = 4 HASH (b) PARTITIONS 3)",
+            "RANGE (c, a) (PARTITION ('2024-01-02', 1) <= VALUES < ('2024-01-05', 0), DEFAULT PARTITION rest NO HASH)",
             "RANGE (c, a) (PARTITION VALUES < ('2024-01-02', 1), PARTITION ('2024-01-02', 1) <= VALUES < ('2024-01-05', 0))",
         ]
     )

@@ -56,11 +56,11 @@ def partition_id(scheme: PartitionScheme) -> Column:
     if scheme.range is None:
         return _bucket(scheme.hashes, types).cast("int")
     keys = [(F.col(_quoted(name)), types[name]) for name in scheme.range.columns]
-    if any(partition.hashes is not None for partition in scheme.range.ranges):
-        found = _search(scheme.range.ranges, keys, lambda partition: _base(scheme, partition) + _bucket(scheme.hashes_of(partition.ordinal), types))
+    if any(partition.hashes is not None for partition in scheme.ranges()):
+        found = _search(scheme.ranges(), keys, lambda partition: _base(scheme, partition) + _bucket(scheme.hashes_of(partition.ordinal), types))
     else:
         # The hash is the same in every range: outside the search it is generated, and computed, once.
-        found = _search(scheme.range.ranges, keys, lambda partition: _base(scheme, partition)) + _bucket(scheme.hashes, types)
+        found = _search(scheme.ranges(), keys, lambda partition: _base(scheme, partition)) + _bucket(scheme.hashes, types)
     complete = reduce(and_, (column.isNotNull() for column, _ in keys))
     return F.when(complete, found).cast("int")
 

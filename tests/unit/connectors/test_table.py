@@ -17,7 +17,8 @@ from secateur.dag import DAG, JobConfig, Param, between
 from secateur.dag.codec import decode_dag, encode_dag
 from secateur.engine.testing import LocalCluster
 from secateur.errors import DagError, DataError, Error, ParameterError, UnknownColumnError, UnknownTableError
-from secateur.partitioning.build import RangeSpec, build_scheme
+from secateur.partitioning.build import build_scheme
+from secateur.partitioning.range_spec import RangeSpec
 from secateur.partitioning.scheme import HashComponent
 from secateur.partitioning.table import Column, TableDef
 from secateur.partitioning.types import parse_type

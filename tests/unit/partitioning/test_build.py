@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from secateur.errors import SchemeError
-from secateur.partitioning.build import AddRange, DropRange, RangeChange, RangeSpec, alter_ranges, build_scheme, single_value, split_at
-from secateur.partitioning.scheme import HashComponent, PartitionScheme, RangePartition, RetiredRange
+from secateur.partitioning.build import build_scheme
+from secateur.partitioning.range_spec import RangeSpec, catch_all, single_value, split_at
+from secateur.partitioning.scheme import HashComponent, PartitionScheme, RangePartition
 from secateur.partitioning.types import parse_type
 
 TYPES = {
@@ -33,10 +34,6 @@ KEY = [name for name in TYPES if name != "extra"]
 
 def build(*hashes: HashComponent, columns: tuple[str, ...] = (), ranges: Any = ()) -> PartitionScheme:
     return build_scheme(hashes=hashes, range_columns=columns, ranges=ranges, types=TYPES, primary_key=KEY, table="metrics")
-
-
-def alter(scheme: PartitionScheme, *changes: RangeChange) -> PartitionScheme:
-    return alter_ranges(scheme, changes, types=TYPES, primary_key=KEY, table="metrics")
 
 
 class TestBuild:
@@ -94,8 +91,23 @@ class TestBuild:
     def test_a_column_may_stand_in_a_hash_and_in_the_range_component(self) -> None:
         assert build(HashComponent(("n",), 4), columns=("n",), ranges=split_at([(0,)])).columns == ("n",)
 
+    def test_the_catch_all_stands_behind_the_ranges_and_fills_their_gaps(self) -> None:
+        scheme = build(HashComponent(("Host",), 2), columns=("n",), ranges=[catch_all("rest", ()), RangeSpec((20,), (30,)), RangeSpec((0,), (10,))])
+        assert [(r.ordinal, r.lower, r.upper) for r in scheme.ranges()] == [
+            (2, None, (0,)),
+            (0, (0,), (10,)),
+            (2, (10,), (20,)),
+            (1, (20,), (30,)),
+            (2, (30,), None),
+        ]
+        assert (scheme.block(0), scheme.block(1), scheme.block(2)) == (range(2), range(2, 4), range(4, 5))
+        assert [scheme.partition_of({"Host": "h", "n": n}) >= 4 for n in (-1, 0, 9, 10, 19, 20, 29, 30)] == [True, False, False, True, True, False, False, True]
+        assert not scheme.has_gaps
+
 
 REFUSED = [
+    pytest.param({"range_columns": ["n"], "ranges": [catch_all(), catch_all()]}, "two DEFAULT PARTITIONs", id="two catch-alls"),
+    pytest.param({"range_columns": ["n"], "ranges": [catch_all("P"), RangeSpec((1,), (2,), "p")]}, "two ranges are named p", id="name of the catch-all"),
     pytest.param({"hashes": [HashComponent(("nope",), 2)]}, "component 1 names column nope, which the table lacks; it has Host, metric", id="unknown column"),
     pytest.param({"hashes": [HashComponent(("extra",), 2)]}, "names column extra, which is not in the primary key", id="not in the key"),
     pytest.param({"hashes": [HashComponent(("ratio",), 2)]}, "names column ratio of type DOUBLE, which cannot partition: .* use DECIMAL", id="double"),
@@ -144,69 +156,3 @@ def test_refused(arguments: dict[str, Any], message: str) -> None:
         build_scheme(types=TYPES, primary_key=KEY, table="metrics", **arguments)
     assert str(raised.value).startswith("table metrics: ")
     assert raised.value.details == {"table": "metrics"}
-
-
-class TestAlter:
-    MONTHS = build(
-        HashComponent(("Host",), 4),
-        columns=("n",),
-        ranges=[RangeSpec((0,), (10,), "a"), RangeSpec((10,), (20,), "b", (HashComponent(("Host",), 8),)), RangeSpec((20,), (30,))],
-    )
-
-    def ids(self, scheme: PartitionScheme) -> dict[int, int]:
-        return {n: scheme.partition_of({"Host": "h", "n": n}) for n in range(0, 100, 5) if scheme.range_position((n,)) >= 0}
-
-    def test_adding_and_dropping_moves_no_other_partition(self) -> None:
-        before = self.ids(self.MONTHS)
-        changed = alter(self.MONTHS, DropRange(RangeSpec(name="B")), AddRange(RangeSpec((30,), (40,))), AddRange(RangeSpec((12,), (15,), "b", ())))
-        after = self.ids(changed)
-        assert {n: after[n] for n in (0, 5, 20, 25)} == {n: before[n] for n in (0, 5, 20, 25)}
-        assert changed.range is not None
-        assert changed.range.retired == (RetiredRange(1, 8),)
-        assert [(r.ordinal, r.lower) for r in changed.ranges()] == [(0, (0,)), (4, (12,)), (2, (20,)), (3, (30,))]
-        # Blocks: 0-3 for a, 4-11 reserved, 12-15, 16-19 for the first added, 20 for the second.
-        assert changed.block(3) == range(16, 20)
-        assert changed.block(4) == range(20, 21)
-        assert (changed.partition_count, changed.live_partition_count) == (21, 13)
-
-    def test_a_range_that_comes_back_gets_new_ids(self) -> None:
-        back = alter(self.MONTHS, DropRange(RangeSpec((20,), (30,))), AddRange(RangeSpec((20,), (30,))))
-        assert self.ids(back)[20] == self.ids(self.MONTHS)[20] + 4
-        assert back.affinity_group() != self.MONTHS.affinity_group()
-
-    def test_dropping_all_ranges_leaves_a_table_that_holds_nothing(self) -> None:
-        empty = alter(self.MONTHS, DropRange(RangeSpec(name="a")), DropRange(RangeSpec(name="b")), DropRange(RangeSpec((20,), (30,))))
-        assert (empty.partition_count, empty.live_partition_count, empty.live_partitions().tolist()) == (16, 0, [])
-        again = alter(empty, AddRange(RangeSpec((0,), (10,))))
-        assert again.block(3) == range(16, 20)
-
-    def test_dropping_by_value(self) -> None:
-        scheme = build(columns=("n",), ranges=[single_value((7,))])
-        assert alter(scheme, DropRange(single_value((7,)))).ranges() == ()
-
-    def test_types_of_new_own_columns_are_kept(self) -> None:
-        changed = alter(self.MONTHS, AddRange(RangeSpec((30,), None, hashes=(HashComponent(("day",), 2),))))
-        assert dict(changed.types) == {"Host": TYPES["Host"], "n": TYPES["n"], "day": TYPES["day"]}
-
-    @pytest.mark.parametrize(
-        ("changes", "message"),
-        [
-            pytest.param([DropRange(RangeSpec(name="zzz"))], r"no range named zzz; it has a: \(0\) <= VALUES < \(10\), b: .*, \(20\) <=", id="unknown name"),
-            pytest.param([DropRange(RangeSpec((0,), (9,)))], r"no range with exactly the bounds \(0\) <= VALUES < \(9\)", id="upper differs"),
-            pytest.param([DropRange(RangeSpec((1,), (10,)))], "no range with exactly the bounds", id="lower differs"),
-            pytest.param([DropRange(RangeSpec((0,), None))], "no range with exactly the bounds", id="only one bound"),
-            pytest.param([DropRange(RangeSpec((0,), (20,)))], "no range with exactly the bounds", id="two ranges at once"),
-            pytest.param([AddRange(RangeSpec((25,), (35,)))], "overlap", id="overlap"),
-            pytest.param([AddRange(RangeSpec((40,), (50,), "A"))], "two ranges are named a", id="name taken"),
-            pytest.param([AddRange(RangeSpec((50,), (40,)))], "is empty", id="empty"),
-            pytest.param([DropRange(RangeSpec(name="a")), DropRange(RangeSpec(name="a"))], "no range named a", id="the same twice"),
-            pytest.param([AddRange(RangeSpec((30,), None, hashes=(HashComponent(("n",), 999_999),)))], "the most is 1000000", id="too many"),
-        ],
-    )
-    def test_refused(self, changes: list[RangeChange], message: str) -> None:
-        with pytest.raises(SchemeError, match=message):
-            alter(self.MONTHS, *changes)
-
-    def test_a_table_without_a_range_component(self) -> None:
-        with pytest.raises(SchemeError, match="it has no range component"):
-            alter(build(HashComponent(("n",), 2)), AddRange(RangeSpec((1,), (2,))))

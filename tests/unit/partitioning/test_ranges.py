@@ -77,7 +77,7 @@ def test_one_column_of_every_type(text: str, shape: str) -> None:
         case _:
             bounds = [(points[-1], None)]
     ranges = component(("k",), bounds)
-    index = RangeIndex(ranges, [type_])
+    index = RangeIndex(ranges.ranges, [type_])
     expected = [brute_force(ranges, (value,)) for value in values]
     assert [index.locate((value,)) for value in values] == expected
     assert index.locate_rows([pa.array(values, type_.arrow)]).tolist() == expected
@@ -85,13 +85,13 @@ def test_one_column_of_every_type(text: str, shape: str) -> None:
 
 
 def test_no_ranges_hold_nothing() -> None:
-    index = RangeIndex(component(("k",), []), [parse_type("BIGINT")])
+    index = RangeIndex((), [parse_type("BIGINT")])
     assert index.locate((1,)) == -1
     assert index.locate_rows([pa.array([1, 2])]).tolist() == [-1, -1]
 
 
 def test_one_unbounded_range_holds_everything() -> None:
-    index = RangeIndex(component(("k",), [(None, None)]), [parse_type("VARCHAR")])
+    index = RangeIndex((RangePartition(0, None, None),), [parse_type("VARCHAR")])
     assert index.locate(("",)) == 0
     assert index.locate_rows([pa.array(["", "x"])]).tolist() == [0, 0]
 
@@ -99,13 +99,13 @@ def test_one_unbounded_range_holds_everything() -> None:
 def test_no_rows() -> None:
     for text in ASCENDING:
         type_ = parse_type(text)
-        assert RangeIndex(component(("k",), [(None, (ASCENDING[text][1],))]), [type_]).locate_rows([pa.array([], type_.arrow)]).tolist() == []
+        assert RangeIndex((RangePartition(0, None, (ASCENDING[text][1],)),), [type_]).locate_rows([pa.array([], type_.arrow)]).tolist() == []
 
 
 def test_several_columns_compare_lexicographically() -> None:
     # The user_clicks table of the Kudu design: RANGE (user_id, target_id) SPLIT ROWS [(1000, 1000)].
     ranges = component(("user_id", "target_id"), [(None, (1000, 1000)), ((1000, 1000), None)])
-    index = RangeIndex(ranges, [parse_type("BIGINT")] * 2)
+    index = RangeIndex(ranges.ranges, [parse_type("BIGINT")] * 2)
     keys = [(999, 2000), (1000, 999), (1000, 1000), (1000, 1001), (1001, 0), (-1, -1)]
     assert [index.locate(key) for key in keys] == [0, 0, 1, 1, 1, 0]
     assert index.locate_rows([pa.array([k[0] for k in keys]), pa.array([k[1] for k in keys])]).tolist() == [0, 0, 1, 1, 1, 0]
@@ -125,7 +125,7 @@ def test_random_ranges_over_three_columns(seed: int) -> None:
         points = [None, *points, None]
     bounds = [pair for pair in pairwise(points) if rng.random() < 0.7]
     ranges = component(tuple(names), bounds)
-    index = RangeIndex(ranges, types)
+    index = RangeIndex(ranges.ranges, types)
     keys = [key() for _ in range(300)]
     expected = [brute_force(ranges, k) for k in keys]
     assert [index.locate(k) for k in keys] == expected

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.build import RangeSpec, build_scheme, single_value, split_at
+from secateur.partitioning.build import build_scheme
 from secateur.partitioning.components import HashComponent
 from secateur.partitioning.domain import NOTHING, Domain, Span, points
+from secateur.partitioning.range_spec import RangeSpec, catch_all, single_value, split_at
 from secateur.partitioning.reach import combination_limit, reach
 from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.types import parse_type
@@ -141,3 +142,13 @@ def test_dates_of_a_hash_column_are_enumerated() -> None:
     table = build_scheme(hashes=[HashComponent(("d",), 50)], types=types, primary_key=("d",), table="t")
     days = [date(2024, 1, 1), date(2024, 1, 2)]
     assert list(reach(table, {"d": Domain(spans=(Span(*days),))}, 400).ids) == sorted({table.partition_of({"d": day}) for day in days})
+
+
+def test_a_catch_all_is_reached_through_any_gap_and_only_there() -> None:
+    of = scheme([], ("a",), (RangeSpec((0,), (10,)), RangeSpec((10,), (20,)), RangeSpec((30,), (40,)), catch_all(hashes=(HashComponent(("b",), 2),))))
+    assert ids(of, a=points([5, 35])) == [0, 2]
+    assert ids(of, a=points([25, 99, -1])) == [3, 4]
+    assert ids(of, a=Domain(spans=(Span(5, 19),))) == [0, 1]
+    assert ids(of, a=Domain(spans=(Span(5, 20),))) == [0, 1, 3, 4]
+    assert ids(of, a=Domain(spans=(Span(None, 0, upper_closed=False),))) == [3, 4]
+    assert len(ids(of, a=Domain(spans=(Span(15, None),)), b=points([7]))) == 3

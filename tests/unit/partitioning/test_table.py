@@ -4,7 +4,8 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import UnknownColumnError
-from secateur.partitioning.build import build_scheme, split_at
+from secateur.partitioning.build import build_scheme
+from secateur.partitioning.range_spec import split_at
 from secateur.partitioning.scheme import HashComponent
 from secateur.partitioning.table import Column, TableDef
 from secateur.partitioning.types import parse_type

@@ -202,3 +202,17 @@ def test_drop(sql: str, expected: DropTable) -> None:
 def test_drop_of_something_else() -> None:
     with pytest.raises(NotSupportedError, match="write DROP TABLE"):
         Planner().prepare("DROP INDEX i", (), None)  # type: ignore[arg-type]
+
+
+def test_a_default_partition_takes_what_no_range_holds() -> None:
+    ddl = "CREATE TABLE t (a INT, b INT, PRIMARY KEY (a, b)) PARTITION BY HASH (b) PARTITIONS 2, RANGE (a) (PARTITION 0 <= VALUES < 9, DEFAULT PARTITION {})"
+    for clause, name, hashes in (
+        ("", None, None),
+        ("rest", "rest", None),
+        ("NO HASH", None, ()),
+        ('"no" HASH (b) PARTITIONS 3', "no", (HashComponent(("b",), 3),)),
+    ):
+        component = create(ddl.format(clause)).tdef.scheme.range
+        assert component is not None
+        assert component.catch_all is not None
+        assert (component.catch_all.ordinal, component.catch_all.name, component.catch_all.hashes) == (1, name, hashes)
