@@ -69,8 +69,11 @@ def _number(text: str) -> Constant | None:
 
 
 def _folded(node: exp.Expr) -> Constant | None:
-    """The value of an expression without columns, parameters and subqueries, all of whose functions are pure."""
-    if any(isinstance(part, (exp.Column, exp.Query, exp.Placeholder, exp.Parameter, exp.AggFunc, exp.Star, exp.Window)) for part in node.walk()):
+    """The value of an expression without columns, parameters and subqueries, all of whose functions are pure.
+
+    A constant with a collation is none: it is not a value alone, but changes how the column beside it compares.
+    """
+    if any(isinstance(part, (exp.Column, exp.Query, exp.Placeholder, exp.Parameter, exp.AggFunc, exp.Star, exp.Window, exp.Collate)) for part in node.walk()):
         return None
     sql = f"SELECT {to_sql(node)} AS value"
     try:

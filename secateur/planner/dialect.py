@@ -7,6 +7,7 @@ parsers of our own, see :mod:`secateur.planner.token_cursor`.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
@@ -59,6 +60,16 @@ class Secateur(DuckDB):
 
 _DIALECT: Final = Secateur()
 
+# What a ``$`` inside of means nothing: strings, quoted names, comments, dollar-quoted strings; or the ``$`` of a parameter.
+_DOLLARS: Final = re.compile(
+    r"""
+    (?<!\w)[eE]'(?:[^'\\]|''|\\.)*' | '(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | /\*.*?\*/
+    | \$(?P<tag>[^\W\d]\w*|)\$.*?\$(?P=tag)\$
+    | (?P<parameter>\$(?=\w))
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+
 
 def tokenize(sql: str) -> list[Token]:
     """The tokens of a text; ``line`` and ``col`` are the position of their first character, counted from 1.
@@ -67,7 +78,7 @@ def tokenize(sql: str) -> list[Token]:
         SqlSyntaxError: A string, quoted name or comment does not end.
     """
     try:
-        tokens = _DIALECT.tokenize(sql)
+        tokens = _DIALECT.tokenize(_DOLLARS.sub(_question_mark, sql) if "$" in sql else sql)
     except TokenError:
         start, what = _unterminated(sql)
         raise syntax_error(f"{what} is not closed", sql, start) from None
@@ -79,8 +90,14 @@ def tokenize(sql: str) -> list[Token]:
         if newlines:
             line, line_start = line + newlines, sql.rfind("\n", counted, token.start) + 1
         counted = token.start
-        placed.append(Token(token.token_type, token.text, line=line, col=token.start - line_start + 1, start=token.start, end=token.end))
+        type_, text = (TokenType.PARAMETER, "$") if token.token_type is TokenType.PLACEHOLDER and sql[token.start] == "$" else (token.token_type, token.text)
+        placed.append(Token(type_, text, line=line, col=token.start - line_start + 1, start=token.start, end=token.end))
     return placed
+
+
+def _question_mark(match: re.Match[str]) -> str:
+    """``?`` for the ``$`` of a parameter, while sqlglot looks: it would take the ``$1,$`` of ``$1,$2`` for the opening of a string."""
+    return match[0] if match["parameter"] is None else "?"
 
 
 def parse_query(sql: str, tokens: Sequence[Token]) -> exp.Expr:

@@ -10,12 +10,13 @@ the side is not visible to WHERE (SEMI, ANTI), and not so for the conditions of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import exp
 
+from secateur.partitioning.types import SqlType
 from secateur.planner.predicate import flat
 from secateur.planner.query import Scan, renames_columns
 
@@ -43,8 +44,13 @@ class Scope:
     refusal: str | None = None
 
 
-def scope_of(scan: Scan) -> Scope:
-    """The conjuncts for a scan, from the SELECT whose FROM clause mentions it."""
+def scope_of(scan: Scan, scans: Sequence[Scan]) -> Scope:
+    """The conjuncts for a scan, from the SELECT whose FROM clause mentions it.
+
+    Args:
+        scan: The scan.
+        scans: All scans of the statement.
+    """
     holder = scan.node.parent
     select = holder.parent if isinstance(holder, (exp.From, exp.Join)) else None
     if not isinstance(select, exp.Select):
@@ -56,11 +62,11 @@ def scope_of(scan: Scan) -> Scope:
     if select.args.get("sample"):
         return _refused("the sample is taken before WHERE applies")
     joins: list[exp.Join] = select.args.get("joins") or []
+    if any(join.args.get("method") for join in _joins(select)):
+        return _refused("a NATURAL, ASOF or POSITIONAL JOIN compares more than its condition names")
     inner = True
     for join in joins:
-        method, side, kind = (str(join.args.get(key) or "").upper() for key in ("method", "side", "kind"))
-        if method:
-            return _refused(f"a {method} JOIN compares more than its condition names")
+        side, kind = (str(join.args.get(key) or "").upper() for key in ("side", "kind"))
         if kind in _HIDING_KINDS:
             if join is holder:
                 return _refused(f"WHERE does not see {scan.alias}, which stands behind a {kind} JOIN")
@@ -76,7 +82,7 @@ def scope_of(scan: Scan) -> Scope:
             condition = join.args.get("on")
             if isinstance(condition, exp.Expr):
                 conjuncts.extend(flat(condition, exp.And))
-    shared = frozenset() if inner else frozenset(name.name.casefold() for join in joins for name in join.args.get("using") or ())
+    shared = frozenset(name for name in _merged_names(select) if not (inner and _is_own(name, scan, select, scans)))
     return Scope(tuple(conjuncts), _resolver(scan, shared), inner)
 
 
@@ -84,11 +90,48 @@ def _refused(reason: str) -> Scope:
     return Scope((), lambda node: None, inner=False, refusal=reason)
 
 
+def _joins(select: exp.Select) -> Iterator[exp.Join]:
+    """The joins of the FROM clause, those in parentheses included, those of derived tables not."""
+    pending: list[exp.Expr] = [select.args["from_"].this, *(select.args.get("joins") or [])]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, exp.Join):
+            yield node
+        if not isinstance(node, exp.Query) or isinstance(node, exp.Subquery):
+            pending.extend(node.iter_expressions())
+
+
+def _merged_names(select: exp.Select) -> frozenset[str]:
+    """The columns that some USING of the FROM clause merges."""
+    return frozenset(name.name.casefold() for join in _joins(select) for name in join.args.get("using") or ())
+
+
+def _is_own(name: str, scan: Scan, select: exp.Select, scans: Sequence[Scan]) -> bool:
+    """Whether a name that inner joins merge by USING has the values of the scan's own column, and compares in its type.
+
+    It is the merged column although a table outside of the USING has one of that name, for DuckDB does not call that ambiguous. It has the type of its
+    leftmost table: ``a = '1'`` about an INTEGER there holds for a VARCHAR ``'01'`` on the right, which joins with 1.
+    """
+    joins: list[exp.Join] = select.args.get("joins") or []
+    tables = {id(other.node): other.table for other in scans}
+    items: list[tuple[exp.Expr, exp.Join | None]] = [(select.args["from_"].this, None), *((join.this, join) for join in joins)]
+    holders: list[tuple[exp.Expr, SqlType]] = []
+    for item, join in items:
+        table = tables.get(id(item))
+        if table is None:
+            return False
+        types = [column.type for column in table.columns if column.name.casefold() == name]
+        if types and holders and (join is None or name not in (merged.name.casefold() for merged in join.args.get("using") or ())):
+            return False
+        holders.extend((item, type_) for type_ in types)
+    return bool(holders) and (holders[0][0] is scan.node or len({type_ for _, type_ in holders}) == 1)
+
+
 def _resolver(scan: Scan, shared: frozenset[str]) -> Callable[[exp.Column], str | None]:
     """Column nodes to the scan's columns.
 
-    A bare name that is a column of the scan is the scan's: were it another table's as well, DuckDB would refuse the statement as ambiguous; an alias of the
-    SELECT list comes second to columns in WHERE. ``shared`` are names merged by the USING clause of an outer join, which belong to neither side.
+    A bare name that is a column of the scan is the scan's: were it another table's as well, DuckDB would refuse the statement as ambiguous, unless USING
+    merges it; an alias of the SELECT list comes second to columns in WHERE. ``shared`` are merged names that are not certainly the scan's own.
     """
     alias = scan.alias.casefold()
     columns = {column.name.casefold(): column.name for column in scan.table.columns}

@@ -227,7 +227,7 @@ class _ScanReading:
 
 def _read(query: Query) -> tuple[SecondReading | None, list[_ScanReading], bool]:
     """DuckDB's reading of a query, its scans bounded by the conjuncts that both readings have, and whether sqlglot's tree reads back as the same."""
-    scopes = [scope_of(scan) for scan in query.scans]
+    scopes = [scope_of(scan, query.scans) for scan in query.scans]
     texts = list(dict.fromkeys(to_sql(conjunct) for scope in scopes for conjunct in scope.conjuncts))
     reading, own, expressions = read_statements([query.sql, to_sql(query.tree), expressions_query(texts)])
     theirs = frozenset[str]() if reading is None else reading.conjuncts()

@@ -9,7 +9,6 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from decimal import Decimal
 from typing import Any
 
 import duckdb
@@ -18,6 +17,7 @@ import pyarrow as pa
 from secateur.engine.kernels.fragment import run
 from secateur.engine.plan import SelectPlan
 from secateur.errors import UnknownTableError
+from secateur.partitioning.conform import conform
 from secateur.partitioning.split import split
 from secateur.partitioning.table import TableDef
 from secateur.planner.planner import Planner
@@ -51,11 +51,23 @@ class World:
         assert isinstance(statement, CreateTable)
         table = statement.tdef
         data = pa.Table.from_pylist([row for row in rows(table) if has_range(table, row)], schema=table.arrow_schema)
-        self.tables[table.name] = table
+        self._add(table, data)
+
+    def fill(self, ddl: str, query: str) -> TableDef:
+        """Create a table with the rows of a query that DuckDB runs; its columns are those of the table, in order."""
+        statement = self.planner.prepare(ddl, (), self)
+        assert isinstance(statement, CreateTable)
+        table = statement.tdef
+        self.duck.execute("SET TimeZone = 'UTC'")
+        self._add(table, conform(self.duck.sql(query).to_arrow_table().rename_columns([column.name for column in table.columns]), table))
+        return table
+
+    def _add(self, table: TableDef, data: pa.Table) -> None:
+        self.tables[table.name.casefold()] = table
         self.parts[table.name] = split(data, table)
         self.duck.execute("SET TimeZone = 'UTC'")
         self.duck.register("rows", data)
-        self.duck.execute(f"CREATE TABLE {table.name} AS SELECT * FROM rows")
+        self.duck.execute(f'CREATE TABLE "{table.name}" AS SELECT * FROM rows')
         self.duck.unregister("rows")
         self.version += 1
 
@@ -68,7 +80,7 @@ class World:
         return [scan.tree.bind(params).ids for scan in plan.scans]
 
     def relation(self, table: str, columns: Sequence[str], ids: Sequence[int]) -> pa.Table:
-        schema = pa.schema([self.tables[table].arrow_schema.field(column) for column in columns])
+        schema = pa.schema([self.tables[table.casefold()].arrow_schema.field(column) for column in columns])
         found = [self.parts[table][partition].select(list(columns)) for partition in ids if partition in self.parts[table]]
         return pa.concat_tables(found) if found else schema.empty_table()
 
@@ -145,8 +157,11 @@ def sorted_rows(rows: Sequence[tuple[Any, ...]]) -> list[str]:
 
 
 def rows_as_tuples(table: pa.Table) -> list[tuple[Any, ...]]:
-    """Rows as DuckDB's own client gives them: HUGEINT, which Arrow carries as a decimal, is an int."""
-    columns = [[int(value) if isinstance(value, Decimal) else value for value in column.to_pylist()] for column in table.columns]
+    """Rows as DuckDB's own client gives them: HUGEINT, which Arrow carries as DECIMAL(38, 0), is an int."""
+    columns = [
+        [None if value is None else int(value) for value in column.to_pylist()] if column.type == pa.decimal128(38, 0) else column.to_pylist()
+        for column in table.columns
+    ]
     return list(zip(*columns, strict=True))
 
 
