@@ -9,26 +9,8 @@ import random
 from typing import Any
 
 import pytest
+
 from worlds import World, check
-
-T = "CREATE TABLE t (a INTEGER, b VARCHAR, c DATE, v BIGINT, PRIMARY KEY (a, b, c)) PARTITION BY HASH (a) PARTITIONS 7, HASH (b) PARTITIONS 5"
-T_ROWS = """
-    SELECT x, y, DATE '2024-01-01' + CAST(x + 3 AS INTEGER) % 3, x * 10
-    FROM range(-3, 8) r(x), (VALUES ('a'), ('A'), ('01'), ('1'), (''), ('é'), ('É'), ('b')) q(y)
-"""
-U = """
-    CREATE TABLE u (a VARCHAR, b VARCHAR, d TIMESTAMP, PRIMARY KEY (a, d))
-    PARTITION BY HASH (a) PARTITIONS 7, RANGE (d) SPLIT AT (TIMESTAMP '2024-01-02 00:00:00')
-"""
-U_ROWS = "SELECT y, y, TIMESTAMP '2024-01-01' + i * INTERVAL 12 HOUR FROM (VALUES ('1'), ('01'), ('2'), ('+2')) q(y), range(4) r(i)"
-
-
-@pytest.fixture(scope="module")
-def world() -> World:
-    world = World()
-    world.fill(T, T_ROWS)
-    world.fill(U, U_ROWS)
-    return world
 
 
 def kept(world: World, sql: str, params: Any = ()) -> list[int]:

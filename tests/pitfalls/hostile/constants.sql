@@ -1,0 +1,59 @@
+SELECT * FROM t WHERE a = 1_0
+SELECT * FROM t WHERE a IN (1, '02')
+SELECT * FROM t WHERE a IN (upper('1'), 2)
+SELECT * FROM t WHERE b = E'a'
+SELECT * FROM t WHERE b = E'\x61'
+SELECT * FROM t WHERE b = $$a$$
+SELECT * FROM t WHERE b = $q$a$q$
+SELECT * FROM t WHERE b = 'e' || chr(769)
+SELECT * FROM t WHERE b = chr(233)
+SELECT * FROM t WHERE b = 'a' || chr(0)
+SELECT * FROM t WHERE b = 'a '
+SELECT * FROM t WHERE b = 'a'::CHAR(5)
+SELECT * FROM t WHERE b = 'aaa'::VARCHAR(1)
+SELECT * FROM t WHERE b = CAST(1 AS VARCHAR)
+SELECT * FROM t WHERE b = printf('%d', 1)
+SELECT * FROM t WHERE b = 'ab'[1]
+SELECT * FROM t WHERE b = ['a','b'][1]
+SELECT * FROM t WHERE b = {'k':'a'}.k
+SELECT * FROM t WHERE b = nullif('a','b')
+SELECT * FROM t WHERE b = coalesce(NULL,'a')
+SELECT * FROM t WHERE b = CASE WHEN TRUE THEN 'a' END
+SELECT * FROM t WHERE b = if(true,'a','b')
+SELECT * FROM t WHERE b = 'A'.lower()
+SELECT * FROM t WHERE b = current_user
+SELECT * FROM t WHERE b = current_setting('TimeZone')
+SELECT * FROM t WHERE b = typeof(1)
+SELECT * FROM t WHERE b = uuid()::VARCHAR
+SELECT * FROM t WHERE b = version()
+SELECT * FROM t WHERE a = 7 / 2
+SELECT * FROM t WHERE a = 7 // 2
+SELECT * FROM t WHERE a = -7 // 2
+SELECT * FROM t WHERE a = 7 % -4
+SELECT * FROM t WHERE a = 2 ** 2
+SELECT * FROM t WHERE a = 2 ^ 2
+SELECT * FROM t WHERE a = 5 & 3
+SELECT * FROM t WHERE a = ~1
+SELECT * FROM t WHERE a = 1 << 1
+SELECT * FROM t WHERE a = xor(1,2)
+SELECT * FROM t WHERE a = - - 3
+SELECT * FROM t WHERE a = +3
+SELECT * FROM t WHERE a = (3)
+SELECT * FROM t WHERE (a) = 3
+SELECT * FROM t WHERE a == 3
+SELECT * FROM t WHERE a != 3
+SELECT * FROM t WHERE NOT a = 1
+SELECT * FROM t WHERE NOT a = 1 AND b = 'a'
+SELECT * FROM t WHERE a = 1 OR b = 'a' AND v = 10
+SELECT * FROM t WHERE a BETWEEN 1 AND 2 AND b = 'a'
+SELECT * FROM t WHERE a NOT BETWEEN 1 AND 2 OR b = 'a'
+SELECT * FROM t WHERE a = 1 AND NOT b = 'a' OR a = 2
+SELECT * FROM t WHERE a IN (1) IS NOT NULL
+SELECT * FROM t WHERE a = ANY([1,2])
+SELECT * FROM t WHERE a = ALL([1])
+SELECT * FROM t WHERE a IN [1,2]
+SELECT * FROM t WHERE a IN (SELECT 1)
+SELECT * FROM t WHERE a IN ((1),(2))
+SELECT * FROM t WHERE a IN (1, v/10)
+SELECT * FROM t WHERE a IN (NULL)
+SELECT * FROM t WHERE a NOT IN (NULL)

@@ -1,0 +1,41 @@
+WITH RECURSIVE t AS (SELECT 1 AS a UNION ALL SELECT a+1 FROM t WHERE a < 3) SELECT * FROM t WHERE a = 2
+SELECT count(*) FROM (WITH t AS (SELECT 1 AS a) SELECT * FROM t) s, t WHERE t.a = 1
+SELECT a, count(*) FROM t GROUP BY a HAVING a = 1
+SELECT b, count(*) FROM t GROUP BY b HAVING count(*) > 5 AND b = 'a'
+SELECT a, b, row_number() OVER (PARTITION BY b ORDER BY a, c) rn FROM t WHERE a = 1
+SELECT * FROM (SELECT a, b, row_number() OVER (ORDER BY a, b) rn FROM t) WHERE a = 1
+SELECT * FROM (SELECT a, b, row_number() OVER (PARTITION BY a ORDER BY b) rn FROM t) WHERE a = 1
+SELECT * FROM (SELECT a, b FROM t ORDER BY a, b LIMIT 10) WHERE a = 1
+SELECT a, b, row_number() OVER (ORDER BY a,b) rn FROM t QUALIFY a = 1
+SELECT a, b FROM t WHERE a = 1 UNION ALL SELECT a, b FROM t WHERE a = 2
+SELECT a FROM t WHERE a = 1 EXCEPT SELECT a FROM t WHERE b = 'zz'
+SELECT a FROM t EXCEPT SELECT a FROM t WHERE a = 1
+SELECT a FROM t INTERSECT SELECT a FROM t WHERE a = 1
+SELECT a, b FROM t WHERE a=1 UNION BY NAME SELECT b, a FROM t WHERE a = 2
+SELECT * FROM (SELECT a FROM t UNION ALL SELECT v FROM t) WHERE a = 10
+SELECT * FROM (SELECT a FROM t UNION SELECT 7) WHERE a = 7
+SELECT s.p FROM (SELECT a AS p FROM t) s WHERE s.p = 1
+SELECT * FROM (FROM t) WHERE a = 1
+SELECT * FROM (t) WHERE a = 1
+SELECT * FROM (t AS z) WHERE z.a = 1
+SELECT a FROM t WHERE a = 1 LIMIT 3
+SELECT count(*) FROM (SELECT a FROM t WHERE b = 'a' LIMIT 3)
+SELECT b FROM t GROUP BY ALL HAVING b = 'a'
+SELECT count(*) FROM t GROUP BY ROLLUP (a) HAVING a = 1
+SELECT a, count(*) FROM t GROUP BY ROLLUP (a) HAVING a = 1 OR a IS NULL
+SELECT a, count(*) FROM t GROUP BY GROUPING SETS ((a),()) HAVING a IS NULL
+SELECT * FROM (SELECT a, b, v FROM t) UNPIVOT (z FOR n IN (a, v)) WHERE n = 'a'
+VALUES (1)
+SELECT count(*) FROM (SELECT b COLLATE NOCASE AS b, a FROM t) s WHERE b = 'A'
+SELECT count(*) FROM (SELECT upper(b) AS b, a FROM t) s WHERE b = 'A'
+SELECT count(*) FROM (SELECT a::VARCHAR AS a, b FROM t) s WHERE a = '1'
+SELECT count(*) FROM (SELECT v AS a, b, a AS v FROM t) s WHERE a = 10
+SELECT count(*) FROM (SELECT a, b FROM t WHERE random() >= 0) s WHERE a = 1
+SELECT count(*) FROM (SELECT DISTINCT a, b FROM t) s WHERE a = 1
+SELECT count(*) FROM (SELECT a, b, unnest([1,2]) z FROM t) s WHERE a = 1 AND z=1
+SELECT count(*) FROM (SELECT unnest([1,2]) a, b FROM t) s WHERE a = 1
+SELECT count(*) FROM (SELECT max(a) a FROM t) s WHERE a = 1
+SELECT count(*) FROM (SELECT max(a) a, b FROM t GROUP BY b) s WHERE a = 1 OR b = 'a'
+SELECT count(*) FROM (SELECT b, max(a) a FROM t GROUP BY b) s WHERE b = 'a'
+SELECT * FROM (SELECT count(*) n FROM t WHERE a = 99) WHERE n = 0
+SELECT * FROM (SELECT 1 AS one, count(*) n FROM t GROUP BY ()) WHERE one = 2
