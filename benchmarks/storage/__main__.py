@@ -25,6 +25,7 @@ from rich.table import Table
 
 from benchmarks.storage.memory import write_frames
 from benchmarks.storage.trips import readings, readings_rows, trips, trips_rows
+from secateur.partitioning.key_range import Cut, KeyPrefix, KeyRange
 from secateur.partitioning.split import split
 from secateur.storage.member_store import MemberStore
 
@@ -81,7 +82,7 @@ def check_answers(store: MemberStore) -> None:
         connection.register("trips", rows)
         for width, where in [(1, "tail = $1"), (2, 'tail = $1 AND "at" = $2'), (3, 'tail = $1 AND "at" = $2 AND n = $3')]:
             expected = connection.execute(f"SELECT n FROM trips WHERE {where} ORDER BY ALL", key[:width]).fetchall()
-            found = store.relation(_SMALL, [0], ["n"], key[:width])["n"].to_pylist()
+            found = store.relation(_SMALL, [0], ["n"], KeyPrefix(tuple(key[:width])))["n"].to_pylist()
             if sorted(found) != [row[0] for row in expected]:
                 raise AssertionError(f"lookup by {width} columns: {found} instead of {expected}")
 
@@ -99,12 +100,13 @@ def searches(store: MemberStore) -> list[Candidate]:
         key = [rows[name][rows.num_rows // 2].as_py() for name in ("tail", "at", "n")]
         snapshot = store.partition(table_id, 0).snapshot()
         columns = ["tail", "at", "x1", "note1"]
+        between = KeyRange(Cut(tuple(key[:2]), after=False), Cut(tuple(key[:1]), after=True))
         group = f"search, {label}"
         result += [
             Candidate(group, "lookup by the whole key", 2000, partial(snapshot.lookup, key)),
             Candidate(group, "lookup by the first column", 2000, partial(snapshot.lookup, key[:1])),
-            Candidate(group, "relation: 4 columns by the first column", 2000, partial(store.relation, table_id, [0], columns, key[:1])),
-            Candidate(group, "slice between two bounds", 2000, partial(snapshot.slice, key[:2], key[:1], upper_inclusive=True)),
+            Candidate(group, "relation: 4 columns by the first column", 2000, partial(store.relation, table_id, [0], columns, KeyPrefix(tuple(key[:1])))),
+            Candidate(group, "slice between two bounds", 2000, partial(snapshot.slice, between)),
         ]
         if table_id == _SMALL:
             result.append(Candidate(group, "control: Table.filter", 200, partial(scan, rows, key[0])))
@@ -129,7 +131,7 @@ def writes(store: MemberStore) -> list[Candidate]:
 
         def upsert_and_look_up(table_id: int = table_id, one: pa.Table = one, key: Sequence[Any] = tuple(key)) -> None:
             store.write(table_id, 0, one, "upsert")
-            store.relation(table_id, [0], None, key)
+            store.relation(table_id, [0], None, KeyPrefix(tuple(key)))
 
         def upsert_and_merge(table_id: int = table_id, one: pa.Table = one) -> None:
             store.write(table_id, 0, one, "upsert")

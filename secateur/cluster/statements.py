@@ -121,11 +121,11 @@ class StatementRunner:
         self, plan: SelectPlan, params: Sequence[Any], partitions: list[Sequence[int]], topology: Topology, *, pruning: bool
     ) -> Reply | Awaitable[Reply]:
         relations = {
-            scan.relation: self._store.relation(scan.table_id, ids, scan.columns, scan.bind_prefix(params) if pruning else None)
+            scan.relation: self._store.relation(scan.table_id, ids, scan.columns, scan.keys.bind(params) if pruning else None)
             for scan, ids in zip(plan.scans, partitions, strict=True)
         }
         if plan.local.arrow is not None and sum(relation.num_rows for relation in relations.values()) <= _INLINE_ROWS_MAX:
-            searched = plan.searched if pruning and plan.searched is not None and plan.scans[0].search_decides(params) else plan.local
+            searched = plan.searched if pruning and plan.searched is not None and plan.scans[0].keys.decides_for(params) else plan.local
             return _reply(answer(searched, relations, params), plan, partitions, topology, "local", 1)
         return self._run_in_thread(plan, relations, params, partitions, topology)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,7 @@ from secateur.engine.key_filter import rows_with_keys
 from secateur.engine.processors.fragment_call import FragmentCall
 from secateur.engine.services import MemberServices
 from secateur.errors import DataChangedError, InternalError
+from secateur.partitioning.key_range import KeyPrefix, KeyRanges, KeySlice
 from secateur.storage.member_store import MemberStore
 
 __all__ = ["KeyLookup", "PartitionsReader", "PartitionsReaderSupplier", "ReadRequest", "ReadStage"]
@@ -69,7 +70,7 @@ class ReadRequest:
         partitions: Ids of the partitions to read, without duplicates.
         replicated: Whether every member has a full copy, so that any one of them will do.
         columns: The columns to read, in order; None for all.
-        key_prefix: Values of leading primary-key columns that every row must have; empty for none.
+        key_slice: The part of each partition that is wanted, None for all of it; not together with ``keys``.
         keys: The keys whose rows are wanted, or None for all rows.
         stage: What to run over the rows before they leave, or None to pass them on.
         published: The number of the load that has to be the last one published, so that all members read the same state; None takes any.
@@ -80,7 +81,7 @@ class ReadRequest:
     partitions: Sequence[int]
     replicated: bool = False
     columns: tuple[str, ...] | None = None
-    key_prefix: tuple[Any, ...] = ()
+    key_slice: KeySlice | None = None
     keys: KeyLookup | None = None
     stage: ReadStage | None = None
     published: int | None = None
@@ -167,9 +168,9 @@ class PartitionsReaderSupplier(ProcessorSupplier):
         if request.published is not None and published != request.published:
             raise DataChangedError(f"load {request.published} was the last one where the statement began, here it is {published}", table_id=request.table_id)
         if keys is None:
-            return self._store.relation(request.table_id, partitions, request.columns, request.key_prefix or None)
+            return self._store.relation(request.table_id, partitions, request.columns, request.key_slice)
         if keys.is_prefix:
-            found = [self._store.relation(request.table_id, (p,), request.columns, key) for p in partitions for key in keys.by_partition.get(p, ())]
+            found = [self._store.relation(request.table_id, (p,), request.columns, KeyPrefix(key)) for p in partitions for key in keys.by_partition.get(p, ())]
             return pa.concat_tables(found) if found else self._store.relation(request.table_id, (), request.columns)
         wanted = [key for partition in partitions for key in keys.by_partition.get(partition, ())]
         columns = request.columns or tuple(self._store.relation(request.table_id, ()).column_names)
@@ -184,7 +185,7 @@ class PartitionsReaderSupplier(ProcessorSupplier):
             np.array(self._partitions, dtype="<u4").tobytes(),
             request.replicated,
             None if request.columns is None else list(request.columns),
-            list(request.key_prefix),
+            _slice_to_wire(request.key_slice),
             None
             if keys is None
             else [list(keys.columns), keys.is_prefix, [[p, [list(key) for key in keys.by_partition.get(p, ())]] for p in self._partitions]],
@@ -194,7 +195,7 @@ class PartitionsReaderSupplier(ProcessorSupplier):
 
     @classmethod
     def from_spec(cls, spec: Any) -> PartitionsReaderSupplier:
-        table_id, group, packed, replicated, columns, key_prefix, keys, stage, published = spec
+        table_id, group, packed, replicated, columns, key_slice, keys, stage, published = spec
         partitions = tuple(np.frombuffer(packed, dtype="<u4").tolist())
         request = ReadRequest(
             table_id=table_id,
@@ -202,12 +203,31 @@ class PartitionsReaderSupplier(ProcessorSupplier):
             partitions=partitions,
             replicated=replicated,
             columns=None if columns is None else tuple(columns),
-            key_prefix=tuple(key_prefix),
+            key_slice=_slice_from_wire(key_slice),
             keys=None if keys is None else KeyLookup(tuple(keys[0]), keys[1], {p: tuple(tuple(key) for key in found) for p, found in keys[2]}),
             stage=None if stage is None else ReadStage(Fragment.from_wire(stage[0]), stage[1]),
             published=published,
         )
         return cls(request, partitions)
+
+
+def _slice_to_wire(part: KeySlice | None) -> list[Any] | None:
+    match part:
+        case None:
+            return None
+        case KeyPrefix(values):
+            return ["prefix", list(values)]
+        case KeyRanges():
+            return ["ranges", part.to_wire()]
+        case _:
+            assert_never(part)
+
+
+def _slice_from_wire(data: list[Any] | None) -> KeySlice | None:
+    if data is None:
+        return None
+    kind, content = data
+    return KeyPrefix(tuple(content)) if kind == "prefix" else KeyRanges.from_wire(content)
 
 
 class _Read(Processor):

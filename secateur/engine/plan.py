@@ -6,18 +6,15 @@ partition), and cut in two (``partials`` at the owners, ``final`` at the coordin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
 from secateur.engine.kernels.fragment import Fragment
-from secateur.partitioning.comparison import Comparison, compare
-from secateur.partitioning.condition import Operand, operand_from_wire, operand_to_wire, resolve_operand
+from secateur.engine.key_search import KeySearch
 from secateur.partitioning.tree import PartitionTree
-from secateur.partitioning.types import SqlType, TypeKind, parse_type
 
-__all__ = ["KeyOperand", "ScanPlan", "SelectPlan", "Strategy"]
+__all__ = ["ScanPlan", "SelectPlan", "Strategy"]
 
 
 class Strategy(Enum):
@@ -27,26 +24,6 @@ class Strategy(Enum):
     """Each owner aggregates, sorts and limits what it has; the coordinator combines."""
     GATHER = "gather"
     """Each owner sends the rows and columns that the statement needs; the coordinator runs the whole statement."""
-
-
-@dataclass(frozen=True, slots=True)
-class KeyOperand:
-    """A primary-key column that every row of the scan's result must equal.
-
-    Attributes:
-        operand: The constant or parameter.
-        type: The type of the column, into which the value is converted at binding.
-    """
-
-    operand: Operand
-    type: SqlType
-
-    def holds(self, value: Any) -> bool:
-        """Whether a value is one of the column as it stands, for the types that most keys have; False says only that it has to be looked at closely."""
-        if type(value) is int and self.type.is_integer:
-            low, high = self.type.integer_range
-            return low <= value <= high
-        return type(value) is str and self.type.kind is TypeKind.VARCHAR
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +39,8 @@ class ScanPlan:
         tree: The partitions to read, open in the parameters.
         group: The affinity group of the table, by which the topology knows its owners.
         replicated: Whether every member has a full copy.
-        key_prefix: The leading primary-key columns that are bound by equality; rows inside a partition are sorted by them, so that a search replaces the scan.
+        keys: What is said about the primary key; rows inside a partition are sorted by it, so that a search replaces the scan.
         reason: Why the scan cannot be pruned, in words a user can act on, or None when it can.
-        key_decides: Whether WHERE says nothing beyond the equalities of ``key_prefix``, so that the search leaves nothing to filter.
     """
 
     relation: str
@@ -75,37 +51,8 @@ class ScanPlan:
     tree: PartitionTree
     group: str
     replicated: bool
-    key_prefix: tuple[KeyOperand, ...] = ()
+    keys: KeySearch = field(default_factory=KeySearch)
     reason: str | None = None
-    key_decides: bool = False
-
-    def search_decides(self, params: Sequence[Any]) -> bool:
-        """Whether the rows that a search for :meth:`bind_prefix` finds are exactly those of WHERE: the values are keys as they stand."""
-        return self.key_decides and all(key.holds(resolve_operand(key.operand, params)) for key in self.key_prefix)
-
-    def bind_prefix(self, params: Sequence[Any]) -> tuple[Any, ...]:
-        """The values of the leading primary-key columns as canonical Python values.
-
-        A prefix ends at the first value whose comparison with the column is not exactly one key; the WHERE clause, which stays in the fragments, does the
-        rest.
-
-        Args:
-            params: The statement's parameters in order.
-
-        Returns:
-            Possibly fewer values than ``key_prefix`` has, possibly none.
-        """
-        values: list[Any] = []
-        for key in self.key_prefix:
-            value = resolve_operand(key.operand, params)
-            if key.holds(value):
-                values.append(value)
-                continue
-            domain = compare(Comparison.IN, [value], key.type)
-            if domain is None or len(domain.points) != 1:
-                break
-            values.extend(domain.points)
-        return tuple(values)
 
     def to_wire(self) -> dict[str, Any]:
         """Plain data for msgpack; :meth:`from_wire` reads it back."""
@@ -118,9 +65,8 @@ class ScanPlan:
             "tree": self.tree.to_wire(),
             "group": self.group,
             "replicated": self.replicated,
-            "key_prefix": [[operand_to_wire(key.operand), str(key.type)] for key in self.key_prefix],
+            "keys": self.keys.to_wire(),
             "reason": self.reason,
-            "key_decides": self.key_decides,
         }
 
     @classmethod
@@ -134,9 +80,8 @@ class ScanPlan:
             tree=PartitionTree.from_wire(data["tree"]),
             group=data["group"],
             replicated=data["replicated"],
-            key_prefix=tuple(KeyOperand(operand_from_wire(operand), parse_type(text)) for operand, text in data["key_prefix"]),
+            keys=KeySearch.from_wire(data["keys"]),
             reason=data["reason"],
-            key_decides=data["key_decides"],
         )
 
 
@@ -179,7 +124,7 @@ class SelectPlan:
 
     def __post_init__(self) -> None:
         arrow = self.local.arrow
-        if arrow is not None and len(self.scans) == 1 and self.scans[0].key_decides:
+        if arrow is not None and len(self.scans) == 1 and self.scans[0].keys.decides:
             object.__setattr__(self, "searched", replace(self.local, arrow=replace(arrow, where=None)))
 
     def to_wire(self) -> dict[str, Any]:

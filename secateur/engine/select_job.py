@@ -47,7 +47,7 @@ def select_dag(
         partitions: For each scan of the plan, the ids of the partitions to read: what its tree came to with the parameters bound, or all of them. Ignored for
             replicated tables, which are read at the coordinator.
         published: By table id, the load that has to be the last one published at each member; a table that is not in it is read as it is.
-        search_keys: Whether bound leading primary-key columns replace the scan by a search.
+        search_keys: Whether what is said about the primary key replaces the scan by a search.
         timeout_s: Deadline in seconds, or None.
     """
     dag = DAG()
@@ -108,7 +108,7 @@ class _Scan(PartitionsReader):
             partitions=(0,) if scan.replicated else self._partitions,
             replicated=scan.replicated,
             columns=scan.columns,
-            key_prefix=scan.bind_prefix(positional(context.params)) if self._search_keys else (),
+            key_slice=scan.keys.bind(positional(context.params)) if self._search_keys else None,
             stage=ReadStage(self._partial, scan.relation),
             published=self._published,
         )

@@ -15,6 +15,7 @@ from secateur.engine.plan import ScanPlan, SelectPlan, Strategy
 from secateur.engine.select_job import describe_select
 from secateur.partitioning.comparison import compare
 from secateur.partitioning.condition import UNKNOWN, Box, Constant, Parameter, ParameterList
+from secateur.partitioning.key_range import KeyPrefix, KeyRanges, KeySlice
 from secateur.partitioning.nodes import Keys
 from secateur.partitioning.reach import reach
 from secateur.partitioning.topology import Topology
@@ -59,7 +60,7 @@ class _ScanFacts:
         possible: The ids that have to be reckoned with: those, or all.
         known: Whether ``possible`` is what will be read.
         key_values: The keys asked for, or None when they are not a short list.
-        prefix: The values of the bound leading primary-key columns, or None.
+        keys: The part of each partition that is searched, or None for all of it or when it is not known.
     """
 
     scan: ScanPlan
@@ -68,7 +69,7 @@ class _ScanFacts:
     possible: Sequence[int]
     known: bool
     key_values: list[list[Any]] | None
-    prefix: list[Any] | None
+    keys: KeySlice | None
     reason: str | None
 
 
@@ -142,22 +143,22 @@ def _explain_select(statement: SelectStatement, topology: Topology, *, enabled: 
 def _scan_facts(scan: ScanPlan, bounds: ScanBounds, params: Sequence[Any] | None, *, enabled: bool) -> _ScanFacts:
     live = scan.tree.live_ids()
     key = scan.tree.scheme.columns
+    values = () if params is None else params
+    keys = scan.keys.bind(values) if enabled and (params is not None or scan.keys.is_constant) else None
     if scan.replicated:
-        return _ScanFacts(scan, key, (0,), (0,), True, None, None, None)
+        return _ScanFacts(scan, key, (0,), (0,), True, None, keys, None)
     if not enabled:
         return _ScanFacts(scan, key, None, live, True, None, None, "pruning is off: SET pruning = on")
     if scan.reason is not None:
-        return _ScanFacts(scan, key, None, live, True, None, None, scan.reason)
+        return _ScanFacts(scan, key, None, live, True, None, keys, scan.reason)
     if params is None and not scan.tree.is_constant:
         unbound = f"the parameters are not bound: the partitions are those of {node_text(scan.tree.root, scan.tree.scheme)}"
-        return _ScanFacts(scan, key, None, live, False, None, None, unbound)
-    values = () if params is None else params
+        return _ScanFacts(scan, key, None, live, False, None, keys, unbound)
     ids = scan.tree.bind(values)
-    prefix = None if params is None and scan.key_prefix else [_json_value(value) for value in scan.bind_prefix(values)] or None
     reason = _bound_reason(scan, bounds, values) if ids.is_all else None
     if reason is not None:
-        return _ScanFacts(scan, key, None, live, True, None, prefix, reason)
-    return _ScanFacts(scan, key, ids.ids, ids.ids, True, _key_values(scan, bounds, values), prefix, None)
+        return _ScanFacts(scan, key, None, live, True, None, keys, reason)
+    return _ScanFacts(scan, key, ids.ids, ids.ids, True, _key_values(scan, bounds, values), keys, None)
 
 
 def _bound_reason(scan: ScanPlan, bounds: ScanBounds, params: Sequence[Any]) -> str | None:
@@ -244,9 +245,23 @@ def _scan_json(fact: _ScanFacts) -> dict[str, Any]:
         "partitions_total": fact.scan.tree.total,
         "partitioning_key": list(fact.key),
         "partitioning_key_values": fact.key_values,
-        "primary_key_bounds": {"lower": fact.prefix, "upper": fact.prefix},
+        "primary_key_bounds": _key_bounds_json(fact.keys),
         "reason": fact.reason,
     }
+
+
+def _key_bounds_json(keys: KeySlice | None) -> dict[str, Any]:
+    """The values of both bounds of the primary key, of several ranges those of their hull; null where there is none."""
+    match keys:
+        case None:
+            lower = upper = ()
+        case KeyPrefix(values):
+            lower = upper = values
+        case KeyRanges(ranges):
+            lower, upper = (ranges[0].lower.values, ranges[-1].upper.values) if ranges else ((), ())
+        case _:
+            assert_never(keys)
+    return {"lower": _json_values(lower) or None, "upper": _json_values(upper) or None}
 
 
 def _dag(
@@ -288,16 +303,35 @@ def _scan_text(fact: _ScanFacts) -> list[str]:
     name = scan.table if scan.alias == scan.table else f"{scan.table} AS {scan.alias}"
     total = scan.tree.total
     if scan.replicated:
-        return [f"scan {name}: replicated, every member has it"]
+        return [f"scan {name}: replicated, every member has it", *_key_bounds_text(fact.keys)]
     if fact.partitions is None:
         kept = f"all {total} partitions" if fact.known else f"of {total} partitions those of the parameters"
-        return [f"scan {name}: {kept}", f"  because {fact.reason}"]
+        return [f"scan {name}: {kept}", f"  because {fact.reason}", *_key_bounds_text(fact.keys)]
     lines = [f"scan {name}: {len(fact.partitions)} of {total} partitions{_list([f'p{partition}' for partition in fact.partitions])}"]
     if fact.key_values:
         lines.append(f"  partitioning key ({', '.join(fact.key)}): {', '.join(_key_text(key) for key in fact.key_values[:_PARTITIONS_SHOWN_MAX])}")
-    if fact.prefix:
-        lines.append(f"  primary key bounds: {_key_text(fact.prefix)}")
-    return lines
+    return [*lines, *_key_bounds_text(fact.keys)] if fact.partitions else lines
+
+
+def _key_bounds_text(keys: KeySlice | None) -> list[str]:
+    match keys:
+        case None:
+            return []
+        case KeyPrefix(values):
+            return [f"  primary key bounds: {_key_text(_json_values(values))}"]
+        case KeyRanges(()):
+            return ["  primary key bounds: no key"]
+        case KeyRanges(ranges):
+            lower, upper = ranges[0].lower, ranges[-1].upper
+            below = f"{_key_text(_json_values(lower.values))} {'<' if lower.after else '<='} " if lower.values else ""
+            above = f" {'<=' if upper.after else '<'} {_key_text(_json_values(upper.values))}" if upper.values else ""
+            return [f"  primary key bounds: {below}key{above}" + (f", in {len(ranges)} ranges" if len(ranges) > 1 else "")]
+        case _:
+            assert_never(keys)
+
+
+def _json_values(values: Sequence[Any]) -> list[Any]:
+    return [_json_value(value) for value in values]
 
 
 def _key_text(key: Sequence[Any]) -> str:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from secateur.engine.plan import KeyOperand
-from secateur.partitioning.comparison import Comparison, compare
-from secateur.partitioning.condition import Box, Choice, Constant, Constraint, Parameter
+from secateur.engine.key_search import KeySearch
+from secateur.partitioning.comparison import Comparison
+from secateur.partitioning.condition import Box, Choice, Constraint
 from secateur.partitioning.nodes import All, Everywhere, Keys, Node, Nothing, Partitions, intersect, unite
 from secateur.partitioning.reach import Overflow, combination_limit, reach
 from secateur.partitioning.scheme import PartitionScheme
@@ -17,9 +17,9 @@ from secateur.partitioning.table import TableDef
 from secateur.partitioning.tree import PartitionTree
 from secateur.partitioning.types import SqlType
 from secateur.planner import bounds
-from secateur.planner.bounds import UNBOUNDED, Boxes
-from secateur.planner.constants import operand_of
+from secateur.planner.bounds import NOWHERE, UNBOUNDED, Boxes
 from secateur.planner.dialect import to_sql
+from secateur.planner.key_search import KeyReader, key_search
 from secateur.planner.predicate import PredicateReader
 from secateur.planner.query import Scan
 from secateur.planner.scope import Scope
@@ -34,16 +34,14 @@ class ScanBounds:
     Attributes:
         factors: A conjunction of unions of boxes over the partitioning columns; usually one union.
         tree: The partitions that follow.
-        key_prefix: Leading primary-key columns bound by equality.
+        keys: The search in the sorted partitions that follows.
         reason: Why nothing is pruned, or None.
-        key_decides: Whether the conjuncts are these equalities, one for each column of the prefix, and nothing else.
     """
 
     factors: tuple[Boxes, ...]
     tree: PartitionTree
-    key_prefix: tuple[KeyOperand, ...]
+    keys: KeySearch
     reason: str | None
-    key_decides: bool = False
 
 
 def bound_scan(scan: Scan, scope: Scope, confirmed: Container[str]) -> ScanBounds:
@@ -54,29 +52,31 @@ def bound_scan(scan: Scan, scope: Scope, confirmed: Container[str]) -> ScanBound
         scope: The conjuncts for it.
         confirmed: The texts of conjuncts that may be used.
     """
-    table = scan.table
-    reader = PredicateReader(dict(table.scheme.types), scope.column_of)
+    table, scheme = scan.table, scan.table.scheme
+    reader = PredicateReader(dict(scheme.types), scope.column_of)
+    key_reader = KeyReader.of(table, scope)
     usable: list[exp.Expr] = []
     read: list[Boxes] = []
+    read_keys: list[Boxes] = []
     for conjunct in scope.conjuncts:
         boxes = reader.read(conjunct)
         if to_sql(conjunct) in confirmed:
             usable.append(conjunct)
-            if boxes != UNBOUNDED:
-                read.append(boxes)
+            read.append(boxes)
+            read_keys.append(key_reader.read(conjunct, boxes))
         elif boxes != UNBOUNDED:
             reader.notes.append(f"{to_sql(conjunct)} is not read in the same way by DuckDB")
-    prefix = _key_prefix(table, scope, usable)
-    decides = bool(prefix) and _equal_columns(table, scope, scope.conjuncts) == sorted(table.primary_key[: len(prefix)]) and len(usable) == len(scope.conjuncts)
-    total = table.scheme.live_partition_count
-    limit = combination_limit(table.scheme)
+    factors, key_factors = _multiplied(read), _multiplied(read_keys)
+    keys = key_search(table, scope, key_factors, whole=len(usable) == len(scope.conjuncts))
+    total, limit = scheme.live_partition_count, combination_limit(scheme)
     if table.replicated:
-        return ScanBounds((), PartitionTree(table.name, table.scheme, Everywhere(), total, limit), prefix, None, decides)
-    factors = _multiplied(read)
+        return ScanBounds((), PartitionTree(table.name, scheme, Everywhere(), total, limit), keys, None)
     overflows: list[Overflow] = []
-    root = intersect(unite(_box_node(box, table.scheme, total, limit, overflows) for box in boxes) for boxes in factors)
+    root = intersect(unite(_box_node(box, scheme, total, limit, overflows) for box in boxes) for boxes in factors)
+    if NOWHERE in key_factors:
+        root = Nothing()
     reason = _reason(table, scope, factors, reader.notes, overflows) if isinstance(root, All) else None
-    return ScanBounds(factors, PartitionTree(table.name, table.scheme, root, total, limit), prefix, reason, decides)
+    return ScanBounds(factors, PartitionTree(table.name, scheme, root, total, limit), keys, reason)
 
 
 def overflow_reason(overflow: Overflow) -> str:
@@ -91,6 +91,8 @@ def _multiplied(conjuncts: Sequence[Boxes]) -> tuple[Boxes, ...]:
     """The conjunction as few factors: a factor that would grow too large stays apart, and is intersected as a set of partitions."""
     factors: list[Boxes] = []
     for boxes in conjuncts:
+        if boxes == UNBOUNDED:
+            continue
         for position, factor in enumerate(factors):
             if bounds.intersect_is_bounded(factor, boxes):
                 factors[position] = bounds.intersect(factor, boxes)
@@ -143,47 +145,6 @@ def _choice_may_be_finite(choice: Choice) -> bool:
 def _is_dense(column_type: SqlType) -> bool:
     """Whether between two values of the type there may be endlessly many."""
     return column_type.kind.value in ("VARCHAR", "BLOB")
-
-
-def _key_prefix(table: TableDef, scope: Scope, conjuncts: Sequence[exp.Expr]) -> tuple[KeyOperand, ...]:
-    found: dict[str, KeyOperand] = {}
-    for conjunct in conjuncts:
-        equality = _equality(conjunct, scope, frozenset(table.primary_key))
-        if equality is not None:
-            name, operand = equality
-            column_type = table.column(name).type
-            if isinstance(operand, Parameter) or _is_one_value(operand, column_type):
-                found.setdefault(name, KeyOperand(operand, column_type))
-    prefix = []
-    for name in table.primary_key:
-        if name not in found:
-            break
-        prefix.append(found[name])
-    return tuple(prefix)
-
-
-def _equal_columns(table: TableDef, scope: Scope, conjuncts: Sequence[exp.Expr]) -> list[str] | None:
-    """The primary-key columns that the conjuncts equate, sorted, one entry for each conjunct; None when a conjunct says something else."""
-    equalities = [_equality(conjunct, scope, frozenset(table.primary_key)) for conjunct in conjuncts]
-    return None if None in equalities else sorted(equality[0] for equality in equalities if equality is not None)
-
-
-def _equality(conjunct: exp.Expr, scope: Scope, names: frozenset[str]) -> tuple[str, Constant | Parameter] | None:
-    """``column = operand`` with one of the columns."""
-    if not isinstance(conjunct, exp.EQ):
-        return None
-    left, right = conjunct.this.unnest(), conjunct.expression.unnest()
-    for side, other in ((left, right), (right, left)):
-        column = scope.column_of(side) if isinstance(side, exp.Column) else None
-        if column in names and column is not None:
-            operand = operand_of(other)
-            return None if operand is None else (column, operand)
-    return None
-
-
-def _is_one_value(operand: Constant, column_type: SqlType) -> bool:
-    domain = compare(Comparison.IN, [operand.value], column_type)
-    return domain is not None and len(domain.points) == 1
 
 
 def _reason(table: TableDef, scope: Scope, factors: Sequence[Boxes], notes: Sequence[str], overflows: Sequence[Overflow]) -> str:

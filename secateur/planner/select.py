@@ -119,8 +119,7 @@ def _scan_plan(read: _ScanReading) -> ScanPlan:
         tree=read.bounds.tree,
         group=table.scheme.affinity_group(),
         replicated=table.replicated,
-        key_prefix=read.bounds.key_prefix,
-        key_decides=read.bounds.key_decides,
+        keys=read.bounds.keys,
         reason=read.bounds.reason,
     )
 

@@ -9,15 +9,26 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from secateur.errors import DataError, ParameterError, SchemeError
+from secateur.partitioning.key_range import KeyRange
 from secateur.partitioning.table import TableDef
 from secateur.storage.gather import single_array
 from secateur.storage.key_column import KeyColumn
 from secateur.storage.key_view import Cell, CellView
 
-__all__ = ["Cells", "KeyOrder"]
+__all__ = ["CellRange", "Cells", "KeyOrder"]
 
 Cells: TypeAlias = tuple[Cell, ...]
 """A key or a prefix of one: comparable with every other key of the same table, element by element, as Python tuples compare."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellRange:
+    """A :class:`~secateur.partitioning.key_range.KeyRange` in cells: from before or after all keys that begin with ``lower``, to the same of ``upper``."""
+
+    lower: Cells
+    after_lower: bool
+    upper: Cells
+    after_upper: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +77,16 @@ class KeyOrder:
             return None
         return tuple([column.cell(value) for column, value in zip(self.columns, prefix, strict=False)])
 
-    def bound(self, values: Sequence[Any]) -> Cells:
-        """Cells of a row-value bound, which unlike an equality has no meaning with a NULL in it.
+    def window(self, keys: KeyRange) -> CellRange:
+        """The two cuts of a range as cells.
 
         Raises:
             DataError: A NULL, or a value that its column cannot be compared with.
             ParameterError: More values than key columns.
         """
+        return CellRange(self._cut(keys.lower.values), keys.lower.after, self._cut(keys.upper.values), keys.upper.after)
+
+    def _cut(self, values: Sequence[Any]) -> Cells:
         cells = self.cells(values)
         if cells is None:
             columns = ", ".join(self.names[: len(values)])

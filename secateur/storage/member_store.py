@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
 from secateur.errors import InternalError, LoadFailedError, TableExistsError, TopologyChangedError, UnknownTableError
+from secateur.partitioning.key_range import KeyRanges, KeySlice
 from secateur.partitioning.table import TableDef
 from secateur.storage.change import ChangeCount, Operation, load_mode
 from secateur.storage.layout import TableLayout
@@ -111,17 +111,17 @@ class MemberStore:
         except KeyError:
             raise _not_here(table, partition) from None
 
-    def relation(self, table_id: int, partitions: Iterable[int], columns: Sequence[str] | None = None, key_prefix: Sequence[Any] | None = None) -> pa.Table:
+    def relation(self, table_id: int, partitions: Iterable[int], columns: Sequence[str] | None = None, keys: KeySlice | None = None) -> pa.Table:
         """The rows of some partitions as one table for a kernel, without copying.
 
         Args:
             table_id: The table.
             partitions: Partitions hosted here; one that is named twice is read once.
             columns: Columns wanted, in that order, found without regard to case; None for all. With none at all, only the number of rows remains.
-            key_prefix: Canonical values of leading key columns: each partition is cut to the rows that have them. A NULL among them matches nothing.
+            keys: The part of each partition that is wanted, None for all of it. A NULL in a prefix matches nothing.
 
         Returns:
-            One chunk per partition that has rows; sorted by primary key inside each. All partitions are read at one moment.
+            One chunk per partition and range of keys that has rows; sorted by primary key inside each partition. All partitions are read at one moment.
 
         Raises:
             UnknownTableError: The table is not here.
@@ -133,18 +133,21 @@ class MemberStore:
         layout = table.layout
         if columns is not None and not columns:
             # Arrow loses the number of rows when it puts tables without columns together.
-            return self.relation(table_id, partitions, layout.schema.names[:1], key_prefix).select([])
+            return self.relation(table_id, partitions, layout.schema.names[:1], keys).select([])
         positions = None if columns is None else layout.column_positions(columns)
-        cells = layout.order.cells(key_prefix) if key_prefix is not None else ()
-        found: dict[int, pa.Table] = {}
-        for number in partitions:
-            hosted = table.partitions.get(number)
-            if hosted is None:
-                raise _not_here(table, number)
-            found[number] = hosted.snapshot().read(positions, cells)
+        try:
+            hosted = [table.partitions[number] for number in dict.fromkeys(partitions)]
+        except KeyError as missing:
+            raise _not_here(table, missing.args[0]) from None
+        if isinstance(keys, KeyRanges):
+            windows = [layout.order.window(span) for span in keys.ranges]
+            found = [partition.snapshot().read_window(positions, window) for partition in hosted for window in windows]
+        else:
+            cells = () if keys is None else layout.order.cells(keys.values)
+            found = [partition.snapshot().read(positions, cells) for partition in hosted]
         if len(found) == 1:
-            return found.popitem()[1]
-        pieces = [piece for piece in found.values() if piece.num_rows]
+            return found[0]
+        pieces = [piece for piece in found if piece.num_rows]
         if pieces:
             return pa.concat_tables(pieces)
         empty = layout.schema.empty_table()

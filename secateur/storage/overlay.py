@@ -45,6 +45,8 @@ class Overlay:
     def bound(self, prefix: Cells, *, after: bool) -> int:
         """Position of the first key that, cut to the length of the prefix, is not less than it, or with ``after`` is greater than it."""
         width = len(prefix)
+        if not width:
+            return len(self.keys) if after else 0
         find = bisect_right if after else bisect_left
         return find(self.keys, prefix, key=lambda key: key[:width])
 

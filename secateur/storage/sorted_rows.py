@@ -46,9 +46,11 @@ class SortedRows:
         """Position of the first row whose key, cut to the length of the prefix, is not less than it, or with ``after`` is greater than it.
 
         Args:
-            prefix: At least one cell.
+            prefix: Leading cells of a key; without any, the answer is the start or the end.
             after: Which of the two.
         """
+        if not prefix:
+            return self.rows if after else 0
         *leading, last = prefix
         start, stop = self.equal_range(tuple(leading))
         return (bisect_right if after else bisect_left)(self._key_views()[len(leading)], last, start, stop)

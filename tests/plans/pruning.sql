@@ -47,6 +47,7 @@ SELECT sum(amount) FROM plan_orders WHERE customer_id IN ('C1', 'C2', 'C9') OR c
 tree: plan_orders: (p5 | p7 | p8 | p10)
 scan plan_orders: 4 of 16 partitions [p5, p7, p8, p10]
   partitioning key (customer_id): ('C1'), ('C2'), ('C4'), ('C9')
+  primary key bounds: ('C1') <= key <= ('C9'), in 4 ranges
 when distributed: two-stage
 */
 ----
@@ -56,7 +57,6 @@ SELECT count(*), max(amount) FROM plan_orders WHERE customer_id = 'C1' AND custo
 /*
 tree: plan_orders: none
 scan plan_orders: 0 of 16 partitions
-  primary key bounds: ('C1')
 when distributed: two-stage
 */
 ----
@@ -199,6 +199,7 @@ SELECT label FROM plan_priorities WHERE priority = 'b'
 /*
 tree: plan_priorities: any
 scan plan_priorities: replicated, every member has it
+  primary key bounds: ('b')
 when distributed: two-stage
 */
 ----

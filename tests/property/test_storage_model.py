@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from secateur.errors import DuplicateKeyError, LoadFailedError
+from secateur.partitioning.key_range import Cut, KeyPrefix, KeyRange, unite_ranges
 from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.table import Column, TableDef
 from secateur.partitioning.types import parse_type
@@ -38,7 +39,7 @@ values = st.one_of(st.none(), st.integers(-5, 5))
 batches = st.lists(st.tuples(keys, values), max_size=12)
 modes = st.sampled_from(["append", "overwrite", "upsert"])
 load_ids = st.sampled_from(["A", "B"])
-bounds = st.one_of(st.none(), st.tuples(st.integers(-3, 4)), keys)
+cuts = st.builds(Cut, st.one_of(st.just(()), st.tuples(st.integers(-3, 4)), keys), st.booleans())
 
 
 def table_of(batch: list[tuple[Key, int | None]]) -> pa.Table:
@@ -52,6 +53,13 @@ def dict_of(table: pa.Table) -> dict[Key, int | None]:
 
 def in_order(model: dict[Key, Any]) -> list[tuple[Key, Any]]:
     return sorted(model.items(), key=lambda item: (item[0][0], item[0][1].encode()))
+
+
+def is_between(key: Key, span: KeyRange) -> bool:
+    low, high = key[: len(span.lower.values)], key[: len(span.upper.values)]
+    return (low > span.lower.values or (low == span.lower.values and not span.lower.after)) and (
+        high < span.upper.values or (high == span.upper.values and span.upper.after)
+    )
 
 
 class StorageMachine(RuleBasedStateMachine):
@@ -163,21 +171,18 @@ class StorageMachine(RuleBasedStateMachine):
 
     @rule(prefix=st.one_of(keys, st.tuples(st.integers(-3, 4))))
     def look_up(self, prefix: tuple[Any, ...]) -> None:
-        found = self.store.relation(1, [0], ["b", "a", "v"], prefix)
+        found = self.store.relation(1, [0], ["b", "a", "v"], KeyPrefix(prefix))
         expected = [(key, value) for key, value in in_order(self.rows) if key[: len(prefix)] == prefix]
         assert list(dict_of(found).items()) == expected
         assert found.column_names == ["b", "a", "v"]
 
-    @rule(lower=bounds, upper=bounds, lower_inclusive=st.booleans(), upper_inclusive=st.booleans())
-    def slice(self, lower: tuple[Any, ...] | None, upper: tuple[Any, ...] | None, lower_inclusive: bool, upper_inclusive: bool) -> None:
-        found = self.store.partition(1, 0).snapshot().slice(lower, upper, lower_inclusive=lower_inclusive, upper_inclusive=upper_inclusive)
-        expected = [
-            (key, value)
-            for key, value in in_order(self.rows)
-            if (lower is None or key[: len(lower)] > lower or (lower_inclusive and key[: len(lower)] == lower))
-            and (upper is None or key[: len(upper)] < upper or (upper_inclusive and key[: len(upper)] == upper))
-        ]
-        assert list(dict_of(found).items()) == expected
+    @rule(found=st.lists(st.builds(KeyRange, cuts, cuts), max_size=3))
+    def slice(self, found: list[KeyRange]) -> None:
+        wanted = unite_ranges(found)
+        rows = self.store.relation(1, [0], ["b", "v", "a"], wanted)
+        expected = [(key, value) for key, value in in_order(self.rows) if any(is_between(key, r) for r in found)]
+        assert list(dict_of(rows).items()) == expected
+        assert rows.column_names == ["b", "v", "a"]
 
     @precondition(lambda self: self.snapshots)
     @rule()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -15,13 +15,14 @@ import duckdb
 import pyarrow as pa
 
 from secateur.engine.kernels.fragment import run
-from secateur.engine.plan import SelectPlan
+from secateur.engine.plan import ScanPlan, SelectPlan
 from secateur.errors import UnknownTableError
 from secateur.partitioning.conform import conform
 from secateur.partitioning.split import split
 from secateur.partitioning.table import TableDef
 from secateur.planner.planner import Planner
 from secateur.planner.statement import CreateTable, SelectStatement
+from secateur.storage.member_store import MemberStore
 
 __all__ = ["DAYS", "INTEGERS", "TEXTS", "World", "check", "has_range", "random_world", "rows_as_tuples", "sorted_rows"]
 
@@ -32,10 +33,10 @@ TEXTS = ["", "a", "A", "01", "1", "é", "b"]
 
 @dataclass
 class World:
-    """Some tables, their rows split into partitions, and the same rows in one DuckDB."""
+    """Some tables, their rows in sorted partitions, some of them as recent writes, and the same rows in one DuckDB."""
 
     tables: dict[str, TableDef] = field(default_factory=dict)
-    parts: dict[str, dict[int, pa.Table]] = field(default_factory=dict)
+    store: MemberStore = field(default_factory=MemberStore)
     duck: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
     planner: Planner = field(default_factory=Planner)
     version: int = 1
@@ -49,7 +50,7 @@ class World:
     def create(self, ddl: str, rows: Callable[[TableDef], list[dict[str, Any]]]) -> None:
         statement = self.planner.prepare(ddl, (), self)
         assert isinstance(statement, CreateTable)
-        table = statement.tdef
+        table = replace(statement.tdef, table_id=len(self.tables) + 1)
         data = pa.Table.from_pylist([row for row in rows(table) if has_range(table, row)], schema=table.arrow_schema)
         self._add(table, data)
 
@@ -57,14 +58,18 @@ class World:
         """Create a table with the rows of a query that DuckDB runs; its columns are those of the table, in order."""
         statement = self.planner.prepare(ddl, (), self)
         assert isinstance(statement, CreateTable)
-        table = statement.tdef
+        table = replace(statement.tdef, table_id=len(self.tables) + 1)
         self.duck.execute("SET TimeZone = 'UTC'")
         self._add(table, conform(self.duck.sql(query).to_arrow_table().rename_columns([column.name for column in table.columns]), table))
         return table
 
     def _add(self, table: TableDef, data: pa.Table) -> None:
         self.tables[table.name.casefold()] = table
-        self.parts[table.name] = split(data, table)
+        self.store.create_table(table, table.scheme.live_partitions().tolist())
+        for partition, part in split(data, table).items():
+            half = part.num_rows // 2
+            self.store.write(table.table_id, partition, part.slice(0, half), "overwrite")
+            self.store.write(table.table_id, partition, part.slice(half), "append")
         self.duck.execute("SET TimeZone = 'UTC'")
         self.duck.register("rows", data)
         self.duck.execute(f'CREATE TABLE "{table.name}" AS SELECT * FROM rows')
@@ -79,21 +84,21 @@ class World:
     def kept(self, plan: SelectPlan, params: Sequence[Any]) -> list[Sequence[int]]:
         return [scan.tree.bind(params).ids for scan in plan.scans]
 
-    def relation(self, table: str, columns: Sequence[str], ids: Sequence[int]) -> pa.Table:
-        schema = pa.schema([self.tables[table.casefold()].arrow_schema.field(column) for column in columns])
-        found = [self.parts[table][partition].select(list(columns)) for partition in ids if partition in self.parts[table]]
-        return pa.concat_tables(found) if found else schema.empty_table()
+    def relation(self, scan: ScanPlan, params: Sequence[Any], ids: Sequence[int]) -> pa.Table:
+        """What a member reads for a scan: the slices of the partitions that hold the keys."""
+        return self.store.relation(scan.table_id, ids, scan.columns, scan.keys.bind(params))
 
     def local(self, plan: SelectPlan, params: Sequence[Any], kept: Sequence[Sequence[int]]) -> pa.Table:
-        relations = {scan.relation: self.relation(scan.table, scan.columns, ids) for scan, ids in zip(plan.scans, kept, strict=True)}
-        return run(plan.local, relations, params)
+        relations = {scan.relation: self.relation(scan, params, ids) for scan, ids in zip(plan.scans, kept, strict=True)}
+        searched = plan.searched if plan.searched is not None and plan.scans[0].keys.decides_for(params) else plan.local
+        return run(searched, relations, params)
 
     def distributed(self, plan: SelectPlan, params: Sequence[Any], kept: Sequence[Sequence[int]], members: int) -> pa.Table:
         """As if partition i were owned by member i modulo ``members``."""
         gathered = {}
         for index, (scan, partial, ids) in enumerate(zip(plan.scans, plan.partials, kept, strict=True)):
             owned = [[partition for partition in ids if partition % members == member] for member in range(members)]
-            answers = [run(partial, {scan.relation: self.relation(scan.table, scan.columns, part)}, params) for part in owned if part]
+            answers = [run(partial, {scan.relation: self.relation(scan, params, part)}, params) for part in owned if part]
             gathered[f"p{index}"] = pa.concat_tables(answers) if answers else partial.schema.empty_table()
         return run(plan.final, gathered, params)
 

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 from secateur.engine.kernels.fragment import Fragment
-from secateur.engine.plan import KeyOperand, ScanPlan, SelectPlan, Strategy
+from secateur.engine.key_search import KeyOperand, KeySearch
+from secateur.engine.plan import ScanPlan, SelectPlan, Strategy
 from secateur.engine.select_job import describe_select, select_dag
 from secateur.engine.services import EngineLimits
 from secateur.engine.testing import LocalCluster
@@ -35,17 +36,19 @@ COUNTRIES = TableDef(
 )  # fmt: skip
 COUNTRY_ROWS = pa.table({"code": pa.array(range(5), pa.int64()), "name": ["a", "b", "c", "d", "e"]})
 
+NOTHING_KNOWN = KeySearch()
 
-def scan(tdef: TableDef, relation: str, columns: Sequence[str], alias: str | None = None, key_prefix: tuple[KeyOperand, ...] = ()) -> ScanPlan:
+
+def scan(tdef: TableDef, relation: str, columns: Sequence[str], alias: str | None = None, keys: KeySearch = NOTHING_KNOWN) -> ScanPlan:
     tree = PartitionTree(tdef.name, tdef.scheme, All(), tdef.partition_count, 100)
-    return ScanPlan(relation, tdef.table_id, tdef.name, alias or tdef.name, tuple(columns), tree, tdef.scheme.affinity_group(), tdef.replicated, key_prefix)
+    return ScanPlan(relation, tdef.table_id, tdef.name, alias or tdef.name, tuple(columns), tree, tdef.scheme.affinity_group(), tdef.replicated, keys)
 
 
 def select(scans: Sequence[ScanPlan], partials: Sequence[Fragment], final: Fragment) -> SelectPlan:
     return SelectPlan("p1", tuple(scans), final, tuple(partials), final, Strategy.TWO_STAGE, None, final.columns, 0, (), None, True, 1)
 
 
-def totals(orders: TableDef, key_prefix: tuple[KeyOperand, ...] = (), where: str = "") -> SelectPlan:
+def totals(orders: TableDef, keys: KeySearch = NOTHING_KNOWN, where: str = "") -> SelectPlan:
     partial = Fragment(
         f"SELECT number, sum(amount) AS s, count(*) AS c FROM s0 {where} GROUP BY number", ("s0",), (("number", "BIGINT"), ("s", "DOUBLE"), ("c", "BIGINT"))
     )
@@ -53,7 +56,7 @@ def totals(orders: TableDef, key_prefix: tuple[KeyOperand, ...] = (), where: str
         "SELECT number, sum(s) AS total, sum(c)::BIGINT AS orders FROM p0 GROUP BY number ORDER BY number", ("p0",),
         (("number", "BIGINT"), ("total", "DOUBLE"), ("orders", "BIGINT")),
     )  # fmt: skip
-    return select([scan(orders, "s0", ["customer", "number", "amount"], key_prefix=key_prefix)], [partial], final)
+    return select([scan(orders, "s0", ["customer", "number", "amount"], keys=keys)], [partial], final)
 
 
 @pytest.mark.parametrize("members", [1, 2, 3])
@@ -100,8 +103,8 @@ def test_sort_and_limit_at_both_stages(run: RunTest, orders: TableDef, order_row
     assert run(main()) == [997.0, 996.0, 995.0, 994.0, 993.0]
 
 
-def test_parameters_and_key_prefix_reach_the_members(run: RunTest, orders: TableDef, order_rows: pa.Table) -> None:
-    plan = totals(orders, (KeyOperand(Parameter(0), parse_type("VARCHAR")),), "WHERE customer = $1")
+def test_parameters_and_the_key_search_reach_the_members(run: RunTest, orders: TableDef, order_rows: pa.Table) -> None:
+    plan = totals(orders, KeySearch((KeyOperand(Parameter(0), parse_type("VARCHAR")),)), "WHERE customer = $1")
 
     async def main() -> None:
         async with LocalCluster(3) as cluster:
@@ -246,7 +249,7 @@ def test_many_statements_at_once(run: RunTest, orders: TableDef, order_rows: pa.
     async def main() -> list[float]:
         async with LocalCluster(3) as cluster:
             cluster.create_table(orders, order_rows)
-            plan = totals(orders, (KeyOperand(Parameter(0), parse_type("VARCHAR")),), "WHERE customer = $1")
+            plan = totals(orders, KeySearch((KeyOperand(Parameter(0), parse_type("VARCHAR")),)), "WHERE customer = $1")
 
             async def one(number: int) -> float:
                 dag, config = select_dag(plan, [range(16)])

@@ -26,8 +26,8 @@ def plan_of(bench: Any, where: str, params: list[Any]) -> SelectPlan:
 )
 def test_equalities_on_a_prefix_decide(bench: Any, where: str, params: list[Any]) -> None:
     plan = plan_of(bench, where, params)
-    assert plan.scans[0].search_decides(params)
-    assert plan.scans[0].key_decides
+    assert plan.scans[0].keys.decides_for(params)
+    assert plan.scans[0].keys.decides
     assert plan.searched is not None
     assert plan.searched.arrow is not None
     assert plan.searched.arrow.where is None
@@ -51,10 +51,10 @@ def test_equalities_on_a_prefix_decide(bench: Any, where: str, params: list[Any]
 )
 def test_anything_more_is_left_to_where(bench: Any, where: str, params: list[Any]) -> None:
     plan = plan_of(bench, where, params)
-    assert not plan.scans[0].key_decides
+    assert not plan.scans[0].keys.decides
     assert plan.searched is None
 
 
 @pytest.mark.parametrize("params", [["C2", 7.0], ["C2", None], [b"C2", 7], ["C2", 2**70], ["C2", True]], ids=["float", "null", "bytes", "huge", "bool"])
 def test_a_value_that_is_no_key_as_it_stands_is_left_to_where(bench: Any, params: list[Any]) -> None:
-    assert not plan_of(bench, "customer_id = ? AND id = ?", params).scans[0].search_decides(params)
+    assert not plan_of(bench, "customer_id = ? AND id = ?", params).scans[0].keys.decides_for(params)

@@ -246,19 +246,3 @@ class TestJoins:
     def test_an_outer_name_is_not_the_scans(self, bench: Any) -> None:
         sql = "SELECT * FROM orders o WHERE EXISTS (SELECT 1 FROM customers c WHERE o.customer_id = 'C2' AND c.name = 'x')"
         assert bench.trees(sql) == ["orders: all", "customers: all"]
-
-
-def test_the_primary_key_prefix_is_what_equality_binds(bench: Any) -> None:
-    def prefix(where: str, params: Any = ()) -> tuple[Any, ...]:
-        statement = bench.select(f"SELECT * FROM orders WHERE {where}", params)
-        bound: tuple[Any, ...] = statement.plan.scans[0].bind_prefix(statement.params)
-        return bound
-
-    assert prefix("customer_id = 'C2'") == ("C2",)
-    assert prefix("id = 3 AND customer_id = ?", ["C2"]) == ("C2", 3)
-    assert prefix("id = 3") == ()
-    assert prefix("customer_id = 'C2' AND id > 3") == ("C2",)
-    assert prefix("customer_id = 'C2' OR id = 3") == ()
-    assert prefix("customer_id = ? AND id = ?", ["C2", 1.5]) == ("C2",)
-    assert prefix("customer_id = ?", [7]) == ()
-    assert prefix("customer_id = 'C2' AND id = '3'") == ("C2", 3)

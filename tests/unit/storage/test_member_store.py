@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import DataError, DuplicateKeyError, ProgrammingError, TableExistsError, TopologyChangedError, UnknownColumnError, UnknownTableError
+from secateur.partitioning.key_range import KeyPrefix
 from secateur.partitioning.split import split
 from secateur.partitioning.table import TableDef
 from secateur.storage.member_store import DataVersion, MemberStore, TableStats
@@ -74,21 +75,23 @@ def test_without_columns_the_number_of_rows_remains(store: MemberStore, partitio
 
 def test_key_prefix_cuts_every_partition(store: MemberStore, orders: TableDef) -> None:
     customer = customers_of(orders, 3)[0]
-    everywhere = store.relation(7, range(6), ["note"], [customer])
-    assert everywhere.to_pydict() == store.relation(7, [3], ["note"], [customer]).to_pydict() == {"note": [f"{customer}/{line}" for line in range(3)]}
-    assert store.relation(7, [3], ["note"], [customer, 1]).to_pydict() == {"note": [f"{customer}/1"]}
+    everywhere = store.relation(7, range(6), ["note"], KeyPrefix((customer,)))
+    assert (
+        everywhere.to_pydict() == store.relation(7, [3], ["note"], KeyPrefix((customer,))).to_pydict() == {"note": [f"{customer}/{line}" for line in range(3)]}
+    )
+    assert store.relation(7, [3], ["note"], KeyPrefix((customer, 1))).to_pydict() == {"note": [f"{customer}/1"]}
 
 
-@pytest.mark.parametrize("prefix", [[None], [-5], [3, None]], ids=str)
+@pytest.mark.parametrize("prefix", [(None,), (-5,), (3, None)], ids=str)
 @pytest.mark.parametrize("partitions", [[2], [2, 3]], ids=str)
-def test_a_prefix_that_nothing_matches(store: MemberStore, orders: TableDef, prefix: list[Any], partitions: list[int]) -> None:
-    relation = store.relation(7, partitions, None, prefix)
+def test_a_prefix_that_nothing_matches(store: MemberStore, orders: TableDef, prefix: tuple[Any, ...], partitions: list[int]) -> None:
+    relation = store.relation(7, partitions, None, KeyPrefix(prefix))
     assert relation.num_rows == 0
     assert relation.schema == orders.arrow_schema
 
 
 def test_an_empty_prefix_is_no_restriction(store: MemberStore) -> None:
-    assert store.relation(7, [2], None, []).num_rows == store.relation(7, [2]).num_rows
+    assert store.relation(7, [2], None, KeyPrefix(())).num_rows == store.relation(7, [2]).num_rows
 
 
 def test_no_partition_has_no_rows_but_the_schema(store: MemberStore, orders: TableDef) -> None:
@@ -137,7 +140,7 @@ def test_an_unknown_column(store: MemberStore) -> None:
 
 def test_a_key_value_of_another_type(store: MemberStore) -> None:
     with pytest.raises(DataError, match=r"orders\.customer: 'C2' \(str\) is no value of type BIGINT"):
-        store.relation(7, [2], None, ["C2"])
+        store.relation(7, [2], None, KeyPrefix(("C2",)))
 
 
 def test_direct_writes(store: MemberStore, orders: TableDef) -> None:
@@ -147,9 +150,9 @@ def test_direct_writes(store: MemberStore, orders: TableDef) -> None:
     with pytest.raises(DuplicateKeyError, match=rf"orders: key \(customer={customer}, line=9\) is already there"):
         store.write(7, 4, row, "append")
     assert store.write(7, 4, row, "upsert") == 1
-    assert store.relation(7, [4], ["note"], [customer, 9]).to_pydict() == {"note": ["new"]}
+    assert store.relation(7, [4], ["note"], KeyPrefix((customer, 9))).to_pydict() == {"note": ["new"]}
     assert store.delete(7, 4, row) == 1
-    assert store.relation(7, [4], ["note"], [customer, 9]).num_rows == 0
+    assert store.relation(7, [4], ["note"], KeyPrefix((customer, 9))).num_rows == 0
     with pytest.raises(ProgrammingError, match="load mode 'merge' does not exist"):
         store.write(7, 4, row, "merge")
 

@@ -9,12 +9,21 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import DataError, ParameterError
+from secateur.partitioning.key_range import Cut, KeyRange
 from secateur.storage.partition import Partition
 from secateur.storage.snapshot import PartitionSnapshot
 
 KEPT = [(a, b, 10 * a) for a in range(5) for b in ("a", "b", "c")]
 EXPECTED = sorted([row for row in KEPT if row[:2] not in {(2, "b"), (4, "c")}] + [(2, "aa", 7), (2, "d", 7), (5, "a", 7), (-1, "z", 7)])
 EXPECTED = [(a, b, 99 if (a, b) == (1, "b") else v) for a, b, v in EXPECTED]
+
+
+def before(*values: Any) -> Cut:
+    return Cut(values, after=False)
+
+
+def after(*values: Any) -> Cut:
+    return Cut(values, after=True)
 
 
 @pytest.fixture(params=["folded", "overlaid"])
@@ -62,27 +71,27 @@ def test_lookup_with_wrong_values(snapshot: PartitionSnapshot) -> None:
         snapshot.lookup([1, "a", 2])
 
 
-BOUNDS: list[tuple[Any, ...] | None] = [None, (-9,), (-1,), (1,), (2,), (4,), (9,), (1, "b"), (2, ""), (2, "b"), (2, "c"), (2, "zz"), (4, "c"), (5, "a")]
+CUTS = [(), (-9,), (-1,), (1,), (2,), (4,), (9,), (1, "b"), (2, ""), (2, "b"), (2, "c"), (2, "zz"), (4, "c"), (5, "a")]
 
 
-@pytest.mark.parametrize("lower_inclusive", [True, False])
-@pytest.mark.parametrize("upper_inclusive", [True, False])
-@pytest.mark.parametrize("lower", BOUNDS, ids=str)
-def test_slice_is_a_filter(snapshot: PartitionSnapshot, tuples: Any, lower: tuple[Any, ...] | None, lower_inclusive: bool, upper_inclusive: bool) -> None:
-    for upper in BOUNDS:
-        found = snapshot.slice(lower, upper, lower_inclusive=lower_inclusive, upper_inclusive=upper_inclusive)
+@pytest.mark.parametrize("after_lower", [True, False])
+@pytest.mark.parametrize("after_upper", [True, False])
+@pytest.mark.parametrize("lower", CUTS, ids=str)
+def test_slice_is_a_filter(snapshot: PartitionSnapshot, tuples: Any, lower: tuple[Any, ...], after_lower: bool, after_upper: bool) -> None:
+    for upper in CUTS:
+        found = snapshot.slice(KeyRange(Cut(lower, after_lower), Cut(upper, after_upper)))
         expected = [
             row
             for row in EXPECTED
-            if (lower is None or row[: len(lower)] > lower or (lower_inclusive and row[: len(lower)] == lower))
-            and (upper is None or row[: len(upper)] < upper or (upper_inclusive and row[: len(upper)] == upper))
+            if (row[: len(lower)] > lower or (row[: len(lower)] == lower and not after_lower))
+            and (row[: len(upper)] < upper or (row[: len(upper)] == upper and after_upper))
         ]
         assert tuples(found) == expected, upper
 
 
 def test_upper_bound_of_a_key_prefix_leaves_out_all_rows_with_that_prefix_kudu_2173(snapshot: PartitionSnapshot, tuples: Any) -> None:
-    assert tuples(snapshot.slice((1,), (2,))) == [row for row in EXPECTED if row[0] == 1]
-    assert tuples(snapshot.slice((1,), (2,), upper_inclusive=True)) == [row for row in EXPECTED if row[0] in (1, 2)]
+    assert tuples(snapshot.slice(KeyRange(before(1), before(2)))) == [row for row in EXPECTED if row[0] == 1]
+    assert tuples(snapshot.slice(KeyRange(before(1), after(2)))) == [row for row in EXPECTED if row[0] in (1, 2)]
 
 
 def test_bounds_at_the_ends_of_the_type_do_not_overflow_kudu_1766(partition: Partition, rows: Any, tuples: Any) -> None:
@@ -90,18 +99,18 @@ def test_bounds_at_the_ends_of_the_type_do_not_overflow_kudu_1766(partition: Par
     partition.append(rows(low, high))
     snapshot = partition.snapshot()
     assert tuples(snapshot.lookup([2**63 - 1])) == [high]
-    assert tuples(snapshot.slice((2**63 - 1,), None)) == [high]
-    assert tuples(snapshot.slice((2**63 - 1,), None, lower_inclusive=False)) == []
-    assert tuples(snapshot.slice(None, (-(2**63),), upper_inclusive=True)) == [low]
+    assert tuples(snapshot.slice(KeyRange(before(2**63 - 1), after()))) == [high]
+    assert tuples(snapshot.slice(KeyRange(after(2**63 - 1), after()))) == []
+    assert tuples(snapshot.slice(KeyRange(before(), after(-(2**63))))) == [low]
 
 
 def test_crossed_bounds_are_empty(snapshot: PartitionSnapshot) -> None:
-    assert snapshot.slice((4,), (1,)).num_rows == 0
+    assert snapshot.slice(KeyRange(before(4), before(1))).num_rows == 0
 
 
 def test_a_bound_with_null_is_refused(snapshot: PartitionSnapshot) -> None:
     with pytest.raises(DataError, match="holds NULL"):
-        snapshot.slice((None,), None)
+        snapshot.slice(KeyRange(before(None), after()))
 
 
 def test_lookup_copies_nothing_where_nothing_was_written(partition: Partition, rows: Any) -> None:
@@ -141,5 +150,5 @@ def test_empty_partition(partition: Partition, pairs: Any) -> None:
     assert snapshot.rows == 0
     assert snapshot.table.schema == pairs.arrow_schema
     assert snapshot.lookup([1]).num_rows == 0
-    assert snapshot.slice((1,), (2,)).num_rows == 0
+    assert snapshot.slice(KeyRange(before(1), before(2))).num_rows == 0
     assert isinstance(snapshot.table, pa.Table)

@@ -1,0 +1,135 @@
+"""Ranges of primary keys in lexicographic order, bounded by cuts between keys.
+
+A :class:`Cut` is a place in the order of keys: before or after all keys that begin with some values. With cuts there is no next or previous value to compute,
+so nothing can overflow at the end of a type (KUDU-1766), and a bound on a prefix of the key says by itself whether it takes in the keys that extend the prefix
+(KUDU-2173):
+
+=======================  ==========================================
+bound                    cut
+=======================  ==========================================
+``key >= (500, 500)``    before (500, 500)
+``key > (500, 500)``     after (500, 500)
+``key < (500, 750)``     before (500, 750)
+``key <= (500)``         after (500): all keys (500, ...) belong
+no bound below / above   before / after (), the prefix of every key
+=======================  ==========================================
+
+Source: Apache Kudu, "Scan Optimization & Partition Pruning", primary key bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+__all__ = ["EVERY_KEY", "Cut", "KeyPrefix", "KeyRange", "KeyRanges", "KeySlice", "intersect_ranges", "unite_ranges"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A place between keys.
+
+    Attributes:
+        values: Canonical values of leading primary-key columns, none of them NULL.
+        after: Whether the place is after all keys that begin with the values, or before them.
+    """
+
+    values: tuple[Any, ...]
+    after: bool
+
+    @property
+    def order(self) -> tuple[tuple[Any, ...], ...]:
+        """Compares as the places do: a cut before a prefix precedes, a cut after it follows, every cut on a longer key with that prefix."""
+        return (*((0, value) for value in self.values), (1,) if self.after else (-1,))
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """The keys between two cuts."""
+
+    lower: Cut
+    upper: Cut
+
+    @classmethod
+    def of_prefix(cls, values: tuple[Any, ...]) -> KeyRange:
+        """All keys that begin with some values."""
+        return cls(Cut(values, after=False), Cut(values, after=True))
+
+    @property
+    def is_empty(self) -> bool:
+        return self.lower.order >= self.upper.order
+
+
+EVERY_KEY: Final = KeyRange.of_prefix(())
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPrefix:
+    """The rows whose primary key begins with some values: the form of a single look-up.
+
+    Attributes:
+        values: Canonical values of leading primary-key columns.
+    """
+
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRanges:
+    """The rows whose primary key lies in one of some ranges.
+
+    Attributes:
+        ranges: Ascending; none is empty, and no two overlap or touch.
+    """
+
+    ranges: tuple[KeyRange, ...]
+
+    @property
+    def hull(self) -> KeyRange | None:
+        """The smallest range that holds all; None when there is none."""
+        return KeyRange(self.ranges[0].lower, self.ranges[-1].upper) if self.ranges else None
+
+    def to_wire(self) -> list[Any]:
+        """Plain data for msgpack; :meth:`from_wire` reads it back."""
+        return [[list(r.lower.values), r.lower.after, list(r.upper.values), r.upper.after] for r in self.ranges]
+
+    @classmethod
+    def from_wire(cls, data: Sequence[Any]) -> KeyRanges:
+        return cls(tuple(KeyRange(Cut(tuple(low), after_low), Cut(tuple(high), after_high)) for low, after_low, high, after_high in data))
+
+
+KeySlice: TypeAlias = KeyPrefix | KeyRanges
+"""A part of a partition that binary search finds."""
+
+
+def unite_ranges(ranges: Iterable[KeyRange]) -> KeyRanges:
+    """The keys in any of some ranges, in whatever order these are; what overlaps or touches becomes one range."""
+    found: list[KeyRange] = []
+    for current in sorted((r for r in ranges if not r.is_empty), key=lambda r: r.lower.order):
+        if found and current.lower.order <= found[-1].upper.order:
+            if current.upper.order > found[-1].upper.order:
+                found[-1] = KeyRange(found[-1].lower, current.upper)
+        else:
+            found.append(current)
+    return KeyRanges(tuple(found))
+
+
+def intersect_ranges(left: KeyRanges, right: KeyRanges) -> KeyRanges:
+    """The keys in both. Cost: linear in the ranges."""
+    found: list[KeyRange] = []
+    a = b = 0
+    while a < len(left.ranges) and b < len(right.ranges):
+        first, second = left.ranges[a], right.ranges[b]
+        met = KeyRange(max(first.lower, second.lower, key=_order), min(first.upper, second.upper, key=_order))
+        if not met.is_empty:
+            found.append(met)
+        if first.upper.order < second.upper.order:
+            a += 1
+        else:
+            b += 1
+    return KeyRanges(tuple(found))
+
+
+def _order(cut: Cut) -> tuple[tuple[Any, ...], ...]:
+    return cut.order
