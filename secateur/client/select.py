@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from secateur.client.parameters import ordered_values
 from secateur.client.pruning import Pruning
 from secateur.client.routing import Rung, choose_route
 from secateur.client.rows import ResultColumn, as_table
@@ -121,7 +120,7 @@ def _following(
     pause_s = _PAUSE_MIN_S
     while True:
         try:
-            return statement, _run(session, statement, ordered_values(params, statement.parameter_count, statement.parameter_names), pruning=pruning)
+            return statement, _run(session, statement, statement.values(params), pruning=pruning)
         except PartitionLostError:
             known = session.topology.version
             if session.refresh_topology().version == known:

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from secateur.client.parameters import ordered_values
 from secateur.client.pruning import Pruning
 from secateur.client.rows import ResultColumn
 from secateur.errors import ProtocolError
@@ -44,11 +45,12 @@ class SelectStatement:
         plan_id: By which members know the plan.
         scans: Every mention of a table.
         columns: The columns of the result.
-        parameter_count: How many parameters it has.
+        parameter_count: How many values a member is given: parameters of the user, then ``lists``.
         parameter_names: Their names in order, when they are named, else empty.
         empty: The answer when no partition can match; None when it depends on the parameters.
         deterministic: Whether equal data and parameters give equal rows.
         catalog_version: The catalog it was planned for.
+        lists: Long lists of literals of the text, which the plan takes as parameters.
     """
 
     plan_id: str
@@ -59,6 +61,19 @@ class SelectStatement:
     empty: pa.Table | None
     deterministic: bool
     catalog_version: int
+    lists: tuple[list[Any], ...] = ()
+
+    def values(self, params: list[Any] | dict[str, Any]) -> list[Any]:
+        """The values that a member is given, in order.
+
+        Args:
+            params: From :func:`~secateur.client.parameters.plain_values`.
+
+        Raises:
+            ParameterError: They are not those of the statement.
+        """
+        values = ordered_values(params, self.parameter_count - len(self.lists), self.parameter_names)
+        return [*values, *self.lists] if self.lists else values
 
     @property
     def partitions_total(self) -> int:
@@ -163,4 +178,5 @@ def _select(data: dict[str, Any]) -> SelectStatement:
         empty=None if data["empty"] is None else decode_table(data["empty"]),
         deterministic=data["deterministic"],
         catalog_version=data["schema_version"],
+        lists=tuple(data.get("lists", ())),
     )

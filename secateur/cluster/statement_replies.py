@@ -92,8 +92,8 @@ class StatementReplies:
 
     def _reply(self, statement: Statement, params: Params, settings: Mapping[str, Any], view: PlanningView) -> Reply:
         match statement:
-            case SelectStatement(plan):
-                return _statement("select", self._keep(plan))
+            case SelectStatement():
+                return _statement("select", self._keep(statement))
             case CreateTable():
                 return _statement("ddl", {"message": "table created"})
             case DropTable():
@@ -101,7 +101,7 @@ class StatementReplies:
             case InsertRows(table, rows, mode):
                 return _statement("insert", {"table": table.to_wire(), "mode": mode.value}, rows)
             case InsertSelect(table, columns, select, mode):
-                return _statement("insert", {"table": table.to_wire(), "mode": mode.value, "columns": list(columns), "source_select": self._keep(select.plan)})
+                return _statement("insert", {"table": table.to_wire(), "mode": mode.value, "columns": list(columns), "source_select": self._keep(select)})
             case SetOption(name, value):
                 return _statement("set", {"name": name, "value": value})
             case ExplainStatement(target, form, analyze):
@@ -112,17 +112,18 @@ class StatementReplies:
                 if analyze:
                     if not isinstance(target, SelectStatement):
                         raise NotSupportedError("EXPLAIN ANALYZE runs the statement, and only queries may be run for that: use EXPLAIN")
-                    fields["analyzed"] = self._keep(target.plan)
+                    fields["analyzed"] = self._keep(target)
                 return _statement("explain", fields, pa.table({"plan": pa.array(lines, pa.string())}))
             case _:
                 assert_never(statement)
 
-    def _keep(self, plan: SelectPlan) -> dict[str, Any]:
+    def _keep(self, statement: SelectStatement) -> dict[str, Any]:
+        plan = statement.plan
         self._plans[plan.plan_id] = plan
         self._plans.move_to_end(plan.plan_id)
         while len(self._plans) > self._plans_max:
             self._plans.popitem(last=False)
-        return plan.to_client()
+        return {**plan.to_client(), "lists": statement.lists}
 
 
 @contextmanager

@@ -16,10 +16,12 @@ from secateur.engine.select_job import describe_select
 from secateur.partitioning.comparison import compare
 from secateur.partitioning.condition import UNKNOWN, Box, Constant, Parameter, ParameterList
 from secateur.partitioning.key_range import KeyPrefix, KeyRanges, KeySlice
-from secateur.partitioning.nodes import Keys
+from secateur.partitioning.nodes import All, Everywhere, Keys
 from secateur.partitioning.reach import reach
 from secateur.partitioning.topology import Topology
+from secateur.partitioning.tree import PartitionTree
 from secateur.partitioning.tree_text import node_text, value_text
+from secateur.planner.long_lists import fold_lists
 from secateur.planner.scan_bounds import ScanBounds, overflow_reason
 from secateur.planner.statement import CreateTable, DropTable, ExplainStatement, InsertRows, InsertSelect, SelectStatement, SetOption, Statement
 
@@ -121,7 +123,8 @@ def _explain_select(statement: SelectStatement, topology: Topology, *, enabled: 
     plan = statement.plan
     params = statement.params
     facts = [_scan_facts(scan, bounds, params, enabled=enabled) for scan, bounds in zip(plan.scans, statement.bounds, strict=True)]
-    prunable = any(fact.scan.reason is None and not fact.scan.replicated for fact in facts)
+    trees = [_shown(fact.scan.tree, statement) for fact in facts]
+    prunable = any(fact.scan.reason is None and not isinstance(tree.root, (All, Everywhere)) for fact, tree in zip(facts, trees, strict=True))
     reasons = list(dict.fromkeys(fact.reason for fact in facts if fact.reason is not None))
     execution, members = _rung(plan, facts, topology)
     unpruned = [fact for fact in facts if fact.partitions is None and not fact.scan.replicated]
@@ -129,7 +132,7 @@ def _explain_select(statement: SelectStatement, topology: Topology, *, enabled: 
         "enabled": enabled,
         "applicable": enabled and prunable,
         "reason": "; ".join(reasons) if reasons and len(unpruned) == len([fact for fact in facts if not fact.scan.replicated]) else None,
-        "tree": "; ".join(str(fact.scan.tree) for fact in facts),
+        "tree": "; ".join(map(str, trees)),
         "execution": execution,
         "topology_version": topology.version,
         "required_members": members,
@@ -138,6 +141,12 @@ def _explain_select(statement: SelectStatement, topology: Topology, *, enabled: 
     }
     dag = _dag(plan, facts, params, topology, execution, members)
     return Explain(_text(plan, pruning, facts, dag), {"pruning": pruning, "dag": dag})
+
+
+def _shown(tree: PartitionTree, statement: SelectStatement) -> PartitionTree:
+    """A tree with constants where the user wrote them."""
+    first = statement.plan.parameter_count - len(statement.lists)
+    return fold_lists(tree, dict(enumerate(statement.lists, first))) if statement.lists else tree
 
 
 def _scan_facts(scan: ScanPlan, bounds: ScanBounds, params: Sequence[Any] | None, *, enabled: bool) -> _ScanFacts:

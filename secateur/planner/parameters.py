@@ -18,6 +18,7 @@ from secateur.planner.positions import located, syntax_error
 __all__ = ["ParameterStyle", "Parameters", "read_parameters"]
 
 _NUMBER_MAX: Final = 65_535
+_NO_LISTS: Final[Mapping[int, list[Any]]] = {}
 
 
 class ParameterStyle(Enum):
@@ -38,15 +39,22 @@ class Parameters:
         count: How many values the statement takes.
         names: In order of index when named, else empty.
         spans: Where each mention stands in the text: first offset, offset behind, index counted from 0.
+        lists: Values of hidden parameters, which follow those of the user (:mod:`~secateur.planner.long_lists`).
     """
 
     style: ParameterStyle
     count: int
     names: tuple[str, ...]
     spans: tuple[tuple[int, int, int], ...]
+    lists: tuple[list[Any], ...] = ()
+
+    @property
+    def total(self) -> int:
+        """How many values the plan takes, hidden ones included."""
+        return self.count + len(self.lists)
 
     def arrange(self, params: Sequence[Any] | Mapping[str, Any]) -> tuple[Any, ...]:
-        """The values in order of index.
+        """The values in order of index, hidden ones included.
 
         Raises:
             ParameterError: Too few or too many values, names that are missing or unknown, or a mapping where a sequence belongs and the other way round.
@@ -60,16 +68,16 @@ class Parameters:
                 raise ParameterError(f"no value for parameter{'s' if len(missing) > 1 else ''} {', '.join('$' + name for name in missing)}")
             if unknown:
                 raise ParameterError(f"the statement has no parameter {', '.join('$' + str(name) for name in unknown)}; it has {self._names_text()}")
-            return tuple(params[name] for name in self.names)
+            return (*(params[name] for name in self.names), *self.lists)
         if isinstance(params, Mapping):
             if not params and not self.count:
-                return ()
+                return self.lists
             raise ParameterError(f"the statement has no named parameters but {self.count} positional: pass a sequence of values")
         if isinstance(params, (str, bytes)):
             raise ParameterError(f"parameters are a sequence of values, not {type(params).__name__}: pass [value]")
         if len(params) != self.count:
             raise ParameterError(f"the statement has {self.count} parameter{'' if self.count == 1 else 's'}, {len(params)} given")
-        return tuple(params)
+        return (*params, *self.lists)
 
     def refuse_gaps(self, sql: str) -> None:
         """Refuse ``$2`` without ``$1``.
@@ -79,7 +87,7 @@ class Parameters:
         """
         missing = sorted(set(range(self.count)) - {index for _, _, index in self.spans})
         if missing:
-            start, end, highest = max(self.spans, key=lambda span: span[2])
+            start, end, highest = max((span for span in self.spans if span[2] < self.count), key=lambda span: span[2])
             listed = ", ".join(f"${index + 1}" for index in missing)
             raise located(ParameterError, f"the statement has ${highest + 1} but not {listed}: number parameters without gaps", sql, start, end - start)
 
@@ -87,12 +95,13 @@ class Parameters:
         return ", ".join("$" + name for name in self.names)
 
 
-def read_parameters(sql: str, tokens: Sequence[Token]) -> tuple[list[Token], Parameters]:
+def read_parameters(sql: str, tokens: Sequence[Token], hidden: Mapping[int, list[Any]] = _NO_LISTS) -> tuple[list[Token], Parameters]:
     """Find the parameters and write each as ``$`` and its number.
 
     Args:
         sql: The user's whole text, for positions.
         tokens: The tokens of the statement.
+        hidden: By offset in the text the lists for which a ``?`` stands that is not the user's.
 
     Returns:
         The tokens with every parameter in the numbered form, and the parameters.
@@ -103,6 +112,7 @@ def read_parameters(sql: str, tokens: Sequence[Token]) -> tuple[list[Token], Par
     """
     found: list[Token] = []
     spans: list[tuple[int, int, int]] = []
+    places: list[int] = []
     names: dict[str, int] = {}
     style = ParameterStyle.NONE
     highest = 0
@@ -111,6 +121,10 @@ def read_parameters(sql: str, tokens: Sequence[Token]) -> tuple[list[Token], Par
         token = tokens[position]
         position += 1
         if token.token_type not in (TokenType.PLACEHOLDER, TokenType.PARAMETER):
+            found.append(token)
+            continue
+        if token.start in hidden:
+            places.append(len(found))
             found.append(token)
             continue
         behind = tokens[position] if position < len(tokens) and tokens[position].start == token.end + 1 else None
@@ -133,6 +147,17 @@ def read_parameters(sql: str, tokens: Sequence[Token]) -> tuple[list[Token], Par
         style = this_style
         highest = max(highest, index + 1)
         spans.append((token.start, end + 1, index))
-        found.append(Token(TokenType.PARAMETER, "$", line=token.line, col=token.col, start=token.start, end=token.start))
-        found.append(Token(TokenType.NUMBER, str(index + 1), line=token.line, col=token.col, start=token.start, end=end))
-    return found, Parameters(style, highest, tuple(names), tuple(spans))
+        found.extend(_numbered(token, index, end))
+    for index in reversed(range(len(places))):
+        token = found[places[index]]
+        spans.append((token.start, token.end + 1, highest + index))
+        found[places[index] : places[index] + 1] = _numbered(token, highest + index, token.end)
+    return found, Parameters(style, highest, tuple(names), tuple(spans), tuple(hidden.values()))
+
+
+def _numbered(token: Token, index: int, end: int) -> tuple[Token, Token]:
+    """A parameter in the numbered form."""
+    return (
+        Token(TokenType.PARAMETER, "$", line=token.line, col=token.col, start=token.start, end=token.start),
+        Token(TokenType.NUMBER, str(index + 1), line=token.line, col=token.col, start=token.start, end=end),
+    )

@@ -10,12 +10,13 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from sqlglot import Token, TokenType
 
-from secateur.errors import LimitExceededError, ParameterError
+from secateur.errors import Error, LimitExceededError, NotSupportedError, ParameterError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 from secateur.planner.create_table import read_create_table, read_drop_table
 from secateur.planner.dialect import quoted, tokenize
 from secateur.planner.insert import InsertQuery, InsertValues, read_insert
+from secateur.planner.long_lists import LIFTED_CHARS_MIN, LiftedText, lift_lists
 from secateur.planner.parameters import Parameters, read_parameters
 from secateur.planner.positions import located, syntax_error
 from secateur.planner.select import plan_select
@@ -70,7 +71,7 @@ class CatalogView(Protocol):
 class _CacheKey:
     """What a plan depends on."""
 
-    text: str
+    text: str | LiftedText
     types: tuple[str, ...]
     schema_version: int
 
@@ -89,7 +90,7 @@ class Planner:
     def __init__(self, cached_max: int = _CACHED_MAX) -> None:
         self._cached_max = cached_max
         self._cache: OrderedDict[_CacheKey, _Planned] = OrderedDict()
-        self._styles: OrderedDict[str, Parameters] = OrderedDict()
+        self._styles: OrderedDict[str | LiftedText, Parameters] = OrderedDict()
 
     def prepare(self, sql: str, params: Params, catalog: CatalogView, settings: object = None) -> Statement:
         """Plan one statement.
@@ -116,28 +117,52 @@ class Planner:
         del settings
         known = self._styles.get(sql)
         if known is not None:
-            values = _arrange(known, params)
-            key = _CacheKey(sql, _types(values, known.count), catalog.version)
-            cached = self._cache.get(key)
+            cached = self._cached(sql, known, params, catalog)
             if cached is not None:
-                self._cache.move_to_end(key)
-                return _with_params(cached, values)
+                return cached
         if len(sql) > _STATEMENT_CHARS_MAX:
             raise LimitExceededError(
                 f"the statement has {len(sql):,} characters, at most {_STATEMENT_CHARS_MAX:,} are read: pass values as parameters, or load a table"
             )
-        tokens, parameters = read_parameters(sql, _one_statement(sql, tokenize(sql)))
+        lifted = lift_lists(sql) if len(sql) >= LIFTED_CHARS_MIN else None
+        if lifted is not None:
+            try:
+                return self._prepare_lifted(*lifted, params, catalog)
+            except Error:
+                # Planned as it is written, it is right, or has its error where the user sees it.
+                pass
+        return self._prepare_new(sql, sql, {}, params, catalog)
+
+    def _prepare_lifted(self, lifted: LiftedText, lists: tuple[list[Any], ...], params: Params, catalog: CatalogView) -> Statement:
+        """Plan a statement whose long lists have been taken out."""
+        known = self._styles.get(lifted)
+        cached = None if known is None else self._cached(lifted, replace(known, lists=lists), params, catalog)
+        return cached or self._prepare_new(lifted, lifted.text, dict(zip(lifted.offsets, lists, strict=True)), params, catalog)
+
+    def _cached(self, text: str | LiftedText, parameters: Parameters, params: Params, catalog: CatalogView) -> Statement | None:
+        values = _arrange(parameters, params)
+        key = _CacheKey(text, _types(values, parameters.total), catalog.version)
+        cached = self._cache.get(key)
+        if cached is None:
+            return None
+        self._cache.move_to_end(key)
+        return _with_params(cached, values, parameters.lists)
+
+    def _prepare_new(self, key: str | LiftedText, sql: str, hidden: Mapping[int, list[Any]], params: Params, catalog: CatalogView) -> Statement:
+        tokens, parameters = read_parameters(sql, _one_statement(sql, tokenize(sql)), hidden)
         parameters.refuse_gaps(sql)
         planned = self._plan(sql, tokens, parameters, params, catalog)
         if not isinstance(planned, (SelectStatement, InsertSelect, InsertValues)):
             return planned
         values = _arrange(parameters, params)
-        self._remember(_CacheKey(sql, _types(values, parameters.count), catalog.version), parameters, planned)
-        return _with_params(planned, values)
+        self._remember(_CacheKey(key, _types(values, parameters.total), catalog.version), replace(parameters, lists=()), planned)
+        return _with_params(planned, values, parameters.lists)
 
     def _plan(self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params, catalog: CatalogView) -> Statement | InsertValues:
         cursor = TokenCursor(sql, tokens)
         first = tokens[0].text.upper().split()[0]
+        if parameters.lists and first not in _QUERIES and first != "EXPLAIN":
+            raise NotSupportedError(f"lists are not taken out of {first}")
         if first in _QUERIES:
             return self._select(sql, tokens, parameters, _arrange(parameters, params), catalog)
         match first:
@@ -160,8 +185,8 @@ class Planner:
                 raise cursor.expected("SELECT, INSERT, CREATE TABLE, DROP TABLE, EXPLAIN or SET")
 
     def _select(self, sql: str, tokens: Sequence[Token], parameters: Parameters, values: Sequence[Any] | None, catalog: CatalogView) -> SelectStatement:
-        given = [None] * parameters.count if values is None else values
-        return plan_select(sql, tokens, parameters, given, catalog.table, catalog.version, _types(values, parameters.count))
+        given = [*[None] * parameters.count, *parameters.lists] if values is None else values
+        return plan_select(sql, tokens, parameters, given, catalog.table, catalog.version, _types(values, parameters.total))
 
     def _insert(self, cursor: TokenCursor, parameters: Parameters, values: Sequence[Any], catalog: CatalogView) -> InsertSelect | InsertValues:
         insert = read_insert(cursor, parameters, catalog.table)
@@ -210,7 +235,9 @@ class Planner:
             raise cursor.expected("a statement to explain")
         target = self._plan(cursor.sql, cursor.rest(), parameters, params, catalog)
         values = _arrange(parameters, params)
-        return ExplainStatement(_with_params(target, values) if isinstance(target, (SelectStatement, InsertSelect, InsertValues)) else target, form, analyze)
+        return ExplainStatement(
+            _with_params(target, values, parameters.lists) if isinstance(target, (SelectStatement, InsertSelect, InsertValues)) else target, form, analyze
+        )
 
     def _remember(self, key: _CacheKey, parameters: Parameters, planned: _Planned) -> None:
         self._styles[key.text] = parameters
@@ -222,14 +249,14 @@ class Planner:
             self._cache.popitem(last=False)
 
 
-def _with_params(planned: _Planned, values: Sequence[Any] | None) -> Statement:
+def _with_params(planned: _Planned, values: tuple[Any, ...] | None, lists: tuple[list[Any], ...]) -> Statement:
     match planned:
         case InsertValues():
             return planned.evaluate(values or ())
         case SelectStatement():
-            return replace(planned, params=None if values is None else tuple(values))
+            return SelectStatement(planned.plan, planned.bounds, values, lists)
         case InsertSelect():
-            return replace(planned, select=replace(planned.select, params=None if values is None else tuple(values)))
+            return replace(planned, select=replace(planned.select, params=values))
 
 
 def _arrange(parameters: Parameters, params: Params) -> tuple[Any, ...] | None:

@@ -24,7 +24,7 @@ from secateur.planner.predicate import PredicateReader
 from secateur.planner.query import Scan
 from secateur.planner.scope import Scope
 
-__all__ = ["ScanBounds", "bound_scan", "overflow_reason"]
+__all__ = ["ScanBounds", "bound_scan", "box_node", "overflow_reason"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def bound_scan(scan: Scan, scope: Scope, confirmed: Container[str]) -> ScanBound
     if table.replicated:
         return ScanBounds((), PartitionTree(table.name, scheme, Everywhere(), total, limit), keys, None)
     overflows: list[Overflow] = []
-    root = intersect(unite(_box_node(box, scheme, total, limit, overflows) for box in boxes) for boxes in factors)
+    root = intersect(unite(box_node(box, scheme, total, limit, overflows) for box in boxes) for boxes in factors)
     if NOWHERE in key_factors:
         root = Nothing()
     reason = _reason(table, scope, factors, reader.notes, overflows) if isinstance(root, All) else None
@@ -102,7 +102,8 @@ def _multiplied(conjuncts: Sequence[Boxes]) -> tuple[Boxes, ...]:
     return tuple(factors)
 
 
-def _box_node(box: Box, scheme: PartitionScheme, total: int, limit: int, overflows: list[Overflow]) -> Node:
+def box_node(box: Box, scheme: PartitionScheme, total: int, limit: int, overflows: list[Overflow]) -> Node:
+    """The partitions of a box; what kept them from being fewer is appended to ``overflows``."""
     types = dict(scheme.types)
     useful = _useful_columns(box, scheme, types)
     if not useful:

@@ -149,7 +149,7 @@ def _stripped(data: Any) -> Any:
             # CAST(x AS text) and CAST(x AS VARCHAR) are one thing.
             return {**{key: _stripped(value) for key, value in data.items() if key in ("class", "children")}, "name": _type_name(data["type_name"])}
         plain = {key: _stripped(value) for key, value in data.items() if key not in _IGNORED}
-        return _negations_apart(_doubles_alike(plain))
+        return _memberships_plain(_negations_apart(_doubles_alike(plain)))
     return [_stripped(value) for value in data] if isinstance(data, list) else data
 
 
@@ -177,6 +177,21 @@ def _negations_apart(node: dict[str, Any]) -> dict[str, Any]:
     else:
         return node
     return {"class": "OPERATOR", "type": "OPERATOR_NOT", "alias": node.get("alias", ""), "children": [{**positive, "alias": ""}]}
+
+
+def _memberships_plain(node: dict[str, Any]) -> dict[str, Any]:
+    """``x = ANY($1)`` and ``x IN (SELECT unnest($1))``, which DuckDB reads as subqueries, read no rows: they are comparisons of one row with a list."""
+    if node.get("class") != "SUBQUERY" or node.get("subquery_type") != "ANY" or node.get("comparison_type") != "COMPARE_EQUAL":
+        return node
+    select = node["subquery"]["node"]
+    said = {key for key, value in select.items() if value and value != {"map": []} and value != "STANDARD_HANDLING"}
+    if said != {"type", "select_list", "from_table"} or len(select["select_list"]) != 1 or select["from_table"].get("type") != "EMPTY":
+        return node
+    item = select["select_list"][0]
+    elements = [argument.get("expression", argument) for argument in item.get("arguments", ())]
+    if item.get("function_name") != "unnest" or item.get("filter") is not None or [element.get("class") for element in elements] != ["PARAMETER"]:
+        return node
+    return {"class": "OPERATOR", "type": "COMPARE_IN_LIST", "alias": node.get("alias", ""), "children": [node["child"], *elements]}
 
 
 def _type_name(name: str) -> str:

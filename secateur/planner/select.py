@@ -26,6 +26,7 @@ from secateur.partitioning.types import SqlType
 from secateur.planner.arrow_compiler import compile_arrow
 from secateur.planner.canonical import Cut, canonical_select, named
 from secateur.planner.dialect import parse_query, quoted, to_sql, tokenize
+from secateur.planner.long_lists import lists_agree
 from secateur.planner.parameters import Parameters, read_parameters
 from secateur.planner.positions import located
 from secateur.planner.query import Query, Scan, bind_query, near_names
@@ -68,13 +69,16 @@ def plan_select(
 
     Raises:
         ProgrammingError, DataError: The statement is wrong; positions are those in ``text``.
+        NotSupportedError: A hidden list stands where only the literals mean what they mean.
     """
     query = bind_query(text, tokens, parameters, find)
+    if not lists_agree(query, dict(enumerate(parameters.lists, parameters.count))):
+        raise NotSupportedError("the statement has a list that may not be taken out of it")
     columns = _described(query, params)
     schemas = {scan.relation: _schema(scan) for scan in query.scans}
     reading, scans, faithful = _read(query)
     repeatable = reading is not None and reading.is_repeatable
-    binder = _Binder(params, parameters.count)
+    binder = _Binder(params, parameters.total)
     local = Fragment.over(query.sql, schemas, columns, _arrow(query, schemas, columns) if faithful else None)
     reason: str | None = None
     partials: tuple[Fragment, ...]
@@ -91,7 +95,7 @@ def plan_select(
         partials = tuple(_gather(read, schemas[read.scan.relation], binder, repeatable=repeatable) for read in scans)
         final = Fragment.over(query.gathered_sql, {f"p{index}": dict(partial.columns) for index, partial in enumerate(partials)}, columns)
     plan = SelectPlan(
-        plan_id=blake2b(repr((text, tuple(parameter_types), schema_version)).encode(), digest_size=12).hexdigest(),
+        plan_id=blake2b(repr((text, len(parameters.lists), tuple(parameter_types), schema_version)).encode(), digest_size=12).hexdigest(),
         scans=tuple(_scan_plan(read) for read in scans),
         local=local,
         partials=partials,
@@ -99,7 +103,7 @@ def plan_select(
         strategy=strategy,
         gather_reason=reason,
         columns=columns,
-        parameter_count=parameters.count,
+        parameter_count=parameters.total,
         parameter_names=parameters.names,
         empty=_empty_answer(query, reading, partials, final, params) if repeatable else None,
         deterministic=reading is not None and repeatable and not reading.depends_on_order,
@@ -315,7 +319,7 @@ def _compiled(select: exp.Select, schema: Mapping[str, SqlType | str], relation:
 
 def _empty_answer(query: Query, reading: SecondReading | None, partials: Sequence[Fragment], final: Fragment, params: Sequence[Any]) -> bytes | None:
     """The answer over no rows, when it is the same for all parameters: none, or only in WHERE, where no row asks for them."""
-    if query.parameters.count and (reading is None or len(query.scans) != 1 or not reading.parameters_only_in_where):
+    if query.parameters.total and (reading is None or len(query.scans) != 1 or not reading.parameters_only_in_where):
         return None
     relations = {f"p{index}": partial.schema.empty_table() for index, partial in enumerate(partials)}
     try:

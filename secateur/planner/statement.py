@@ -50,11 +50,13 @@ class SelectStatement:
         plan: What travels to members and clients.
         bounds: Per scan what its predicates say about the keys; EXPLAIN shows it, nothing executes it.
         params: The values of this call, in order of parameter index; None when none were given to a query that has parameters.
+        lists: Values of hidden parameters that were lifted out of the text (:mod:`~secateur.planner.long_lists`); ``params`` ends with them.
     """
 
     plan: SelectPlan
     bounds: tuple[ScanBounds, ...]
     params: tuple[object, ...] | None
+    lists: tuple[list[object], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
