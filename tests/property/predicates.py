@@ -56,6 +56,7 @@ class Predicates:
                 "DISTINCT",
                 "columns",
                 "list",
+                "long list",
             ]
         )
         value = lambda: self.value(column)  # noqa: E731
@@ -75,6 +76,11 @@ class Predicates:
                 return rng.choice(["TRUE", "FALSE", "NULL", "1 = 1", "NULL = 1"])
             case "DISTINCT":
                 return f"{name} IS NOT DISTINCT FROM {value()}"
+            case "long list":
+                values = [f"'{text}'" for text in [*TEXTS, "it''s"]] if column == "b" else [str(number) for number in INTEGERS]
+                if column == "c":
+                    values = [f"'{day}'" for day in DAYS]
+                return f"{name} {rng.choice(['IN', 'IN', 'NOT IN'])} ({', '.join(rng.sample(values, rng.randint(1, 5)) * 70)})"
             case "list":
                 return self.list_form(column).format(name)
             case "columns":

@@ -180,6 +180,7 @@ def check(world: World, sql: str, params: Sequence[Any], rng: random.Random) -> 
     except duckdb.Error:
         return False
     statement = world.prepare(sql, params)
+    params = statement.params or ()
     plan = SelectPlan.from_wire(statement.plan.to_wire())
     kept = world.kept(plan, params)
     members = rng.randint(1, 4)
