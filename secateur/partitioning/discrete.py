@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal
 from typing import Any, Final
 
-from secateur.partitioning.domain import Domain, Span
+from secateur.partitioning.domain import Domain, Span, within
 from secateur.partitioning.types import SqlType, TypeKind
 
 __all__ = ["close_spans", "enumerate_points"]
@@ -21,12 +21,16 @@ __all__ = ["close_spans", "enumerate_points"]
 
 @dataclass(frozen=True, slots=True)
 class _Counting:
-    """The numbering of one type: ``smallest`` and ``largest`` are the indexes of its extreme values that Python can hold."""
+    """The numbering of one type: ``smallest`` and ``largest`` are the indexes of its extreme values that Python can hold.
+
+    ``whole`` says that these are the extreme values of the type itself: there are dates after the last one that Python can hold.
+    """
 
     index: Callable[[Any], int]
     value: Callable[[int], Any]
     smallest: int
     largest: int
+    whole: bool = True
 
 
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -42,12 +46,12 @@ def _instants(epoch: datetime) -> _Counting:
     def value(index: int) -> datetime:
         return epoch + index * _MICROSECOND
 
-    return _Counting(index, value, index(datetime.min.replace(tzinfo=epoch.tzinfo)), index(datetime.max.replace(tzinfo=epoch.tzinfo)))
+    return _Counting(index, value, index(datetime.min.replace(tzinfo=epoch.tzinfo)), index(datetime.max.replace(tzinfo=epoch.tzinfo)), whole=False)
 
 
 _COUNTED: Final = {
     TypeKind.BOOLEAN: _Counting(int, bool, 0, 1),
-    TypeKind.DATE: _Counting(date.toordinal, date.fromordinal, 1, date.max.toordinal()),
+    TypeKind.DATE: _Counting(date.toordinal, date.fromordinal, 1, date.max.toordinal(), whole=False),
     TypeKind.TIMESTAMP: _instants(_EPOCH),
     TypeKind.TIMESTAMPTZ: _instants(_EPOCH_UTC),
     TypeKind.UUID: _Counting(lambda value: value.int, lambda index: uuid.UUID(int=index), 0, 2**128 - 1),
@@ -64,7 +68,7 @@ def _counting(column_type: SqlType) -> _Counting | None:
 
 
 def close_spans(domain: Domain, column_type: SqlType) -> Domain:
-    """The same domain with closed bounds where the type is counted; spans between two neighbouring values vanish.
+    """The same domain with closed bounds where the type is counted; spans between two neighbouring values vanish, and those beyond the ends of the type.
 
     Values that Python has no object for (dates after the year 9999) are unbounded sides and stay so.
     """
@@ -72,7 +76,7 @@ def close_spans(domain: Domain, column_type: SqlType) -> Domain:
     if counting is None or not domain.spans:
         return domain
     closed = (_close(span, counting) for span in domain.spans)
-    return Domain(domain.points, tuple(span for span in closed if span is not None))
+    return Domain(domain.points).unite(within(span for span in closed if span is not None))
 
 
 def enumerate_points(domain: Domain, column_type: SqlType, count_max: int) -> frozenset[Any] | None:
@@ -80,7 +84,7 @@ def enumerate_points(domain: Domain, column_type: SqlType, count_max: int) -> fr
 
     Args:
         domain: The values.
-        column_type: The type of the column. An unbounded integer span ends where the type ends; an unbounded span of another type is not counted.
+        column_type: The type of the column. An unbounded span ends where the type ends; one of dates or instants is not counted.
         count_max: How many values are worth hashing.
     """
     if domain.is_finite:
@@ -88,10 +92,9 @@ def enumerate_points(domain: Domain, column_type: SqlType, count_max: int) -> fr
     counting = _counting(column_type)
     if counting is None:
         return None
-    bounded = column_type.is_integer or column_type.kind is TypeKind.BOOLEAN
     found = set(domain.points)
     for span in domain.spans:
-        if not bounded and (span.lower is None or span.upper is None):
+        if not counting.whole and (span.lower is None or span.upper is None):
             return None
         first, last = _indexes(span, counting)
         if last - first >= count_max:
@@ -112,6 +115,6 @@ def _indexes(span: Span, counting: _Counting) -> tuple[int, int]:
 def _close(span: Span, counting: _Counting) -> Span | None:
     first, last = _indexes(span, counting)
     if first > last:
-        # Beyond the last value that Python can hold there may still be values of the column: only a span with both bounds is surely empty.
-        return span if span.lower is None or span.upper is None else None
+        # Beyond the last value that Python can hold there may still be values of the column.
+        return None if counting.whole or (span.lower is not None and span.upper is not None) else span
     return Span(None if span.lower is None else counting.value(first), None if span.upper is None else counting.value(last))

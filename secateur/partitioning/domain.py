@@ -1,8 +1,8 @@
 """Value domains: which values of one column a predicate leaves possible.
 
 A :class:`Domain` is a finite set of points together with a list of spans (intervals, each side open, closed or unbounded). It is the one currency of pruning:
-every supported predicate on a column becomes a domain, AND intersects domains, OR unites them, and a scheme turns the domains of its columns into partitions
-(:mod:`secateur.partitioning.reach`).
+every supported predicate on a column becomes a domain, AND intersects domains, OR unites them, NOT takes the complement, and a scheme turns the domains of its
+columns into partitions (:mod:`secateur.partitioning.reach`).
 
 A domain never holds NULL: a predicate that is TRUE for a column value that is NULL has no domain, and whoever builds domains must then use :data:`EVERYTHING`
 for *no statement made*. All values of one domain are canonical values of one column type, so they are comparable with each other.
@@ -10,7 +10,8 @@ for *no statement made*. All values of one domain are canonical values of one co
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -59,14 +60,15 @@ class Span:
 class Domain:
     """A set of non-NULL values of one column: ``points`` and everything inside ``spans``.
 
-    The spans may overlap each other and the points; membership is what counts. Neither part holds an empty span.
+    The spans are sorted, hold two values or more each, do not meet and do not touch; no point is inside a span or on its end. So equal sets are equal domains.
+    The functions of this module keep it so; what builds a Domain of its own does too.
     """
 
     points: frozenset[Any] = frozenset()
     spans: tuple[Span, ...] = ()
 
     def __contains__(self, value: Any) -> bool:
-        return value in self.points or any(value in span for span in self.spans)
+        return value in self.points or _covers(self.spans, value)
 
     @property
     def is_nothing(self) -> bool:
@@ -74,7 +76,7 @@ class Domain:
 
     @property
     def is_everything(self) -> bool:
-        return any(span.lower is None and span.upper is None for span in self.spans)
+        return len(self.spans) == 1 and self.spans[0].lower is None and self.spans[0].upper is None
 
     @property
     def is_finite(self) -> bool:
@@ -82,24 +84,38 @@ class Domain:
         return not self.spans
 
     def intersect(self, other: Domain) -> Domain:
-        """The values in both. Cost: linear in the points, times the spans of the other side."""
+        """The values in both. Cost: linear in the spans of both sides, and in the points times the logarithm of the other side's spans."""
         if self.is_everything:
             return other
         if other.is_everything:
             return self
         kept = self.points & other.points
         if other.spans:
-            kept |= {value for value in self.points if any(value in span for span in other.spans)}
+            kept |= {value for value in self.points if _covers(other.spans, value)}
         if self.spans:
-            kept |= {value for value in other.points if any(value in span for span in self.spans)}
-        met = within(a.intersect(b) for a in self.spans for b in other.spans)
-        return Domain(frozenset(kept | met.points), met.spans)
+            kept |= {value for value in other.points if _covers(self.spans, value)}
+        met = within(_meet(self.spans, other.spans)) if self.spans and other.spans else NOTHING
+        return Domain(kept | met.points, met.spans)
 
     def unite(self, other: Domain) -> Domain:
-        """The values in either."""
-        if self.is_everything or other.is_everything:
-            return EVERYTHING
-        return Domain(self.points | other.points, tuple(dict.fromkeys(self.spans + other.spans)))
+        """The values in either. Cost: linear in the points, and in the spans times their logarithm."""
+        if not self.spans and not other.spans:
+            return Domain(self.points | other.points)
+        return _merged(self.points | other.points, self.spans + other.spans)
+
+    def complement(self) -> Domain:
+        """The non-NULL values that are not in it. Cost: linear in the points and spans, times their logarithm."""
+        gaps: list[Span] = []
+        lower, lower_closed = None, True
+        for span in sorted((*(Span(value, value) for value in self.points), *self.spans), key=_start):
+            if span.lower is not None:
+                gaps.append(Span(lower, span.lower, lower_closed, not span.lower_closed))
+            if span.upper is None:
+                break
+            lower, lower_closed = span.upper, not span.upper_closed
+        else:
+            gaps.append(Span(lower, None, lower_closed))
+        return within(gaps)
 
 
 NOTHING: Final = Domain()
@@ -108,11 +124,57 @@ EVERYTHING: Final = Domain(spans=(Span(),))
 
 def within(spans: Iterable[Span]) -> Domain:
     """The domain of all values inside some span; a span of one value becomes a point."""
-    kept = dict.fromkeys(span for span in spans if not span.is_empty)
-    single = {span for span in kept if span.lower is not None and span.lower == span.upper}
-    return Domain(frozenset(span.lower for span in single), tuple(span for span in kept if span not in single))
+    return _merged(frozenset(), spans)
 
 
 def points(values: Iterable[Any]) -> Domain:
     """The domain of exactly these values."""
     return Domain(frozenset(values))
+
+
+def _start(span: Span) -> tuple[Any, ...]:
+    return (False,) if span.lower is None else (True, span.lower, not span.lower_closed)
+
+
+def _covers(spans: Sequence[Span], value: Any) -> bool:
+    """Whether a value lies in one of some sorted spans that do not meet."""
+    behind = bisect_left(spans, True, key=lambda span: span.lower is not None and bool(span.lower > value))
+    return behind > 0 and value in spans[behind - 1]
+
+
+def _meet(left: Sequence[Span], right: Sequence[Span]) -> Iterator[Span]:
+    """What two sorted lists of spans have in common; empty spans may be among it."""
+    a, b = 0, 0
+    while a < len(left) and b < len(right):
+        yield left[a].intersect(right[b])
+        if right[b].upper is None or (left[a].upper is not None and left[a].upper <= right[b].upper):
+            # A span that ends together with this one has nothing behind that end to lose.
+            a += 1
+        else:
+            b += 1
+
+
+def _merged(values: frozenset[Any], spans: Iterable[Span]) -> Domain:
+    """The union of points and spans in the form of :class:`Domain`."""
+    proper = [span for span in spans if not span.is_empty]
+    if not proper:
+        return Domain(values)
+    ends = {end for span in proper for end in (span.lower, span.upper) if end is not None}
+    merged: list[Span] = []
+    for span in sorted((*proper, *(Span(value, value) for value in values & ends)), key=_start):
+        last = merged[-1] if merged else None
+        if last is None or not _touch(last, span):
+            merged.append(span)
+        elif last.upper is not None and (span.upper is None or span.upper > last.upper or (span.upper == last.upper and span.upper_closed)):
+            merged[-1] = Span(last.lower, span.upper, last.lower_closed, span.upper_closed)
+    single = frozenset(span.lower for span in merged if span.lower is not None and span.lower == span.upper)
+    kept = tuple(span for span in merged if span.lower is None or span.lower != span.upper)
+    loose = (values - ends) | single
+    return Domain(frozenset(value for value in loose if not _covers(kept, value)), kept)
+
+
+def _touch(span: Span, following: Span) -> bool:
+    """Whether no value lies between a span and one that does not start before it."""
+    if span.upper is None or following.lower is None:
+        return True
+    return bool(following.lower < span.upper or (following.lower == span.upper and (following.lower_closed or span.upper_closed)))

@@ -1,0 +1,57 @@
+"""Units of the calendar: where the unit that holds an instant starts, and where the next one does. Years are those of ISO 8601, weeks start on Monday."""
+
+from __future__ import annotations
+
+from datetime import datetime, time, timedelta
+from typing import Final
+
+__all__ = ["DAYS_OR_LONGER", "UNITS", "following", "start_of"]
+
+_STEPS: Final = {
+    "second": timedelta(seconds=1),
+    "minute": timedelta(minutes=1),
+    "hour": timedelta(hours=1),
+    "day": timedelta(days=1),
+    "week": timedelta(days=7),
+}
+_MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
+DAYS_OR_LONGER: Final = frozenset({"day", "week", *_MONTHS})
+"""The units that start at midnight."""
+UNITS: Final = frozenset({*_STEPS, *_MONTHS})
+
+
+def start_of(instant: datetime, unit: str) -> datetime:
+    """The first instant of the unit that holds an instant without a zone; what ``date_trunc`` gives.
+
+    Raises:
+        OverflowError: It is before the year 1.
+    """
+    match unit:
+        case "second":
+            return instant.replace(microsecond=0)
+        case "minute":
+            return instant.replace(second=0, microsecond=0)
+        case "hour":
+            return instant.replace(minute=0, second=0, microsecond=0)
+        case _:
+            day = datetime.combine(instant.date(), time.min)
+    if unit == "day":
+        return day
+    if unit == "week":
+        return day - timedelta(days=day.weekday())
+    return day.replace(month=day.month - (day.month - 1) % _MONTHS[unit], day=1)
+
+
+def following(start: datetime, unit: str) -> datetime:
+    """The start of the unit behind the one that starts at ``start``.
+
+    Raises:
+        OverflowError: It is behind the year 9999.
+    """
+    step = _STEPS.get(unit)
+    if step is not None:
+        return start + step
+    months = start.year * 12 + start.month - 1 + _MONTHS[unit]
+    if months >= 10_000 * 12:
+        raise OverflowError("the next unit starts behind the year 9999")
+    return start.replace(year=months // 12, month=months % 12 + 1)
