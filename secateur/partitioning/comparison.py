@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Final, assert_never
 
-from secateur.partitioning.domain import EVERYTHING, NOTHING, Domain, Span, points, within
+from secateur.partitioning.domain import NOTHING, Domain, Span, points, within
 from secateur.partitioning.floors import Floor, floors_of, representable
 from secateur.partitioning.patterns import starting_with, texts_like
 from secateur.partitioning.types import SqlType, TypeKind

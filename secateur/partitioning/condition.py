@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, assert_never
 
-from secateur.partitioning.comparison import Comparison, compare
+from secateur.partitioning.comparison import Comparison
 from secateur.partitioning.domain import EVERYTHING, NOTHING, Domain, Span
+from secateur.partitioning.subject import BARE, Subject, allowed, subject_from_wire, subject_to_wire
 from secateur.partitioning.types import SqlType, TypeKind
 
 __all__ = [
@@ -73,12 +74,16 @@ Operand = Constant | Parameter
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """``column <comparison> operands`` with at least one parameter among the operands. A :class:`ParameterList` stands alone, in an IN."""
+    """``subject <comparison> operands`` with at least one parameter among the operands. A :class:`ParameterList` stands alone, in an IN or NOT IN.
+
+    The subject is the column, bare or in an expression that is turned round when the operands are known.
+    """
 
     __test__ = False  # not a test class, whatever pytest makes of the name
 
     comparison: Comparison
     operands: tuple[Operand | ParameterList, ...]
+    subject: Subject = BARE
 
     def values(self, params: Sequence[Any], column_type: SqlType) -> Sequence[Any]:
         """The values that the column is compared with; :data:`UNKNOWN` among them where one is not known."""
@@ -89,7 +94,7 @@ class Test:
                 return [UNKNOWN if isinstance(operand, ParameterList) else resolve_operand(operand, params) for operand in operands]
 
     def resolve(self, params: Sequence[Any], column_type: SqlType) -> Domain:
-        domain = compare(self.comparison, self.values(params, column_type), column_type)
+        domain = allowed(self.subject, self.comparison, self.values(params, column_type), column_type)
         return EVERYTHING if domain is None else domain
 
 
@@ -248,7 +253,7 @@ def _test_operand_from_wire(data: list[Any]) -> Operand | ParameterList:
 
 def _choice_to_wire(choice: Choice) -> list[Any]:
     spans = [[span.lower, span.upper, span.lower_closed, span.upper_closed] for span in choice.domain.spans]
-    tests = [[test.comparison.value, [operand_to_wire(operand) for operand in test.operands]] for test in choice.tests]
+    tests = [[test.comparison.value, [operand_to_wire(operand) for operand in test.operands], subject_to_wire(test.subject)] for test in choice.tests]
     return [list(choice.domain.points), spans, tests]
 
 
@@ -256,5 +261,9 @@ def _choice_from_wire(data: list[Any]) -> Choice:
     values, spans, tests = data
     domain = Domain(frozenset(values), tuple(Span(*span) for span in spans))
     return Choice(
-        domain, tuple(Test(Comparison(comparison), tuple(_test_operand_from_wire(operand) for operand in operands)) for comparison, operands in tests)
+        domain,
+        tuple(
+            Test(Comparison(comparison), tuple(_test_operand_from_wire(operand) for operand in operands), subject_from_wire(subject))
+            for comparison, operands, subject in tests
+        ),
     )

@@ -83,7 +83,6 @@ def floors_of(compared: Sequence[Any], column_type: SqlType) -> list[Floor] | No
         return None
 
 
-
 def representable(value: Any, column_type: SqlType) -> bool:
     """Whether the column's type has a floor's value."""
     if column_type.is_integer:
@@ -97,6 +96,7 @@ def representable(value: Any, column_type: SqlType) -> bool:
 def _plain(value: Any) -> Any:
     """Numpy scalars as the Python values that they travel as; datetime64 stays, because its ``item()`` may be a bare integer."""
     return value.item() if isinstance(value, (np.integer, np.floating, np.bool_, np.str_)) else value
+
 
 def _integer_floors(values: list[Any], kinds: set[type[Any]], column_type: SqlType) -> _Floors:
     if not kinds <= {int, float, Decimal, str} and not kinds <= {int, bool}:

@@ -1,7 +1,7 @@
 """What stands on the column's side of a comparison: the bare column, or an expression of it that can be turned round exactly.
 
-``a + 1 = 5`` says of ``a`` what ``a = 4`` says, ``CAST(ts AS DATE) = X`` that ``ts`` lies in the day X. The values that pass are found for the expression first,
-and then carried back to the column. An expression that two column values share with a value between them that has another one, or that rounds, has no place here.
+``a + 1 = 5`` says of ``a`` what ``a = 4`` says, ``CAST(ts AS DATE) = X`` that ``ts`` lies in the day X. The values that pass are found for the expression
+first, and then carried back to the column. An expression whose order is not the column's, such as ``a % 2``, has no place here.
 
 Source: the rules ``move_constants`` and ``timestamp_comparison`` of DuckDB's optimizer do the same for its zone maps.
 """
@@ -18,7 +18,7 @@ from uuid import UUID
 from secateur.errors import InternalError
 from secateur.partitioning.calendar import UNITS, following, start_of
 from secateur.partitioning.comparison import Comparison, compare
-from secateur.partitioning.domain import Domain, Span, points, within
+from secateur.partitioning.domain import Domain, Span, within
 from secateur.partitioning.floors import representable
 from secateur.partitioning.types import SqlType, TypeKind, parse_type
 

@@ -21,6 +21,7 @@ from secateur.partitioning.hashing import first_seed, pmod
 from secateur.partitioning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions
 from secateur.partitioning.reach import reach
 from secateur.partitioning.scheme import PartitionScheme
+from secateur.partitioning.subject import Bare
 from secateur.partitioning.types import SqlType, TypeKind
 
 __all__ = ["compile_node"]
@@ -158,7 +159,7 @@ def _bind_one(component: HashComponent, index: int, own_type: Any, smallest: Any
 def _only_parameter(constraint: Constraint) -> int | None:
     """The parameter that a column must equal, when that is all that is said about it."""
     match constraint:
-        case Constraint((Choice(domain, (Test(Comparison.IN, (Parameter(index),)),)),)) if domain == NOTHING:
+        case Constraint((Choice(domain, (Test(Comparison.IN, (Parameter(index),), Bare()),)),)) if domain == NOTHING:
             return index
         case _:
             return None

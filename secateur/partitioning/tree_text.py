@@ -15,6 +15,7 @@ from secateur.partitioning.domain import Domain, Span
 from secateur.partitioning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions
 from secateur.partitioning.reach import reach
 from secateur.partitioning.scheme import PartitionScheme
+from secateur.partitioning.subject import BARE, Bare, RowField, Shifted, Truncated, Widened
 
 __all__ = ["domain_text", "node_text", "value_text"]
 
@@ -64,7 +65,7 @@ def _tuple_text(box: Box, scheme: PartitionScheme) -> str:
 def _constraint_alternatives(constraint: Constraint, scheme: PartitionScheme) -> list[str]:
     """On a key of one column the constants of an IN list are shown as the partitions that they are in."""
     match constraint.choices:
-        case (Choice(domain, tests),) if domain.is_finite and all(test.comparison is Comparison.IN for test in tests):
+        case (Choice(domain, tests),) if domain.is_finite and all(test.comparison is Comparison.IN and test.subject == BARE for test in tests):
             column = scheme.columns[0]
             constants = [operand.value for test in tests for operand in test.operands if isinstance(operand, Constant)]
             known = compare(Comparison.IN, constants, scheme.type_of(column))
@@ -84,16 +85,52 @@ def _choice_text(choice: Choice) -> str:
 
 
 def _test_text(test: Test) -> str:
-    operands = [_operand_text(operand) for operand in test.operands]
-    match test.comparison:
+    match test.subject:
+        case Bare():
+            return _bare_text(test.comparison, [_operand_text(operand) for operand in test.operands])
+        case RowField(compared):
+            return _bare_text(test.comparison, [_operand_text(operand) for operand in test.operands[:compared]])
+        case subject:
+            operands = ", ".join(_shortened([_operand_text(operand) for operand in test.operands]))
+            word = (
+                {Comparison.IN: "=", Comparison.NOT_IN: "<>"}.get(test.comparison, test.comparison.value) if len(test.operands) == 1 else test.comparison.value
+            )
+            return f"{_subject_text(subject)} {word} {operands}"
+
+
+def _bare_text(comparison: Comparison, operands: Sequence[str]) -> str:
+    match comparison:
         case Comparison.IN:
             return operands[0] if len(operands) == 1 else f"{{{', '.join(_shortened(operands))}}}"
+        case Comparison.NOT_IN | Comparison.DISTINCT:
+            return f"not {operands[0]}" if len(operands) == 1 else f"not {{{', '.join(_shortened(operands))}}}"
         case Comparison.BETWEEN:
             return f"[{operands[0]}, {operands[1]}]"
-        case Comparison.LESS | Comparison.LESS_EQUAL | Comparison.GREATER | Comparison.GREATER_EQUAL:
-            return f"{test.comparison.value} {operands[0]}"
+        case Comparison.NOT_BETWEEN:
+            return f"not [{operands[0]}, {operands[1]}]"
+        case Comparison.STARTS_WITH:
+            return f"{operands[0]}..."
+        case Comparison.NOT_STARTS_WITH:
+            return f"not {operands[0]}..."
+        case Comparison.LESS | Comparison.LESS_EQUAL | Comparison.GREATER | Comparison.GREATER_EQUAL | Comparison.LIKE | Comparison.NOT_LIKE:
+            return f"{comparison.value} {operands[0]}"
         case _:
-            assert_never(test.comparison)
+            assert_never(comparison)
+
+
+def _subject_text(subject: Widened | Shifted | Truncated) -> str:
+    """The expression of the key that is compared."""
+    match subject:
+        case Widened(wide):
+            return f"CAST(key AS {wide})"
+        case Shifted(offset, mirrored):
+            return f"{offset} - key" if mirrored else f"key {'-' if offset < 0 else '+'} {abs(offset)}"
+        case Truncated(_, as_date=True):
+            return "CAST(key AS DATE)"
+        case Truncated(unit):
+            return f"date_trunc({unit}, key)"
+        case _:
+            assert_never(subject)
 
 
 def _operand_text(operand: Operand | ParameterList) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
 from secateur.partitioning.condition import Box, Choice, Constraint
-from secateur.partitioning.domain import Domain
+from secateur.partitioning.domain import Domain, within
 
 __all__ = ["BOXES_MAX", "NOWHERE", "UNBOUNDED", "Boxes", "intersect", "intersect_is_bounded", "unite"]
 
@@ -28,11 +28,17 @@ def intersect_is_bounded(left: Boxes, right: Boxes) -> bool:
     return len(left) * len(right) <= BOXES_MAX
 
 
-def intersect(left: Boxes, right: Boxes) -> Boxes:
+def intersect(*conjuncts: Boxes) -> Boxes:
     """The conjunction."""
-    if not intersect_is_bounded(left, right):
-        return left if len(left) <= len(right) else right
-    return _melted(box for a in left for b in right if not (box := a.intersect(b)).is_nothing)
+    found = UNBOUNDED
+    for boxes in conjuncts:
+        if found == UNBOUNDED or boxes == UNBOUNDED:
+            found = boxes if found == UNBOUNDED else found
+        elif intersect_is_bounded(found, boxes):
+            found = _melted(box for a in found for b in boxes if not (box := a.intersect(b)).is_nothing)
+        elif len(boxes) < len(found):
+            found = boxes
+    return found
 
 
 def unite(alternatives: Iterable[Boxes]) -> Boxes:
@@ -66,9 +72,9 @@ def _merge(rest: tuple[tuple[str, Constraint], ...], column: str, group: Sequenc
     several = [box for box in group if len(box[column].choices) > 1]
     if not choices:
         return several
-    # Not by Choice.unite, which would copy the points once for each of ten thousand branches.
+    # All at once: one by one the points would be copied once for each of ten thousand branches.
     values = frozenset().union(*(choice.domain.points for choice in choices))
-    domain = Domain(values, tuple(dict.fromkeys(span for choice in choices for span in choice.domain.spans)))
+    domain = Domain(values).unite(within(span for choice in choices for span in choice.domain.spans))
     if domain.is_everything:
         return [Box(rest)]
     merged = Choice(domain, tuple(dict.fromkeys(test for choice in choices for test in choice.tests)))

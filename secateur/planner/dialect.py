@@ -50,11 +50,12 @@ class Secateur(DuckDB):
             return exp.Interval(this=this) if split else interval
 
     class Generator(DuckDBGenerator):
-        """Hexadecimal strings are BLOBs, not numbers."""
+        """Hexadecimal strings are BLOBs, not numbers, and ``^@`` stays an operator."""
 
         TRANSFORMS: ClassVar[dict[Any, Any]] = {
             **DuckDBGenerator.TRANSFORMS,
             exp.HexString: lambda self, node: f"X'{node.this}'",
+            exp.StartsWith: lambda self, node: self.binary(node, "^@"),
         }
 
 

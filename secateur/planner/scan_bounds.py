@@ -53,7 +53,7 @@ def bound_scan(scan: Scan, scope: Scope, confirmed: Container[str]) -> ScanBound
         confirmed: The texts of conjuncts that may be used.
     """
     table, scheme = scan.table, scan.table.scheme
-    reader = PredicateReader(dict(scheme.types), scope.column_of)
+    reader = PredicateReader(dict(scheme.types), scope.column_of, null_extended=not scope.inner)
     key_reader = KeyReader.of(table, scope)
     usable: list[exp.Expr] = []
     read: list[Boxes] = []

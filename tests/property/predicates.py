@@ -57,6 +57,12 @@ class Predicates:
                 "columns",
                 "list",
                 "long list",
+                "IS DISTINCT FROM",
+                "truth",
+                "row",
+                "pattern",
+                "shifted",
+                "cast",
             ]
         )
         value = lambda: self.value(column)  # noqa: E731
@@ -83,6 +89,22 @@ class Predicates:
                 return f"{name} {rng.choice(['IN', 'IN', 'NOT IN'])} ({', '.join(rng.sample(values, rng.randint(1, 5)) * 70)})"
             case "list":
                 return self.list_form(column).format(name)
+            case "truth":
+                tested = rng.choice(["TRUE", "NOT TRUE", "FALSE", "NOT FALSE", "NULL", "NOT NULL"])
+                return f"({self.predicate(rng.randint(0, 1))}) IS {tested}"
+            case "row":
+                return self.row_form()
+            case "pattern" | "shifted" | "cast" if form == "pattern" or column == "b":
+                return self.pattern_form()
+            case "shifted" if column != "c":
+                shifted = rng.choice(["{} + 1", "{} - 2", "-{}", "3 - {}", "1 + {} + 1", "-(2 - {})"]).format(name)
+                return f"{shifted} {rng.choice(['=', '<', '>=', '<>', 'IN'])} ({value()})"
+            case "shifted":
+                return f"{name} {rng.choice(['+ 1', '- 2'])} {rng.choice(['=', '<', '>='])} {value()}"
+            case "cast":
+                expression = rng.choice({"c": ["date_trunc('{1}', {0})", "CAST({0} AS DATE)"]}.get(column, ["CAST({0} AS BIGINT)", "CAST({0} AS HUGEINT)"]))
+                expression = expression.format(name, rng.choice(["day", "week", "month", "year", "quarter"]))
+                return rng.choice(["{0} = {1}", "{0} <= {1}", "{0} NOT IN ({1}, {2})", "{0} BETWEEN {1} AND {2}"]).format(expression, value(), value())
             case "columns":
                 return rng.choice([f"{self.qualifier}a = {self.qualifier}v", f"{self.qualifier}a + 1 = {self.qualifier}v"])
             case _:
@@ -107,6 +129,35 @@ class Predicates:
                 return rng.choice(
                     [f"DATE '{day}'", f"'{day}'", f"TIMESTAMP '{day} 00:00:00'", f"TIMESTAMP '{day} 12:00:00'", "DATE '2024-01-01' + 2", "DATE '2030-01-01'"]
                 )
+
+    def row_form(self) -> str:
+        """A comparison of row values."""
+        rng = self.rng
+        columns = rng.sample("abcv", rng.randint(2, 3))
+        row = f"({', '.join(self.qualifier + column for column in columns)})"
+
+        def values() -> str:
+            return f"({', '.join(self.value(column) for column in columns)})"
+
+        match rng.choice(["compare", "compare", "IN", "NOT IN", "BETWEEN"]):
+            case "compare":
+                return f"{row} {rng.choice(['=', '<>', '<', '<=', '>', '>='])} {values()}"
+            case "BETWEEN":
+                return f"{row} {rng.choice(['', 'NOT '])}BETWEEN {values()} AND {values()}"
+            case form:
+                return f"{row} {form} ({', '.join(values() for _ in range(rng.randint(1, 3)))})"
+
+    def pattern_form(self) -> str:
+        """LIKE and the tests of a prefix, on the text column."""
+        rng = self.rng
+        name = f"{self.qualifier}b"
+        patterns = ["%", "a%", "a", "_", "0_", "é%", "", "a%%", "!%%", "a!", "%1"]
+        pattern = f"'{rng.choice(patterns)}'"
+        if rng.random() < 0.35:
+            self.makers.append(lambda: rng.choice([*patterns, None]))
+            pattern = f"${len(self.makers)}"
+        form = rng.choice(["{} LIKE {}", "{} NOT LIKE {}", "{} LIKE {} ESCAPE '!'", "starts_with({}, {})", "{} ^@ {}", "prefix({}, {})", "{} ILIKE {}"])
+        return str(form.format(name, pattern))
 
     def list_form(self, column: str) -> str:
         """Membership in a list that is a parameter."""

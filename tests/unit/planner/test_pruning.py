@@ -67,7 +67,20 @@ def test_what_names_keys_keeps_their_partitions(bench: Any, where: str, customer
         pytest.param("customer_id <> 'C2'", "customer_id <> 'C2' excludes values of customer_id instead of naming them", id="not equal"),
         pytest.param("NOT customer_id = 'C2'", "customer_id = 'C2' excludes values of customer_id instead of naming them", id="not"),
         pytest.param("customer_id NOT IN ('C2')", "NOT IN excludes values of customer_id instead of naming them", id="not in"),
-        pytest.param("customer_id LIKE 'C2%'", "customer_id is matched by a pattern: compare it with values", id="like"),
+        pytest.param(
+            "customer_id LIKE 'C2%'", "the predicates on customer_id name a range, and customer_id is hashed: compare with = or IN", id="like is a range"
+        ),
+        pytest.param(
+            "customer_id LIKE '%2'",
+            "the pattern of customer_id LIKE '%2' begins with a wildcard: begin it with the first characters of customer_id",
+            id="a pattern that begins with a wildcard",
+        ),
+        pytest.param("customer_id ILIKE 'c2%'", "customer_id is matched without regard to case: match it with LIKE", id="ilike"),
+        pytest.param(
+            "customer_id IN ('C2', CAST(NULL AS INTEGER))",
+            "customer_id IN ('C2', CAST(NULL AS INT)) has a NULL of a type of its own: write NULL",
+            id="typed NULL",
+        ),
         pytest.param(
             "customer_id > 'C2'", "the predicates on customer_id name a range, and customer_id is hashed: compare with = or IN", id="a range of a hash"
         ),
