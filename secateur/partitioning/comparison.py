@@ -15,7 +15,7 @@ from secateur.partitioning.floors import Floor, floors_of, representable
 from secateur.partitioning.patterns import starting_with, texts_like
 from secateur.partitioning.types import SqlType, TypeKind
 
-__all__ = ["NEGATED", "Comparison", "compare"]
+__all__ = ["EXCLUDING", "NEGATED", "Comparison", "compare"]
 
 
 class Comparison(Enum):
@@ -51,6 +51,9 @@ NEGATED: Final = {
     Comparison.NOT_STARTS_WITH: Comparison.STARTS_WITH,
 }
 """What is TRUE where the comparison is FALSE. DISTINCT is never NULL: where it is FALSE a column that is not NULL passes IN."""
+
+EXCLUDING: Final = frozenset({Comparison.NOT_IN, Comparison.DISTINCT, Comparison.NOT_BETWEEN, Comparison.NOT_LIKE, Comparison.NOT_STARTS_WITH})
+"""The comparisons that name what does not pass, so that almost everything does."""
 
 
 def compare(comparison: Comparison, values: Sequence[Any], column_type: SqlType) -> Domain | None:

@@ -16,7 +16,7 @@ from typing import Any, Final, assert_never
 
 from secateur.partitioning.comparison import Comparison
 from secateur.partitioning.domain import EVERYTHING, NOTHING, Domain, Span
-from secateur.partitioning.subject import BARE, Subject, allowed, subject_from_wire, subject_to_wire
+from secateur.partitioning.subject import BARE, RowField, Subject, Truncated, allowed, subject_from_wire, subject_to_wire
 from secateur.partitioning.types import SqlType, TypeKind
 
 __all__ = [
@@ -84,6 +84,16 @@ class Test:
     comparison: Comparison
     operands: tuple[Operand | ParameterList, ...]
     subject: Subject = BARE
+
+    @property
+    def names_values(self) -> bool:
+        """Whether each operand lets one value of the column pass at most."""
+        return self.comparison is Comparison.IN and not isinstance(self.subject, Truncated)
+
+    @property
+    def compared(self) -> tuple[Operand | ParameterList, ...]:
+        """The operands that the column is compared with, without those that are only there to judge the types."""
+        return self.operands[: self.subject.compared] if isinstance(self.subject, RowField) else self.operands
 
     def values(self, params: Sequence[Any], column_type: SqlType) -> Sequence[Any]:
         """The values that the column is compared with; :data:`UNKNOWN` among them where one is not known."""

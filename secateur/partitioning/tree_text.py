@@ -86,10 +86,8 @@ def _choice_text(choice: Choice) -> str:
 
 def _test_text(test: Test) -> str:
     match test.subject:
-        case Bare():
-            return _bare_text(test.comparison, [_operand_text(operand) for operand in test.operands])
-        case RowField(compared):
-            return _bare_text(test.comparison, [_operand_text(operand) for operand in test.operands[:compared]])
+        case Bare() | RowField():
+            return _bare_text(test.comparison, [_operand_text(operand) for operand in test.compared])
         case subject:
             operands = ", ".join(_shortened([_operand_text(operand) for operand in test.operands]))
             word = (

@@ -12,7 +12,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.partitioning.comparison import NEGATED, Comparison
+from secateur.partitioning.comparison import EXCLUDING, NEGATED, Comparison
 from secateur.partitioning.condition import Box, Choice, Constant, Constraint, Operand, ParameterList, Test
 from secateur.partitioning.domain import Domain, points
 from secateur.partitioning.subject import RowField, allowed
@@ -46,13 +46,6 @@ _MIRRORED: Final = {
 _HOLDS_OF_ITSELF: Final = frozenset({Comparison.IN, Comparison.LESS_EQUAL, Comparison.GREATER_EQUAL})
 _FALSE_OF_NULL: Final = frozenset({Comparison.IN, Comparison.LESS, Comparison.LESS_EQUAL})
 """In a row NULL is the greatest value: what a column that is NULL does not pass."""
-_EXCLUDING: Final = {
-    Comparison.NOT_IN: "NOT IN",
-    Comparison.NOT_BETWEEN: "NOT BETWEEN",
-    Comparison.NOT_LIKE: "NOT LIKE",
-    Comparison.NOT_STARTS_WITH: "NOT starts_with()",
-    Comparison.DISTINCT: "IS DISTINCT FROM",
-}
 _ROWS_TOLD_APART_MAX: Final = 64
 
 
@@ -174,9 +167,9 @@ class ComparisonReader:
 
     def _passing(self, found: KeyExpression, comparison: Comparison, operands: Sequence[Operand], whole: exp.Expr) -> Boxes:
         """Where one comparison is TRUE."""
-        if comparison in _EXCLUDING:
+        if comparison in EXCLUDING:
             single = isinstance(whole, (exp.EQ, exp.NEQ))
-            self._note(f"{shown(whole) if single else _EXCLUDING[comparison]} excludes values of {found.column} instead of naming them")
+            self._note(f"{shown(whole) if single else comparison.value} excludes values of {found.column} instead of naming them")
         if not all(isinstance(operand, Constant) for operand in operands):
             return _tested_box(found.column, Test(comparison, tuple(operands), found.subject))
         values = [operand.value for operand in operands if isinstance(operand, Constant)]

@@ -13,11 +13,11 @@ from typing import Any, Final, Protocol, assert_never
 
 from secateur.engine.plan import ScanPlan, SelectPlan, Strategy
 from secateur.engine.select_job import describe_select
-from secateur.partitioning.comparison import compare
 from secateur.partitioning.condition import UNKNOWN, Box, Constant, Parameter, ParameterList
 from secateur.partitioning.key_range import KeyPrefix, KeyRanges, KeySlice
 from secateur.partitioning.nodes import All, Everywhere, Keys
 from secateur.partitioning.reach import reach
+from secateur.partitioning.subject import allowed
 from secateur.partitioning.topology import Topology
 from secateur.partitioning.tree import PartitionTree
 from secateur.partitioning.tree_text import node_text, value_text
@@ -178,7 +178,7 @@ def _bound_reason(scan: ScanPlan, bounds: ScanBounds, params: Sequence[Any]) -> 
         for column, constraint in box.constraints:
             for test in (test for choice in constraint.choices for test in choice.tests):
                 values = test.values(params, types[column])
-                if compare(test.comparison, values, types[column]) is None:
+                if allowed(test.subject, test.comparison, values, types[column]) is None:
                     if UNKNOWN in values:
                         return f"what {column} is compared with is not a list of {types[column]} values: pass one"
                     shown = ", ".join(value_text(value) for value in values[:3])
@@ -237,8 +237,8 @@ def _is_one_key(scan: ScanPlan) -> bool:
 
 def _names_one_value(box: Box, column: str) -> bool:
     for choice in box[column].choices:
-        operands = [operand for test in choice.tests for operand in test.operands]
-        if any(isinstance(operand, ParameterList) for operand in operands):
+        operands = [operand for test in choice.tests for operand in test.compared]
+        if any(isinstance(operand, ParameterList) for operand in operands) or not all(test.names_values for test in choice.tests):
             continue
         constants = len(choice.domain.points) + sum(isinstance(operand, Constant) for operand in operands)
         if choice.domain.is_finite and constants + sum(isinstance(operand, Parameter) for operand in operands) == 1:

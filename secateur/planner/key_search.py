@@ -15,6 +15,7 @@ from secateur.engine.key_search import KeyOperand, KeySearch
 from secateur.partitioning.comparison import Comparison
 from secateur.partitioning.condition import Choice, Constant, Constraint, Operand, Parameter, Test
 from secateur.partitioning.key_bounds import KeyBounds
+from secateur.partitioning.subject import Bare
 from secateur.partitioning.table import TableDef
 from secateur.planner.bounds import Boxes
 from secateur.planner.constants import operand_of
@@ -39,7 +40,7 @@ class KeyReader:
     @classmethod
     def of(cls, table: TableDef, scope: Scope) -> KeyReader:
         types = {name: table.column(name).type for name in table.primary_key}
-        return cls(scope, frozenset(types) - frozenset(table.scheme.columns), PredicateReader(types, scope.column_of))
+        return cls(scope, frozenset(types) - frozenset(table.scheme.columns), PredicateReader(types, scope.column_of, null_extended=not scope.inner))
 
     def read(self, conjunct: exp.Expr, boxes: Boxes) -> Boxes:
         """The boxes of a conjunct; ``boxes`` are those over the partitioning columns, which are the same when it mentions no further column."""
@@ -83,7 +84,7 @@ def _only_operand(constraint: Constraint) -> Operand | None:
         case Constraint((Choice(domain, ()),)) if domain.is_finite and len(domain.points) == 1:
             (value,) = domain.points
             return Constant(value)
-        case Constraint((Choice(domain, (Test(Comparison.IN, (Parameter() as parameter,)),)),)) if domain.is_nothing:
+        case Constraint((Choice(domain, (Test(Comparison.IN, (Parameter() as parameter,), Bare()),)),)) if domain.is_nothing:
             return parameter
         case _:
             return None

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from sqlglot import exp
 
 from secateur.engine.key_search import KeySearch
-from secateur.partitioning.comparison import Comparison
+from secateur.partitioning.comparison import EXCLUDING
 from secateur.partitioning.condition import Box, Choice, Constraint
 from secateur.partitioning.nodes import All, Everywhere, Keys, Node, Nothing, Partitions, intersect, unite
 from secateur.partitioning.reach import Overflow, combination_limit, reach
 from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.tree import PartitionTree
-from secateur.partitioning.types import SqlType
+from secateur.partitioning.types import SqlType, TypeKind
 from secateur.planner import bounds
 from secateur.planner.bounds import NOWHERE, UNBOUNDED, Boxes
 from secateur.planner.dialect import to_sql
@@ -25,6 +26,10 @@ from secateur.planner.query import Scan
 from secateur.planner.scope import Scope
 
 __all__ = ["ScanBounds", "bound_scan", "box_node", "overflow_reason"]
+
+_DENSE: Final = frozenset({TypeKind.VARCHAR, TypeKind.BLOB})
+"""Between two values of these there may be endlessly many."""
+_SMALL: Final = frozenset({TypeKind.BOOLEAN, TypeKind.TINYINT, TypeKind.UTINYINT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,17 +140,16 @@ def _useful_columns(box: Box, scheme: PartitionScheme, types: dict[str, SqlType]
 
 
 def _may_be_finite(constraint: Constraint, column_type: SqlType) -> bool:
-    """Whether a constraint can leave finitely many values, once its parameters are known."""
-    return any(_choice_may_be_finite(choice) for choice in constraint.choices) or (bool(constraint.choices) and not _is_dense(column_type))
+    """Whether a constraint can leave few values, once its parameters are known. What only excludes values can where the type has few."""
+    if any(choice.domain.is_finite and all(test.names_values for test in choice.tests) for choice in constraint.choices):
+        return True
+    if column_type.kind in _DENSE:
+        return False
+    return bool(constraint.choices) if column_type.kind in _SMALL else not all(_excludes(choice) for choice in constraint.choices)
 
 
-def _choice_may_be_finite(choice: Choice) -> bool:
-    return choice.domain.is_finite and all(test.comparison is Comparison.IN for test in choice.tests)
-
-
-def _is_dense(column_type: SqlType) -> bool:
-    """Whether between two values of the type there may be endlessly many."""
-    return column_type.kind.value in ("VARCHAR", "BLOB")
+def _excludes(choice: Choice) -> bool:
+    return any(test.comparison in EXCLUDING for test in choice.tests)
 
 
 def _reason(table: TableDef, scope: Scope, factors: Sequence[Boxes], notes: Sequence[str], overflows: Sequence[Overflow]) -> str:
@@ -155,7 +159,7 @@ def _reason(table: TableDef, scope: Scope, factors: Sequence[Boxes], notes: Sequ
     key = table.scheme.columns
     if not key:
         return "the table has one partition"
-    if overflows:
+    if overflows and (not notes or any(overflow.combinations is not None for overflow in overflows)):
         return "; ".join(dict.fromkeys(overflow_reason(overflow) for overflow in overflows))
     listed = key[0] if len(key) == 1 else f"({', '.join(key)})"
     bound = dict.fromkeys(column for boxes in factors for box in boxes for column, _ in box.constraints)

@@ -96,6 +96,7 @@ SELECT id FROM plan_orders WHERE NOT customer_id = 'C2' ORDER BY id, customer_id
 tree: plan_orders: all
 scan plan_orders: all 16 partitions
   because customer_id = 'C2' excludes values of customer_id instead of naming them
+  primary key bounds: key, in 2 ranges
 when distributed: two-stage
 */
 ----
