@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from secateur.client.arrow_data import as_chunks
 from secateur.client.session import Session
-from secateur.errors import DeadlineError, Error, LoadFailedError, MemberLostError, ProgrammingError, TopologyChangedError, UnreachableError
+from secateur.errors import DeadlineError, Error, LoadFailedError, MemberLostError, NoRangeError, ProgrammingError, TopologyChangedError, UnreachableError
 from secateur.partitioning.conform import conform
 from secateur.partitioning.sharing import Share, Sharing
 from secateur.partitioning.split import split
@@ -100,6 +100,12 @@ def load_rows(session: Session, table: TableDef, data: pa.Table | pa.RecordBatch
         try:
             written = _write_directly(session, table, data, mode)
             return _stage_and_publish(session, table, data, mode, progress) if written is None else written
+        except NoRangeError:
+            # The range may have been added after the caller's definition of the table was fetched.
+            newer = session.table(table.name)
+            if not isinstance(data, pa.Table) or (newer.table_id, newer.version) == (table.table_id, table.version):
+                raise
+            table = newer
         except TopologyChangedError:
             if not isinstance(data, pa.Table) or time.monotonic() >= deadline_s:
                 raise

@@ -56,7 +56,7 @@ def choose_route(statement: SelectStatement, params: Sequence[Any], topology: To
         pruning: Whether to leave out partitions that cannot match.
 
     Raises:
-        InterfaceError: The topology is older than a table of the statement.
+        TopologyChangedError: The topology does not know a table of the statement: one of them is out of date.
 
     Cost: 4 microseconds for one scan with one key.
     """

@@ -25,6 +25,8 @@ class Scan:
     Attributes:
         table: The table's name.
         alias: The name by which the statement calls it.
+        table_id: The table's id, never reused.
+        table_version: The version of the table for which the tree was made; it grows with every ALTER TABLE.
         group: The affinity group, by which the topology knows the owners.
         replicated: Whether every member has a full copy.
         tree: The required partitions, open in the parameters.
@@ -32,6 +34,8 @@ class Scan:
 
     table: str
     alias: str
+    table_id: int
+    table_version: int
     group: str
     replicated: bool
     tree: PartitionTree
@@ -171,7 +175,7 @@ def read_prepared(answer: Answer) -> Prepared:
 def _select(data: dict[str, Any]) -> SelectStatement:
     return SelectStatement(
         plan_id=data["plan_id"],
-        scans=tuple(Scan(scan["table"], scan["alias"], scan["group"], scan["replicated"], PartitionTree.from_wire(scan["tree"])) for scan in data["scans"]),
+        scans=tuple(_scan(scan) for scan in data["scans"]),
         columns=tuple(ResultColumn(name, text) for name, text in data["columns"]),
         parameter_count=data["parameter_count"],
         parameter_names=tuple(data["parameter_names"] or ()),
@@ -180,3 +184,8 @@ def _select(data: dict[str, Any]) -> SelectStatement:
         catalog_version=data["schema_version"],
         lists=tuple(data.get("lists", ())),
     )
+
+
+def _scan(data: dict[str, Any]) -> Scan:
+    tree = PartitionTree.from_wire(data["tree"])
+    return Scan(data["table"], data["alias"], data["table_id"], data["table_version"], data["group"], data["replicated"], tree)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from secateur.client.arrow_data import as_table
 from secateur.client.load import LoadMode, Progress, load_rows
 from secateur.client.session import Session
-from secateur.errors import NullKeyError, ParameterError
+from secateur.errors import NoRangeError, NullKeyError, ParameterError
 from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.table import TableDef
 
@@ -21,7 +21,7 @@ class TableHandle:
     """One table of the cluster, as it was when :meth:`~secateur.client.connection.Connection.table` was called.
 
     Attributes:
-        definition: Columns, primary key, scheme, copies.
+        definition: Columns, primary key, scheme, copies. Fetched again when it turns out that the ranges have changed.
     """
 
     def __init__(self, session: Session, definition: TableDef) -> None:
@@ -70,7 +70,12 @@ class TableHandle:
             column = self.definition.column(name)
             if value is None and not column.nullable:
                 raise NullKeyError(f"table {self.name}: column {column.name} is NOT NULL; no row has NULL there", table=self.name, column=column.name)
-        return self.definition.scheme.partition_of(key)
+        try:
+            return self.definition.scheme.partition_of(key)
+        except NoRangeError:
+            if not self._refresh():
+                raise
+            return self.definition.scheme.partition_of(key)
 
     def owner_of(self, partition: int) -> str:
         """The id of the member that serves a partition now. Every member serves a replicated table; its first is named.
@@ -81,9 +86,14 @@ class TableHandle:
         if isinstance(partition, bool) or not hasattr(partition, "__index__"):
             raise ParameterError(f"a partition is a number, not {partition!r}")
         number = partition.__index__()
+        topology = self._session.topology
+        if not self.definition.replicated and self.definition.scheme.affinity_group() not in topology.owners:
+            self._refresh()
+            topology = self._session.topology
         if not 0 <= number < self.partitions:
             raise ParameterError(f"table {self.name} has the partitions 0 to {self.partitions - 1}; there is no {number}", table=self.name)
-        topology = self._session.topology
+        if not self.definition.scheme.is_live(number):
+            raise ParameterError(f"partition {number} of table {self.name} was dropped with its range", table=self.name)
         if self.definition.replicated:
             return topology.member_ids[0]
         return topology.ownership(self.definition.scheme.affinity_group()).primary(number)
@@ -112,6 +122,11 @@ class TableHandle:
     def __repr__(self) -> str:
         kind = "replicated" if self.definition.replicated else f"{self.partitions} partitions by {', '.join(self.scheme.columns)}"
         return f"<Table {self.name}: {len(self.definition.columns)} columns, {kind}>"
+
+    def _refresh(self) -> bool:
+        """Fetch the definition again; whether it is another."""
+        before, self.definition = self.definition, self._session.table(self.name)
+        return (before.table_id, before.version) != (self.definition.table_id, self.definition.version)
 
     def _example(self) -> str:
         return ", ".join(f"{name!r}: ..." for name in self.scheme.columns)

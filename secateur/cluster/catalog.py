@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from secateur.errors import NotSupportedError, TableExistsError, UnknownTableError
+from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.table import TableDef
 
 __all__ = ["Catalog"]
@@ -66,6 +67,17 @@ class Catalog:
         table = replace(table, table_id=self.last_table_id + 1)
         by_name = MappingProxyType({**self.by_name, table.name.casefold(): table})
         return Catalog(self.version + 1, table.table_id, by_name), table
+
+    def with_scheme(self, name: str, scheme: PartitionScheme) -> tuple[Catalog, TableDef]:
+        """The catalog with other ranges of a table, and the table at its next version.
+
+        Raises:
+            UnknownTableError: No such table.
+        """
+        table = self.table(name)
+        table = replace(table, scheme=scheme, version=table.version + 1)
+        by_name = MappingProxyType({**self.by_name, table.name.casefold(): table})
+        return Catalog(self.version + 1, self.last_table_id, by_name), table
 
     def without_table(self, name: str) -> tuple[Catalog, TableDef]:
         """The catalog without a table, and the table that was dropped.

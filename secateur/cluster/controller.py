@@ -5,22 +5,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
+import numpy as np
+
 from secateur.cluster.catalog import Catalog
 from secateur.cluster.loads import Load, LoadPublisher
-from secateur.cluster.membership import Event, MemberJoined, MemberLost, TableCreated, advance
+from secateur.cluster.membership import Event, MemberJoined, MemberLost, OwnersForgotten, RangesChanged, TableCreated, advance, group_after
 from secateur.cluster.peers import Peers
+from secateur.cluster.range_change import RangeChanger
 from secateur.cluster.request_args import CONTROLLER_ARGS, check_args
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.statement_replies import Params, PlanningView, StatementReplies
 from secateur.errors import MemberLostError, OperationalError, ProtocolError, TopologyChangedError, UnreachableError
+from secateur.partitioning.range_changes import RangeChange, alter_ranges
+from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import MemberAddress, Topology
-from secateur.planner.statement import CreateTable, DropTable
+from secateur.planner.statement import AlterTable, CreateTable, DropTable
 from secateur.wire import FrameServer, Reply, Request, pack
 
 __all__ = ["Controller"]
@@ -46,6 +51,7 @@ class Controller:
         self._server = FrameServer(self, host=settings.host, port=settings.port, token=settings.token, limits=settings.limits)
         self._peers = Peers("controller", settings)
         self._loads = LoadPublisher(self._peers)
+        self._ranges = RangeChanger(self._peers)
         self._last_load = 0
         self._catalog = Catalog()
         self._topology = Topology(1, (), {})
@@ -58,6 +64,7 @@ class Controller:
             "hello": self._hello,
             "topology": self._send_topology,
             "catalog": self._send_catalog,
+            "table_versions": self._send_table_versions,
             "prepare": self._prepare,
             "explain": self._explain,
             "plan": self._send_plan,
@@ -116,6 +123,10 @@ class Controller:
         tables = self._catalog.tables() if name is None else (self._catalog.table(str(name)),)
         return Reply({**self._versions(), "tables": [table.to_wire() for table in tables]})
 
+    def _send_table_versions(self, request: Request) -> Reply:
+        known = {table.table_id: table.version for table in self._catalog.tables()}
+        return Reply({**self._versions(), "tables": [known.get(table_id) for table_id in request.args["tables"]]})
+
     def _send_plan(self, request: Request) -> Reply:
         return Reply({}, pack(self._statements.plan(request.args["plan_id"]).to_wire()))
 
@@ -150,7 +161,9 @@ class Controller:
         }
 
     def _primaries(self, table: TableDef, member_id: str) -> list[int]:
-        return [0] if table.replicated else self._topology.ownership(table.scheme.affinity_group()).partitions_of(member_id)
+        if table.replicated:
+            return [0]
+        return _live(table, self._topology.ownership(table.scheme.affinity_group()).partitions_of(member_id))
 
     # -- statements
 
@@ -161,6 +174,8 @@ class Controller:
                 await self.create_table(table, if_not_exists=if_not_exists)
             case DropTable(name, if_exists):
                 await self.drop_table(name, if_exists=if_exists)
+            case AlterTable(table, changes):
+                await self.alter_table(table.name, changes)
             case _:  # the client does the rest
                 pass
         return Reply({**reply.header, **self._versions()}, reply.payload)
@@ -194,9 +209,7 @@ class Controller:
 
         The owners count only once every member has the table, so that nothing is left of a table that could not be created.
         """
-        group = table.scheme.affinity_group()
-        alone = table.replicated or all(other.replicated or other.scheme.affinity_group() != group for other in self._catalog.tables())
-        event = TableCreated(table, alone)
+        event = TableCreated(table)
         topology = advance(self._topology, event)
         self._catalog = replace(self._catalog, last_table_id=table.table_id)
         outcomes = await asyncio.gather(
@@ -231,6 +244,41 @@ class Controller:
             self._catalog, table = self._catalog.without_table(name)
             await self._drop_at_members(table)
             self._loads.forget(table.table_id)
+            await self._forget_owners(table.scheme.affinity_group())
+
+    async def alter_table(self, name: str, changes: Sequence[RangeChange]) -> TableDef:
+        """Change the ranges of a table: all the changes, or an error and none.
+
+        Raises:
+            UnknownTableError: There is no such table.
+            SchemeError: The changes do not fit its ranges as they are now, or a range is to be added whose rows the catch-all has.
+            PartitionLostError: No member is left.
+        """
+        table = self._catalog.table(name)
+        async with self._loads.exclusive(table.table_id), self._changing:
+            before = self._catalog.table(name)
+            types = {column.name: column.type for column in before.columns}
+            scheme = alter_ranges(before.scheme, changes, types=types, primary_key=before.primary_key, table=before.name)
+            return await self._change_ranges(before, scheme)
+
+    async def _change_ranges(self, before: TableDef, scheme: PartitionScheme) -> TableDef:
+        taken = {other.scheme.affinity_group() for other in self._catalog.tables() if not other.replicated and other.table_id != before.table_id}
+        unique = f"{before.table_id}.{before.version + 1}"
+        scheme = scheme.in_group(group_after(self._topology, before.scheme, scheme, taken, unique))
+        catalog, after = self._catalog.with_scheme(before.name, scheme)
+        await self._advance(RangesChanged(before.scheme, scheme))
+        try:
+            await self._ranges.change(after, {member_id: _hosted(self._topology, after, member_id) for member_id in self._topology.member_ids})
+        except BaseException:
+            await self._forget_owners(scheme.affinity_group())
+            raise
+        self._catalog = catalog
+        await self._forget_owners(before.scheme.affinity_group())
+        return after
+
+    async def _forget_owners(self, group: str) -> None:
+        if all(table.replicated or table.scheme.affinity_group() != group for table in self._catalog.tables()):
+            await self._advance(OwnersForgotten(group))
 
     async def _drop_at_members(self, table: TableDef) -> None:
         await asyncio.gather(
@@ -306,7 +354,16 @@ class Controller:
 
 
 def _hosted(topology: Topology, table: TableDef, member_id: str) -> list[int]:
-    return [0] if table.replicated else topology.ownership(table.scheme.affinity_group()).held_by(member_id)
+    return [0] if table.replicated else _live(table, topology.ownership(table.scheme.affinity_group()).held_by(member_id))
+
+
+def _live(table: TableDef, partitions: list[int]) -> list[int]:
+    """Without the ids of dropped ranges, which have owners but no rows."""
+    component = table.scheme.range
+    if component is None or not component.retired:
+        return partitions
+    live: list[int] = np.intersect1d(partitions, table.scheme.live_partitions(), assume_unique=True).tolist()
+    return live
 
 
 def _describe_lost(member: MemberAddress) -> dict[str, Any]:

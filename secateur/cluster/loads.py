@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from secateur.errors import Error, LoadFailedError, OperationalError, UnreachableError
+from secateur.errors import Error, LoadFailedError, OperationalError, TopologyChangedError, UnreachableError
 from secateur.partitioning.table import TableDef
 
 __all__ = ["Load", "LoadPublisher", "MemberCaller"]
@@ -66,9 +66,17 @@ class LoadPublisher:
 
         Raises:
             DuplicateKeyError: An appended key is already there. The table is as it was.
+            TopologyChangedError: A partition has no copies: its range was dropped. The table is as it was.
             LoadFailedError: A member could not prepare. The table is as it was.
         """
         async with self._locks[load.table.table_id]:
+            homeless = load.attempts.keys() - frozenset().union(*load.copies.values())
+            if homeless:
+                await self.abort(load.load_id, load.copies)
+                raise TopologyChangedError(
+                    f"partition {min(homeless)} of {load.table.name}, for which load {load.load_id} has rows, is not there any more: nothing was loaded",
+                    table=load.table.name,
+                )
             outcomes = await asyncio.gather(*(self._prepare(member, load) for member in load.copies), return_exceptions=True)
             failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
             if failures:
@@ -82,6 +90,10 @@ class LoadPublisher:
             if lost:
                 raise lost[0]
         return sum(outcome["rows_primary"] for outcome in outcomes if not isinstance(outcome, BaseException))
+
+    def exclusive(self, table_id: int) -> asyncio.Lock:
+        """Held while a load of a table is published; whoever changes what the members prepare for takes it as well."""
+        return self._locks[table_id]
 
     def forget(self, table_id: int) -> None:
         """A table was dropped; its id never comes again."""

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from secateur.cluster.member_jobs import MemberJobs
+from secateur.cluster.member_ranges import MemberRanges
 from secateur.cluster.peers import Peers
 from secateur.cluster.request_args import MEMBER_ARGS, check_args
 from secateur.cluster.settings import ClusterSettings
@@ -24,7 +25,22 @@ from secateur.wire import FrameServer, Peer, Reply, Request, unpack
 
 __all__ = ["Member"]
 
-_HOUSEKEEPING: Final = frozenset({"hello", "create_table", "drop_table", "topology", "load_prepare", "load_publish", "load_abort", "ping", "stats"})
+_HOUSEKEEPING: Final = frozenset(
+    {
+        "hello",
+        "create_table",
+        "drop_table",
+        "topology",
+        "load_prepare",
+        "load_publish",
+        "load_abort",
+        "alter_prepare",
+        "alter_commit",
+        "alter_abort",
+        "ping",
+        "stats",
+    }
+)
 """Requests from the controller that concern no statement, and so do not count as frames received."""
 
 Answer = Reply | Awaitable[Reply] | AsyncIterator[Reply]
@@ -53,6 +69,7 @@ class Member:
         self._client_jobs: MemberJobs
         self._statements: StatementRunner
         self._writes = MemberWrites(member_id, self._store, self._peers, self._executor)
+        self._ranges = MemberRanges(self._store, self._writes.gate, self._executor, self._adopt_table)
         self._topology = Topology(0, (), {})
         self._frames_received = 0
         self._executions = 0
@@ -68,6 +85,9 @@ class Member:
             "load_abort": self._writes.abort,
             "create_table": self._create_table,
             "drop_table": self._drop_table,
+            "alter_prepare": self._ranges.prepare,
+            "alter_commit": self._ranges.commit,
+            "alter_abort": self._ranges.abort,
             "topology": self._take_topology,
             "ping": self._ping,
             "stats": self._stats,
@@ -131,9 +151,12 @@ class Member:
     def _create_table(self, request: Request) -> Reply:
         table = TableDef.from_wire(request.args["table"])
         self._store.create_table(table, request.args["partitions"])
+        self._adopt_table(table)
+        return Reply()
+
+    def _adopt_table(self, table: TableDef) -> None:
         self._tables[table.name.casefold()] = table
         self._writes.add_table(table)
-        return Reply()
 
     def _drop_table(self, request: Request) -> Reply:
         table_id = request.args["table_id"]

@@ -1,7 +1,7 @@
 """Who is in the cluster and who owns what: a state machine without I/O.
 
 Events go in, the next :class:`~secateur.partitioning.topology.Topology` comes out; the controller sends it to the members. The simulation and the
-real cluster run the same code.
+real cluster run the same code. The controller sees to it that the topology has the affinity groups of the tables that there are, and no others.
 
 When a member is lost, each of its partitions goes to the backup that is first in line: a backup has every acknowledged write, so nothing has to move.
 The lost member stays in the ownership, behind the survivors, until somebody replaces it: **a member becomes an owner only of what it has**. A
@@ -10,6 +10,7 @@ partition whose copies are all lost keeps the lost member as primary, so whoever
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -17,10 +18,12 @@ import numpy as np
 
 from secateur.errors import NotSupportedError, ProgrammingError
 from secateur.partitioning.affinity import assign
+from secateur.partitioning.affinity_growth import grow, same_holders
+from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import MemberAddress, Ownership, Topology
 
-__all__ = ["Event", "MemberJoined", "MemberLost", "TableCreated", "advance"]
+__all__ = ["Event", "MemberJoined", "MemberLost", "OwnersForgotten", "RangesChanged", "TableCreated", "advance", "group_after"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +42,32 @@ class MemberLost:
 
 @dataclass(frozen=True, slots=True)
 class TableCreated:
-    """A table needs owners.
-
-    Attributes:
-        table: The table.
-        alone: Whether no other table has its scheme, so that owners which an earlier one has left behind bind nobody.
-    """
+    """A table needs owners: those of its affinity group, if that has any."""
 
     table: TableDef
-    alone: bool = False
 
 
-Event = MemberJoined | MemberLost | TableCreated
+@dataclass(frozen=True, slots=True)
+class RangesChanged:
+    """A table needs owners for the ids of new ranges; those of all others stay.
+
+    Attributes:
+        before: Its scheme so far, whose owners stay known until they are forgotten: statements still run by it.
+        after: Its scheme, in the affinity group that :func:`group_after` chose.
+    """
+
+    before: PartitionScheme
+    after: PartitionScheme
+
+
+@dataclass(frozen=True, slots=True)
+class OwnersForgotten:
+    """No table is in an affinity group any more."""
+
+    group: str
+
+
+Event = MemberJoined | MemberLost | TableCreated | RangesChanged | OwnersForgotten
 
 
 def advance(topology: Topology, event: Event) -> Topology:
@@ -59,7 +76,7 @@ def advance(topology: Topology, event: Event) -> Topology:
     Raises:
         ProgrammingError: A member joins under an id that is taken.
         NotSupportedError: A table wants more backups than the tables that it is co-located with.
-        PartitionLostError: A table is created when no member is left.
+        PartitionLostError: A table is created or gets ranges when no member is left.
     """
     match event:
         case MemberJoined(address):
@@ -74,10 +91,45 @@ def advance(topology: Topology, event: Event) -> Topology:
             members = tuple(member for member in topology.members if member.id != member_id)
             owners = {group: _promote(ownership, member_id) for group, ownership in topology.owners.items()}
             return Topology(topology.version + 1, members, owners)
-        case TableCreated(table, alone):
-            return _with_table(topology, table, alone=alone)
+        case TableCreated(table):
+            return _with_table(topology, table)
+        case RangesChanged(before, after):
+            return _with_ranges(topology, before, after)
+        case OwnersForgotten(group):
+            owners = {name: ownership for name, ownership in topology.owners.items() if name != group}
+            return topology if len(owners) == len(topology.owners) else Topology(topology.version + 1, topology.members, owners)
         case _:
             assert_never(event)
+
+
+def group_after(topology: Topology, before: PartitionScheme, after: PartitionScheme, taken: Collection[str], unique: str) -> str:
+    """The affinity group of a table whose ranges change.
+
+    Tables that change alike stay co-located, if their owners agree; a table that comes to the ranges of another by another way has its rows elsewhere, and so
+    gets a group of its own.
+
+    Args:
+        topology: The owners so far.
+        before: The table's scheme so far.
+        after: The new one.
+        taken: The groups of all other tables.
+        unique: Told apart from the names of all other groups, ever.
+    """
+    structure = after.structure()
+    if structure not in taken:
+        return structure
+    remaining = np.intersect1d(before.live_partitions(), after.live_partitions(), assume_unique=True)
+    agree = same_holders(topology.ownership(before.affinity_group()), topology.ownership(structure), remaining)
+    return structure if agree else f"{structure} #{unique}"
+
+
+def _with_ranges(topology: Topology, before: PartitionScheme, after: PartitionScheme) -> Topology:
+    topology.check_any()
+    group = after.affinity_group()
+    if group in topology.owners:
+        return topology
+    owners = grow(topology.ownership(before.affinity_group()), after.partition_count, topology.member_ids, after.live_partitions())
+    return Topology(topology.version + 1, topology.members, {**topology.owners, group: owners})
 
 
 def _promote(ownership: Ownership, lost: str) -> Ownership:
@@ -89,17 +141,15 @@ def _promote(ownership: Ownership, lost: str) -> Ownership:
     return replace(ownership, owners=np.take_along_axis(ownership.owners, order, axis=0))
 
 
-def _with_table(topology: Topology, table: TableDef, *, alone: bool) -> Topology:
+def _with_table(topology: Topology, table: TableDef) -> Topology:
     topology.check_any()
     if table.replicated:
         return topology
     group = table.scheme.affinity_group()
-    known = None if alone else topology.owners.get(group)
+    known = topology.owners.get(group)
     copies = min(1 + table.backups, len(topology.members))
     if known is None:
         assigned = assign(table.partition_count, topology.member_ids, copies)
-        if topology.owners.get(group) == assigned:
-            return topology
         return Topology(topology.version + 1, topology.members, {**topology.owners, group: assigned})
     if copies > known.replicas:
         raise NotSupportedError(

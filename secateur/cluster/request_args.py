@@ -21,6 +21,7 @@ CONTROLLER_ARGS: Final[Mapping[str, ArgTypes]] = {
     "plan": {"plan_id": (str,)},
     "load_publish": {**_LOAD, "table": (str,), "mode": (str,), "parts": (dict,)},
     "load_abort": _LOAD,
+    "table_versions": {"tables": (list,)},
     "join": {"member": (str,), "host": (str,), "port": (int,)},
     "member_lost": {"member": (str,)},
 }
@@ -35,6 +36,9 @@ MEMBER_ARGS: Final[Mapping[str, ArgTypes]] = {
     "load_abort": _LOAD,
     "create_table": {"table": (dict,), "partitions": (list,)},
     "drop_table": {"table_id": (int,)},
+    "alter_prepare": {"table_id": (int,), "version": (int,), "partitions": (list,)},
+    "alter_commit": {"table_id": (int,), "version": (int,)},
+    "alter_abort": {"table_id": (int,), "version": (int,)},
 }
 
 

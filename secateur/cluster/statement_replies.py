@@ -18,7 +18,18 @@ from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 from secateur.planner.explain import explain
 from secateur.planner.planner import Planner
-from secateur.planner.statement import CreateTable, DropTable, ExplainFormat, ExplainStatement, InsertRows, InsertSelect, SelectStatement, SetOption, Statement
+from secateur.planner.statement import (
+    AlterTable,
+    CreateTable,
+    DropTable,
+    ExplainFormat,
+    ExplainStatement,
+    InsertRows,
+    InsertSelect,
+    SelectStatement,
+    SetOption,
+    Statement,
+)
 from secateur.wire import Reply, encode_table
 
 __all__ = ["Params", "PlanningView", "StatementReplies"]
@@ -96,6 +107,8 @@ class StatementReplies:
                 return _statement("select", self._keep(statement))
             case CreateTable():
                 return _statement("ddl", {"message": "table created"})
+            case AlterTable():
+                return _statement("ddl", {"message": "table altered"})
             case DropTable():
                 return _statement("ddl", {"message": "table dropped"})
             case InsertRows(table, rows, mode):

@@ -83,7 +83,8 @@ class StatementRunner:
             args: ``plan`` (id), ``params`` (values in order), ``pruning`` (bool).
 
         Raises:
-            TopologyChangedError: A required partition has no owner here or elsewhere as far as this member knows; nothing was done.
+            TopologyChangedError: A required partition has no owner here or elsewhere as far as this member knows, or a table has other ranges by now; nothing
+                was done.
         """
         plan_id = args["plan"]
         plan = self._plans.get(plan_id)
@@ -107,6 +108,9 @@ class StatementRunner:
         view = self._view
         if view is None:
             raise TopologyChangedError(f"member {self._member_id} has not joined yet; try again")
+        for scan in plan.scans:
+            if self._store.table(scan.table_id).version != scan.table_version:
+                raise TopologyChangedError(f"the ranges of {scan.table} have changed since the statement was planned: plan it again", table=scan.table)
         partitions = [_partitions(scan, params, pruning=pruning) for scan in plan.scans]
         if all(scan.replicated or view.mine.get(scan.group, _NONE).issuperset(ids) for scan, ids in zip(plan.scans, partitions, strict=True)):
             return self._run_local(plan, params, partitions, view.topology, pruning=pruning)

@@ -58,6 +58,10 @@ class MemberWrites:
         self._tables[table.table_id] = table
         self._gates.setdefault(table.table_id, WriteGate(table.name))
 
+    def gate(self, table_id: int) -> WriteGate:
+        """The gate of a table's direct writes."""
+        return self._gates[table_id]
+
     def remove_table(self, table_id: int) -> None:
         self._tables.pop(table_id, None)
         self._gates.pop(table_id, None)

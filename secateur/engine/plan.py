@@ -41,6 +41,7 @@ class ScanPlan:
         replicated: Whether every member has a full copy.
         keys: What is said about the primary key; rows inside a partition are sorted by it, so that a search replaces the scan.
         reason: Why the scan cannot be pruned, in words a user can act on, or None when it can.
+        table_version: The version of the table for which the tree was made: its partitions are those that the table had then.
     """
 
     relation: str
@@ -53,6 +54,7 @@ class ScanPlan:
     replicated: bool
     keys: KeySearch = field(default_factory=KeySearch)
     reason: str | None = None
+    table_version: int = 1
 
     def to_wire(self) -> dict[str, Any]:
         """Plain data for msgpack; :meth:`from_wire` reads it back."""
@@ -65,6 +67,7 @@ class ScanPlan:
             "tree": self.tree.to_wire(),
             "group": self.group,
             "replicated": self.replicated,
+            "table_version": self.table_version,
             "keys": self.keys.to_wire(),
             "reason": self.reason,
         }
@@ -80,6 +83,7 @@ class ScanPlan:
             tree=PartitionTree.from_wire(data["tree"]),
             group=data["group"],
             replicated=data["replicated"],
+            table_version=data["table_version"],
             keys=KeySearch.from_wire(data["keys"]),
             reason=data["reason"],
         )
@@ -145,6 +149,7 @@ class SelectPlan:
                 {
                     "table": scan.table,
                     "table_id": scan.table_id,
+                    "table_version": scan.table_version,
                     "alias": scan.alias,
                     "tree": scan.tree.to_wire(),
                     "group": scan.group,

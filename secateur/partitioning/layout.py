@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from secateur.partitioning.components import HashComponent, RangeComponent, RangePartition
-from secateur.partitioning.segments import segments_of
+from secateur.partitioning.segments import gaps_between, segments_of
 
 __all__ = ["Layout", "bucket_product"]
 
@@ -28,17 +28,19 @@ class Layout:
     Attributes:
         partition_count: The size of the id space, blocks of dropped ranges included.
         segments: The intervals of the range columns that hold rows, sorted and disjoint, each with the ordinal that it leads to; one without a range component.
+        has_gaps: Whether some keys have no partition.
         live: The live ranges by ordinal, ascending.
         live_partitions: The ids that can hold rows, ascending; int32, read-only.
         bases: The first id of each live range by ordinal.
         columns: The partitioning key, in order of first mention.
     """
 
-    __slots__ = ("_hashes", "bases", "columns", "live", "live_partitions", "partition_count", "segments")
+    __slots__ = ("_hashes", "bases", "columns", "has_gaps", "live", "live_partitions", "partition_count", "segments")
 
     def __init__(self, hashes: tuple[HashComponent, ...], component: RangeComponent | None) -> None:
         self._hashes = hashes
         self.segments = (RangePartition(0, None, None),) if component is None else segments_of(component)
+        self.has_gaps = component is not None and component.catch_all is None and bool(gaps_between(component.ranges))
         retired = () if component is None else component.retired
         ranges = self.segments if component is None else component.partitions
         self.live = {r.ordinal: r for r in sorted(ranges, key=lambda r: r.ordinal)}

@@ -81,7 +81,7 @@ def alter_ranges(
                 component = _without(component, _exactly(component, spec, scheme, rules), scheme)
             case _:
                 assert_never(change)
-    return rules.finish(PartitionScheme(scheme.hashes, component, function=scheme.function))
+    return rules.finish(PartitionScheme(scheme.hashes, component, function=scheme.function, group=scheme.group))
 
 
 def _added(component: RangeComponent, spec: RangeSpec, rules: SchemeRules) -> RangeComponent:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -21,7 +21,6 @@ from secateur.partitioning.cast import cast_column
 from secateur.partitioning.components import HashComponent, RangeComponent, RangePartition, RetiredRange
 from secateur.partitioning.layout import Layout
 from secateur.partitioning.router import Router
-from secateur.partitioning.segments import gaps_between
 from secateur.partitioning.types import SqlType, parse_type
 
 __all__ = ["FUNCTION", "HashComponent", "PartitionScheme", "RangeComponent", "RangePartition", "RetiredRange"]
@@ -42,15 +41,18 @@ class PartitionScheme:
         range: The range component, if there is one.
         types: The type of each column of the partitioning key.
         function: Name and version of the partition function; see :attr:`is_known_function`.
+        group: The affinity group, when it is not the one that the structure names: a table whose ranges were changed keeps its owners, and they may differ from
+            those of another table that has come to the same ranges by another way.
     """
 
     hashes: tuple[HashComponent, ...] = ()
     range: RangeComponent | None = None
     types: tuple[tuple[str, SqlType], ...] = ()
     function: str = FUNCTION
+    group: str | None = None
     _layout: Layout | None = field(default=None, init=False, repr=False, compare=False)
     _router: Router | None = field(default=None, init=False, repr=False, compare=False)
-    _group: str | None = field(default=None, init=False, repr=False, compare=False)
+    _structure: str | None = field(default=None, init=False, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The resolved forms hold closures and are cheap to make again.
@@ -91,10 +93,21 @@ class PartitionScheme:
         """
         return self._ids().segments
 
+    def is_live(self, partition: int) -> bool:
+        """Whether a partition can hold rows: its range has not been dropped."""
+        live = self.live_partitions()
+        position = int(live.searchsorted(partition))
+        return position < len(live) and int(live[position]) == partition
+
+    def is_catch_all(self, partition: int) -> bool:
+        """Whether a partition takes what no range holds: its keys change with the ranges beside it, where those of all others stay the same for ever."""
+        rest = None if self.range is None else self.range.catch_all
+        return rest is not None and partition in self.block(rest.ordinal)
+
     @property
     def has_gaps(self) -> bool:
         """Whether there are rows that no partition takes; ALTER TABLE can add a range for them."""
-        return self.range is not None and bool(gaps_between(self.ranges()))
+        return self._ids().has_gaps
 
     def hashes_of(self, ordinal: int) -> tuple[HashComponent, ...]:
         """The hash components of a live range: its own or the table's. KeyError when no live range has that ordinal."""
@@ -179,19 +192,32 @@ class PartitionScheme:
         return ids
 
     def affinity_group(self) -> str:
+        """The name by which the topology knows the owners. Tables that share it are co-located: partition i of all holds the same keys, in the same place."""
+        return self.structure() if self.group is None else self.group
+
+    def in_group(self, group: str) -> PartitionScheme:
+        """The same scheme in an affinity group of that name; what has been resolved of it is kept."""
+        moved = replace(self, group=group)
+        for name in ("_layout", "_router", "_structure"):
+            object.__setattr__(moved, name, getattr(self, name))
+        return moved
+
+    def structure(self) -> str:
         """A name that two schemes share exactly when partition i of both holds the same keys.
 
-        Column names do not count, nor names of ranges; types, structure, seeds, bucket counts, bounds and ordinals do. Computed once.
+        Column names do not count, nor names of ranges; types, structure, seeds, bucket counts, bounds and ordinals do. Computed once, in time linear in the
+        ranges.
         """
-        if self._group is None:
-            object.__setattr__(self, "_group", self._describe_group())
-        assert self._group is not None
-        return self._group
+        if self._structure is None:
+            object.__setattr__(self, "_structure", self._describe_structure())
+        assert self._structure is not None
+        return self._structure
 
     def to_wire(self) -> dict[str, Any]:
         """Plain data for msgpack (bounds may be dates, datetimes, Decimals and UUIDs, which the wire has types for)."""
         return {
             "function": self.function,
+            "group": self.group,
             "types": [[name, str(type_)] for name, type_ in self.types],
             "hashes": [_hash_to_wire(h) for h in self.hashes],
             "range": None if self.range is None else _range_to_wire(self.range),
@@ -206,9 +232,10 @@ class PartitionScheme:
             range=None if component is None else _range_from_wire(component),
             types=tuple((name, parse_type(text)) for name, text in data["types"]),
             function=data["function"],
+            group=data["group"],
         )
 
-    def _describe_group(self) -> str:
+    def _describe_structure(self) -> str:
         number = {name: f"c{position}" for position, name in enumerate(self.columns)}
         if not number:
             return "single"

@@ -56,7 +56,7 @@ class Sharing:
         """The sharing of a table.
 
         Raises:
-            InterfaceError: The topology is older than the table.
+            TopologyChangedError: The topology is older than the table.
         """
         if table.replicated:
             return cls(table.scheme, np.zeros(1, np.int64), np.zeros(1, np.uint16), (), tuple(topology.member_ids))

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from secateur.errors import InterfaceError, PartitionLostError, ProtocolError, UnreachableError
+from secateur.errors import PartitionLostError, ProtocolError, TopologyChangedError, UnreachableError
 
 __all__ = ["MemberAddress", "Ownership", "Topology"]
 
@@ -158,11 +158,11 @@ class Topology:
         """The ownership of an affinity group.
 
         Raises:
-            InterfaceError: This topology has no such group: it is older than the table.
+            TopologyChangedError: This topology has no such group: it is older than the table, or the table has other ranges by now.
         """
         found = self.owners.get(group)
         if found is None:
-            raise InterfaceError(f"topology {self.version} has no owners for affinity group {group!r}; fetch a newer one")
+            raise TopologyChangedError(f"topology {self.version} has no owners for affinity group {group!r}; fetch a newer one")
         return found
 
     def primaries(self, group: str, partitions: Sequence[int]) -> dict[str, list[int]]:

@@ -23,7 +23,7 @@ from secateur.partitioning.tree import PartitionTree
 from secateur.partitioning.tree_text import node_text, value_text
 from secateur.planner.long_lists import fold_lists
 from secateur.planner.scan_bounds import ScanBounds, overflow_reason
-from secateur.planner.statement import CreateTable, DropTable, ExplainStatement, InsertRows, InsertSelect, SelectStatement, SetOption, Statement
+from secateur.planner.statement import AlterTable, CreateTable, DropTable, ExplainStatement, InsertRows, InsertSelect, SelectStatement, SetOption, Statement
 
 __all__ = ["Explain", "explain"]
 
@@ -96,7 +96,7 @@ def explain(statement: Statement, params: Sequence[Any] | Mapping[str, Any], vie
             return Explain(f"INSERT into {table.name} from:\n{explained.text}", explained.json)
         case InsertRows(table, rows):
             return _explain_other(f"INSERT of {rows.num_rows} rows into {table.name}: each goes to the owner of its partition", view.topology, enabled=enabled)
-        case CreateTable() | DropTable():
+        case CreateTable() | AlterTable() | DropTable():
             return _explain_other("DDL runs at the controller and reads no partition", view.topology, enabled=enabled)
         case SetOption():
             return _explain_other("SET changes the session and reads no partition", view.topology, enabled=enabled)

@@ -13,6 +13,7 @@ from sqlglot import Token, TokenType
 from secateur.errors import Error, LimitExceededError, NotSupportedError, ParameterError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
+from secateur.planner.alter_table import read_alter_table
 from secateur.planner.create_table import read_create_table, read_drop_table
 from secateur.planner.dialect import quoted, tokenize
 from secateur.planner.insert import InsertQuery, InsertValues, read_insert
@@ -36,7 +37,6 @@ _INT64: Final = range(-(2**63), 2**63)
 _LATER: Final = {
     "UPDATE": "write the new rows with INSERT OR REPLACE",
     "DELETE": "load the remaining rows with mode 'overwrite'",
-    "ALTER": "create the table anew and load it",
     "MERGE": "use INSERT OR REPLACE",
     "PIVOT": "write SELECT * FROM t PIVOT (... FOR column IN (values))",
     "DESCRIBE": "ask conn.table(name).schema",
@@ -173,6 +173,9 @@ class Planner:
             case "CREATE":
                 _refuse_parameters(parameters, sql)
                 return read_create_table(cursor)
+            case "ALTER":
+                _refuse_parameters(parameters, sql)
+                return read_alter_table(cursor, catalog.table)
             case "DROP":
                 _refuse_parameters(parameters, sql)
                 return read_drop_table(cursor)
@@ -182,7 +185,7 @@ class Planner:
             case _ if first in _LATER:
                 raise cursor.unsupported(first, _LATER[first])
             case _:
-                raise cursor.expected("SELECT, INSERT, CREATE TABLE, DROP TABLE, EXPLAIN or SET")
+                raise cursor.expected("SELECT, INSERT, CREATE TABLE, ALTER TABLE, DROP TABLE, EXPLAIN or SET")
 
     def _select(self, sql: str, tokens: Sequence[Token], parameters: Parameters, values: Sequence[Any] | None, catalog: CatalogView) -> SelectStatement:
         given = [*[None] * parameters.count, *parameters.lists] if values is None else values

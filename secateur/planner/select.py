@@ -123,6 +123,7 @@ def _scan_plan(read: _ScanReading) -> ScanPlan:
         tree=read.bounds.tree,
         group=table.scheme.affinity_group(),
         replicated=table.replicated,
+        table_version=table.version,
         keys=read.bounds.keys,
         reason=read.bounds.reason,
     )

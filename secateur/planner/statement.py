@@ -9,10 +9,12 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from secateur.engine.plan import SelectPlan
+from secateur.partitioning.range_changes import RangeChange
 from secateur.partitioning.table import TableDef
 from secateur.planner.scan_bounds import ScanBounds
 
 __all__ = [
+    "AlterTable",
     "CreateTable",
     "DropTable",
     "ExplainFormat",
@@ -68,6 +70,14 @@ class CreateTable:
 
 
 @dataclass(frozen=True, slots=True)
+class AlterTable:
+    """An ALTER TABLE: the table as it was when the changes to its ranges were checked against it."""
+
+    table: TableDef
+    changes: tuple[RangeChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DropTable:
     """A DROP TABLE."""
 
@@ -111,4 +121,4 @@ class ExplainStatement:
     analyze: bool
 
 
-Statement: TypeAlias = SelectStatement | CreateTable | DropTable | InsertRows | InsertSelect | SetOption | ExplainStatement
+Statement: TypeAlias = SelectStatement | CreateTable | AlterTable | DropTable | InsertRows | InsertSelect | SetOption | ExplainStatement

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from secateur.errors import DataError, DuplicateKeyError, NullKeyError, TopologyChangedError
@@ -84,10 +85,11 @@ class TableLayout:
         return DuplicateKeyError(f"{self.tdef.name}: key {self.order.describe(rows, row)} {what}", table=self.tdef.name, key=self.order.plain(rows, row))
 
     def check_partition(self, rows: pa.Table, partition: int) -> None:
-        """Check on three rows that the sender computes the same partitions as this member.
+        """Check on three rows that the sender computes the same partitions as this member; for a catch-all, on all.
 
         A row in the wrong partition is found by full scans and missed by pruned ones: a silent wrong answer for ever after. Senders go wrong for all rows
-        (another scheme, another function), so the first, middle and last row tell. Costs about 5 us.
+        (another scheme, another function), so the first, middle and last row tell. Costs about 5 us. Only what a catch-all holds depends on the other ranges:
+        a sender that has not heard of a new one goes wrong for its rows alone. Costs 50 ns a row there.
 
         Args:
             rows: Admitted rows.
@@ -101,7 +103,10 @@ class TableLayout:
         columns, count = scheme.columns, rows.num_rows
         if not columns or not count or not scheme.is_known_function:
             return
-        for row in sorted({0, count // 2, count - 1}):
+        suspects = {0, count // 2, count - 1}
+        if scheme.is_catch_all(partition):
+            suspects.update(np.flatnonzero(scheme.partitions_of(rows) != partition)[:1].tolist())
+        for row in sorted(suspects):
             try:
                 values = {name: rows.column(name)[row].as_py() for name in columns}
             except (OverflowError, ValueError):

@@ -116,11 +116,16 @@ class Preparation:
         Raises:
             DuplicateKeyError: A key occurs twice, or for an append is there already.
             LimitExceededError: The rows do not fit into a partition.
+            TopologyChangedError: Rows staged for the catch-all belong to a range that was added meanwhile.
         """
         if self.prepared is None:
             self.prepared = [self._prepare(part) for part in self._parts]
 
     def _prepare(self, part: StagedPart) -> PreparedPart:
+        if self.layout.tdef.scheme.is_catch_all(part.partition):
+            # Staged before a range was added, they may belong to that one by now.
+            for staged in part.tables:
+                self.layout.check_partition(staged, part.partition)
         rows = sort_rows(self.layout, part.tables, last_wins=self.operation is Operation.UPSERT)
         merged = rows if self.operation is Operation.OVERWRITE else merge(self.layout, part.snapshot.fold(), rows, self.operation)
         return PreparedPart(part.partition, rows, merged, part.version)

@@ -92,11 +92,37 @@ class MemberStore:
         layout, changes = TableLayout.of(tdef), ChangeCount()
         self._tables[tdef.table_id] = _Table(layout, {number: Partition(layout, number, changes) for number in partitions}, changes)
 
+    def alter_table(self, tdef: TableDef, partitions: Iterable[int]) -> None:
+        """Take over other ranges of a table: new partitions are made, empty; those that are not named any more are dropped with their rows.
+
+        Args:
+            tdef: The table as it is now: nothing but its ranges may differ.
+            partitions: All that are hosted here from now on.
+
+        Raises:
+            UnknownTableError: The table is not here.
+        """
+        table = self._table(tdef.table_id)
+        layout = TableLayout.of(tdef)
+        kept = {number: table.partitions.get(number) or Partition(layout, number, table.changes) for number in partitions}
+        for partition in kept.values():
+            partition.adopt(layout)
+        table.layout, table.partitions = layout, kept
+        table.changes.total += 1
+
     def drop_table(self, table_id: int) -> None:
         """Forget a table, its rows and the loads into it; nothing happens when it is not there."""
         if self._tables.pop(table_id, None) is not None:
             for load in self._loads.of_table(table_id):
                 self._loads.end(load.load_id, LoadOutcome(published=False, rows=0))
+
+    def table(self, table_id: int) -> TableDef:
+        """The description of a table.
+
+        Raises:
+            UnknownTableError: The table is not here.
+        """
+        return self._table(table_id).layout.tdef
 
     def partition(self, table_id: int, partition: int) -> Partition:
         """One partition.
@@ -330,8 +356,10 @@ class MemberStore:
             return not outcome.published
         load = self._loads.find(load_id)
         if load is not None:
+            partitions = self._table(load.table_id).partitions
             for number in load.parts:
-                self._tables[load.table_id].partitions[number].release(load_id)
+                if number in partitions:  # its range may have been dropped
+                    partitions[number].release(load_id)
         self._loads.end(load_id, LoadOutcome(published=False, rows=0))
         return True
 

@@ -55,6 +55,10 @@ class Partition:
         self._settle()
         return self._delta.base.nbytes + self._delta.nbytes
 
+    def adopt(self, layout: TableLayout) -> None:
+        """The table has other ranges; which rows are this partition's is for the new layout to say."""
+        self._layout = layout
+
     def append(self, rows: pa.Table) -> int:
         """Add rows.
 

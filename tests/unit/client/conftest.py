@@ -66,6 +66,7 @@ class Statement:
             "table": self.table.name,
             "table_id": self.table.table_id,
             "alias": "o",
+            "table_version": self.table.version,
             "tree": self.tree().to_wire(),
             "group": self.table.scheme.affinity_group(),
             "replicated": self.table.replicated,

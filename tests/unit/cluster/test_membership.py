@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.cluster.membership import MemberJoined, MemberLost, TableCreated, advance
+from secateur.cluster.membership import MemberJoined, MemberLost, OwnersForgotten, RangesChanged, TableCreated, advance, group_after
 from secateur.errors import NotSupportedError, PartitionLostError, ProgrammingError
+from secateur.partitioning.build import build_scheme
+from secateur.partitioning.range_changes import AddRange, DropNamed, RangeChange, alter_ranges
+from secateur.partitioning.range_spec import RangeSpec
 from secateur.partitioning.scheme import HashComponent, PartitionScheme
 from secateur.partitioning.table import Column, TableDef
 from secateur.partitioning.topology import MemberAddress, Topology
-from secateur.partitioning.types import SqlType, TypeKind
+from secateur.partitioning.types import SqlType, TypeKind, parse_type
 
 BIGINT = SqlType(TypeKind.BIGINT)
 SCHEME = PartitionScheme(hashes=(HashComponent(("id",), 12),), types=(("id", BIGINT),))
@@ -60,12 +63,67 @@ def test_more_backups_than_the_co_located_tables_have_are_refused() -> None:
         advance(topology, TableCreated(table(backups=2)))
 
 
-def test_owners_that_a_dropped_table_left_behind_bind_nobody() -> None:
+def test_forgotten_owners_bind_nobody() -> None:
     before = advance(advance(cluster_of(3), TableCreated(table(backups=0))), MemberLost("m2"))
-    after = advance(before, TableCreated(table(backups=1), alone=True))
-    ownership = after.ownership(SCHEME.affinity_group())
-    assert (ownership.replicas, ownership.members, after.version) == (2, ("m1", "m3"), before.version + 1)
-    assert advance(after, TableCreated(table(backups=1), alone=True)) is after
+    forgotten = advance(before, OwnersForgotten(SCHEME.affinity_group()))
+    assert (forgotten.version, forgotten.owners) == (before.version + 1, {})
+    assert advance(forgotten, OwnersForgotten(SCHEME.affinity_group())) is forgotten
+    ownership = advance(forgotten, TableCreated(table(backups=1))).ownership(SCHEME.affinity_group())
+    assert (ownership.replicas, ownership.members) == (2, ("m1", "m3"))
+
+
+TYPES = {"day": parse_type("INTEGER"), "id": BIGINT}
+
+
+def days(*ranges: RangeSpec) -> PartitionScheme:
+    return build_scheme(hashes=[HashComponent(("id",), 4)], range_columns=["day"], ranges=ranges, types=TYPES, primary_key=("day", "id"), table="t")
+
+
+def changed(scheme: PartitionScheme, *changes: RangeChange) -> PartitionScheme:
+    return alter_ranges(scheme, changes, types=TYPES, primary_key=("day", "id"), table="t")
+
+
+def with_table(topology: Topology, scheme: PartitionScheme) -> Topology:
+    return advance(topology, TableCreated(TableDef("t", 1, (), ("day", "id"), scheme, 1)))
+
+
+DAYS = days(RangeSpec((1,), (2,)), RangeSpec((2,), (3,), "two"))
+
+
+def test_new_ranges_get_owners_and_old_ones_keep_theirs() -> None:
+    before = with_table(cluster_of(3), DAYS)
+    scheme = changed(DAYS, DropNamed("two"), AddRange(RangeSpec((3,), (4,))), AddRange(RangeSpec((4,), (5,), hashes=(HashComponent(("id",), 8),))))
+    scheme = scheme.in_group(group_after(before, DAYS, scheme, (), "1.2"))
+    after = advance(before, RangesChanged(DAYS, scheme))
+    assert after.version == before.version + 1
+    old, new = after.ownership(DAYS.affinity_group()), after.ownership(scheme.structure())
+    assert [new.holders(p) for p in range(8)] == [old.holders(p) for p in range(8)]
+    live = scheme.live_partitions().tolist()
+    counts = [sum(new.primary(p) == member for p in live) for member in after.member_ids]
+    assert max(counts) - min(counts) <= 1
+    assert all(len(set(new.holders(p))) == 2 for p in live)
+    forgotten = advance(after, OwnersForgotten(DAYS.affinity_group()))
+    assert set(forgotten.owners) == {scheme.structure()}
+
+
+def test_tables_that_change_alike_stay_together() -> None:
+    before = with_table(cluster_of(3), DAYS)
+    scheme = changed(DAYS, AddRange(RangeSpec((3,), (4,))))
+    first = advance(before, RangesChanged(DAYS, scheme))
+    assert group_after(first, DAYS, scheme, {scheme.structure()}, "2.2") == scheme.structure()
+    assert advance(first, RangesChanged(DAYS, scheme)) is first
+
+
+def test_a_table_that_comes_to_the_ranges_of_another_by_another_way_is_not_beside_it() -> None:
+    """Its rows are elsewhere, because the members were others when it was created."""
+    scheme = changed(DAYS, AddRange(RangeSpec((3,), (4,))))
+    early = with_table(cluster_of(2), DAYS)
+    late = with_table(advance(early, MemberJoined(MemberAddress("m3", "127.0.0.1", 7002))), scheme)
+    group = group_after(late, DAYS, scheme, {scheme.structure()}, "2.2")
+    assert group == f"{scheme.structure()} #2.2"
+    after = advance(late, RangesChanged(DAYS, scheme.in_group(group)))
+    assert [after.ownership(group).holders(p) for p in range(8)] == [early.ownership(DAYS.structure()).holders(p) for p in range(8)]
+    assert {member for p in range(8, 12) for member in after.ownership(group).holders(p)} >= {"m3"}
 
 
 @pytest.mark.parametrize("replicated", [False, True])

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from secateur.errors import InterfaceError, ProtocolError, UnreachableError
+from secateur.errors import ProtocolError, TopologyChangedError, UnreachableError
 from secateur.partitioning.topology import MemberAddress, Ownership, Topology
 from secateur.wire import pack, unpack
 
@@ -35,7 +35,7 @@ def test_questions_to_a_topology() -> None:
     assert TOPOLOGY.ownership("g") is OWNERS
     with pytest.raises(UnreachableError, match="member m4 is not part of topology 5, which has m1, m2, m3"):
         TOPOLOGY.member("m4")
-    with pytest.raises(InterfaceError, match="topology 5 has no owners for affinity group 'h'; fetch a newer one"):
+    with pytest.raises(TopologyChangedError, match="topology 5 has no owners for affinity group 'h'; fetch a newer one"):
         TOPOLOGY.primaries("h", [0])
 
 

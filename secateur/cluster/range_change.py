@@ -1,0 +1,69 @@
+"""ALTER TABLE on the cluster: other ranges everywhere, or nowhere.
+
+The controller runs two phases, as it does for a load. Every member *prepares*: all that can fail fails here, such as a range that is to be added over rows in
+the catch-all. Then every member *commits*: it takes the new scheme over, makes the new partitions and drops those of dropped ranges; that cannot fail. Only
+when all have done so does the catalog say that the ranges have changed, so nobody can write to a new range before every member knows it.
+
+**Invariant**: a member refuses a statement that was planned for other ranges than it knows. Whoever holds an old plan is so told to plan again, and no row of
+a new range is missed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from secateur.errors import MemberLostError, OperationalError, UnreachableError
+from secateur.partitioning.table import TableDef
+from secateur.wire import Payload, pack
+
+__all__ = ["MemberCaller", "RangeChanger"]
+
+_GONE = (MemberLostError, UnreachableError)
+
+
+class MemberCaller(Protocol):
+    """How the changer speaks to members."""
+
+    async def call(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> dict[str, Any]:
+        """Send a housekeeping request and return the answer's header."""
+
+
+class RangeChanger:
+    """Runs the two phases.
+
+    Args:
+        members: How to reach the members.
+    """
+
+    def __init__(self, members: MemberCaller) -> None:
+        self._members = members
+
+    async def change(self, table: TableDef, hosted: Mapping[str, Sequence[int]]) -> None:
+        """Give a table its new ranges on every member. Members that are gone take only their own copies with them.
+
+        Args:
+            table: The table as it is to be.
+            hosted: By member, the partitions that it keeps copies of, of all that can hold rows.
+
+        Raises:
+            SchemeError: A range to be added has rows in the catch-all. The table is as it was.
+            OperationalError: A member could not prepare. The table is as it was.
+        """
+        change = {"table_id": table.table_id, "version": table.version}
+        payload = pack(table.to_wire())
+        outcomes = await asyncio.gather(
+            *(self._members.call(member, "alter_prepare", {**change, "partitions": list(ids)}, payload) for member, ids in hosted.items()),
+            return_exceptions=True,
+        )
+        failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException) and not isinstance(outcome, _GONE)]
+        await self._end("alter_abort" if failures else "alter_commit", change, hosted)
+        if failures:
+            raise failures[0]
+
+    async def _end(self, op: str, change: dict[str, Any], hosted: Mapping[str, Sequence[int]]) -> None:
+        outcomes = await asyncio.gather(*(self._members.call(member, op, change) for member in hosted), return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException) and not isinstance(outcome, OperationalError):
+                raise outcome
