@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from secateur.client.materialize import run_in_steps
+from secateur.client.outcome import Outcome
 from secateur.client.pruning import Pruning
 from secateur.client.routing import Rung, choose_route
 from secateur.client.rows import ResultColumn, as_table
@@ -48,17 +50,6 @@ class Selected:
     stats: QueryStats
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    result: pa.Table | ShortTable
-    execution: Rung
-    members_touched: int
-    partitions_read: int
-    partitions_total: int
-    members_total: int
-    topology_version: int
-
-
 def run_select(session: Session, sql: str, params: list[Any] | dict[str, Any], statement: SelectStatement, *, cached: bool, started_s: float) -> Selected:
     """Run a planned SELECT under the session's pruning setting.
 
@@ -83,7 +74,7 @@ def run_select(session: Session, sql: str, params: list[Any] | dict[str, Any], s
     else:
         statement, outcome = _following(session, sql, params, statement, pruning=bool(pruning))
     stats = QueryStats(
-        members_touched=outcome.members_touched,
+        members_touched=len(outcome.members),
         members_total=outcome.members_total,
         partitions_read=outcome.partitions_read,
         partitions_total=outcome.partitions_total,
@@ -96,7 +87,7 @@ def run_select(session: Session, sql: str, params: list[Any] | dict[str, Any], s
     return Selected(outcome.result, statement.columns, stats)
 
 
-def _verified(session: Session, sql: str, params: list[Any] | dict[str, Any], statement: SelectStatement) -> tuple[SelectStatement, _Outcome]:
+def _verified(session: Session, sql: str, params: list[Any] | dict[str, Any], statement: SelectStatement) -> tuple[SelectStatement, Outcome]:
     """Run pruned and unpruned and compare. A difference that comes from rows written in between does not last, so it has to show three times."""
     for _ in range(_VERIFY_ROUNDS):
         statement, pruned = _following(session, sql, params, statement, pruning=True)
@@ -112,9 +103,7 @@ def _verified(session: Session, sql: str, params: list[Any] | dict[str, Any], st
     )
 
 
-def _following(
-    session: Session, sql: str, params: list[Any] | dict[str, Any], statement: SelectStatement, *, pruning: bool
-) -> tuple[SelectStatement, _Outcome]:
+def _following(session: Session, sql: str, params: list[Any] | dict[str, Any], statement: SelectStatement, *, pruning: bool) -> tuple[SelectStatement, Outcome]:
     """Run, and when the cluster has changed, learn and run again."""
     deadline_s = 0.0
     pause_s = _PAUSE_MIN_S
@@ -169,13 +158,24 @@ def _check_ranges(session: Session, statement: SelectStatement) -> None:
             raise TopologyChangedError(f"the ranges of {scan.table} have changed since the statement was planned: plan it again", table=scan.table)
 
 
-def _run(session: Session, statement: SelectStatement, params: Sequence[Any], *, pruning: bool) -> _Outcome:
+def _run(session: Session, statement: SelectStatement, params: Sequence[Any], *, pruning: bool) -> Outcome:
+    if statement.materialized is None or not pruning:
+        return _run_whole(session, statement, params, pruning=pruning)
+    return run_in_steps(
+        statement.materialized,
+        params,
+        run=lambda part, values: _run(session, part, values, pruning=True),
+        run_whole=lambda: _run_whole(session, statement, params, pruning=True),
+    )
+
+
+def _run_whole(session: Session, statement: SelectStatement, params: Sequence[Any], *, pruning: bool) -> Outcome:
     topology = session.topology
     route = choose_route(statement, params, topology, pruning=pruning)
     if route.rung is Rung.NONE:
         _check_ranges(session, statement)
         assert statement.empty is not None
-        return _Outcome(statement.empty, route.rung, 0, 0, statement.partitions_total, len(topology.members), topology.version)
+        return Outcome(statement.empty, route.rung, (), 0, statement.partitions_total, len(topology.members), topology.version)
     if not route.members:
         topology.check_any()
     topology.check_live(route.members)
@@ -190,10 +190,10 @@ def _run(session: Session, statement: SelectStatement, params: Sequence[Any], *,
     answer = session.ask_member(member, "execute", args)
     header = answer.header
     values = header.get("values")
-    return _Outcome(
+    return Outcome(
         result=decode_tables(answer.parts) if values is None else ShortTable(values, header["rows"]),
         execution=Rung(header["execution"]),
-        members_touched=header["members_touched"],
+        members=tuple(header.get("members", (member,))),
         partitions_read=header["partitions_read"],
         partitions_total=header["partitions_total"],
         members_total=len(topology.members),

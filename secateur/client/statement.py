@@ -15,7 +15,19 @@ from secateur.partitioning.table import TableDef
 from secateur.partitioning.tree import PartitionTree
 from secateur.wire import Answer, decode_table, decode_tables
 
-__all__ = ["Done", "InsertRows", "InsertSelect", "PlanText", "Prepared", "Scan", "SelectStatement", "SetPruning", "read_prepared"]
+__all__ = [
+    "Done",
+    "InsertRows",
+    "InsertSelect",
+    "Materialized",
+    "PlanText",
+    "Prepared",
+    "Scan",
+    "SelectStatement",
+    "SetPruning",
+    "Step",
+    "read_prepared",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +67,7 @@ class SelectStatement:
         deterministic: Whether equal data and parameters give equal rows.
         catalog_version: The catalog it was planned for.
         lists: Long lists of literals of the text, which the plan takes as parameters.
+        materialized: The same query in steps, for when pruning is on; None where that gains nothing.
     """
 
     plan_id: str
@@ -66,6 +79,7 @@ class SelectStatement:
     deterministic: bool
     catalog_version: int
     lists: tuple[list[Any], ...] = ()
+    materialized: Materialized | None = None
 
     def values(self, params: list[Any] | dict[str, Any]) -> list[Any]:
         """The values that a member is given, in order.
@@ -82,6 +96,34 @@ class SelectStatement:
     @property
     def partitions_total(self) -> int:
         return sum(scan.tree.total for scan in self.scans)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A subquery that runs before its statement.
+
+    Attributes:
+        statement: The subquery; its parameters are those of the whole statement.
+        is_list: Whether the rest needs all its values as a list; else its one value, NULL when it has no row.
+        values_max: With more rows than this the statement runs undivided.
+    """
+
+    statement: SelectStatement
+    is_list: bool
+    values_max: int
+
+
+@dataclass(frozen=True, slots=True)
+class Materialized:
+    """A query whose subqueries run first.
+
+    Attributes:
+        steps: In the order of their parameters.
+        outer: The rest; its parameters are those of the whole statement, then one for each step.
+    """
+
+    steps: tuple[Step, ...]
+    outer: SelectStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +225,15 @@ def _select(data: dict[str, Any]) -> SelectStatement:
         deterministic=data["deterministic"],
         catalog_version=data["schema_version"],
         lists=tuple(data.get("lists", ())),
+        materialized=None if data.get("materialized") is None else _materialized(data["materialized"]),
     )
 
 
 def _scan(data: dict[str, Any]) -> Scan:
     tree = PartitionTree.from_wire(data["tree"])
     return Scan(data["table"], data["alias"], data["table_id"], data["table_version"], data["group"], data["replicated"], tree)
+
+
+def _materialized(data: dict[str, Any]) -> Materialized:
+    steps = tuple(Step(_select(step["select"]), step["use"] == "list", step["values_max"]) for step in data["steps"])
+    return Materialized(steps, _select(data["outer"]))

@@ -131,12 +131,17 @@ class StatementReplies:
                 assert_never(statement)
 
     def _keep(self, statement: SelectStatement) -> dict[str, Any]:
+        """What a client needs of a query; members will ask for the plans."""
         plan = statement.plan
         self._plans[plan.plan_id] = plan
         self._plans.move_to_end(plan.plan_id)
         while len(self._plans) > self._plans_max:
             self._plans.popitem(last=False)
-        return {**plan.to_client(), "lists": statement.lists}
+        known = {**plan.to_client(), "lists": statement.lists}
+        if statement.materialized is None:
+            return known
+        steps = [{"select": self._keep(step.query), "use": step.use.value, "values_max": step.use.values_max} for step in statement.materialized.steps]
+        return {**known, "materialized": {"steps": steps, "outer": self._keep(statement.materialized.outer)}}
 
 
 @contextmanager

@@ -130,14 +130,14 @@ class StatementRunner:
         }
         if plan.local.arrow is not None and sum(relation.num_rows for relation in relations.values()) <= _INLINE_ROWS_MAX:
             searched = plan.searched if pruning and plan.searched is not None and plan.scans[0].keys.decides_for(params) else plan.local
-            return _reply(answer(searched, relations, params), plan, partitions, topology, "local", 1)
+            return _reply(answer(searched, relations, params), plan, partitions, topology, "local")
         return self._run_in_thread(plan, relations, params, partitions, topology)
 
     async def _run_in_thread(
         self, plan: SelectPlan, relations: dict[str, pa.Table], params: Sequence[Any], partitions: list[Sequence[int]], topology: Topology
     ) -> Reply:
         table = await asyncio.get_running_loop().run_in_executor(self._executor, run, plan.local, relations, params)
-        return _reply(table, plan, partitions, topology, "local", 1)
+        return _reply(table, plan, partitions, topology, "local")
 
     async def _run_distributed(self, plan: SelectPlan, params: Sequence[Any], partitions: list[Sequence[int]], topology: Topology, *, pruning: bool) -> Reply:
         loop = asyncio.get_running_loop()
@@ -153,8 +153,8 @@ class StatementRunner:
                     raise
                 await asyncio.sleep(_LOAD_PAUSE_S)
             else:
-                members_touched = len({self._member_id, *result.members_touched})
-                return _reply(result.table(), plan, partitions, topology, "distributed", members_touched)
+                members = sorted({self._member_id, *result.members_touched})
+                return _reply(result.table(), plan, partitions, topology, "distributed", members)
 
 
 def _partitions(scan: ScanPlan, params: Sequence[Any], *, pruning: bool) -> Sequence[int]:
@@ -164,15 +164,19 @@ def _partitions(scan: ScanPlan, params: Sequence[Any], *, pruning: bool) -> Sequ
     return scan.tree.bind(params).ids if pruning else scan.tree.live_ids()
 
 
-def _reply(result: pa.Table | ShortTable, plan: SelectPlan, partitions: list[Sequence[int]], topology: Topology, execution: str, members_touched: int) -> Reply:
+def _reply(
+    result: pa.Table | ShortTable, plan: SelectPlan, partitions: list[Sequence[int]], topology: Topology, execution: str, members: list[str] | None = None
+) -> Reply:
+    """An answer; without ``members``, this member alone worked for it."""
     header: dict[str, Any] = {
         "execution": execution,
-        "members_touched": members_touched,
         "partitions_read": sum(len(ids) for ids in partitions),
         "partitions_total": sum(scan.tree.total for scan in plan.scans),
         "topology_version": topology.version,
         "rows": result.num_rows,
     }
+    if members is not None:
+        header["members"] = members
     if isinstance(result, ShortTable):
         header["values"] = result.columns
         return Reply(header)

@@ -18,14 +18,14 @@ satisfy the OR for every partition) and is not implemented: Everywhere inside an
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, assert_never
 
 from secateur.errors import InternalError
 from secateur.partitioning.condition import Box
 
-__all__ = ["All", "AllOf", "AnyOf", "Everywhere", "Keys", "Node", "Nothing", "Partitions", "intersect", "node_from_wire", "node_to_wire", "unite"]
+__all__ = ["All", "AllOf", "AnyOf", "Everywhere", "Keys", "Node", "Nothing", "Partitions", "boxes_of", "intersect", "node_from_wire", "node_to_wire", "unite"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +117,20 @@ def intersect(nodes: Iterable[Node]) -> Node:
     if not found:
         return Everywhere() if anywhere else All()
     return found[0] if len(found) == 1 else AllOf(tuple(found))
+
+
+def boxes_of(node: Node) -> Iterator[Box]:
+    """The boxes in a tree."""
+    match node:
+        case Keys(box):
+            yield box
+        case AnyOf(parts) | AllOf(parts):
+            for part in parts:
+                yield from boxes_of(part)
+        case All() | Nothing() | Everywhere() | Partitions():
+            pass
+        case _:
+            assert_never(node)
 
 
 def _flat(nodes: Iterable[Node], kind: type[AnyOf] | type[AllOf]) -> Iterable[Node]:

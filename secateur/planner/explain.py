@@ -6,7 +6,7 @@ With parameters unbound a tree is shown as it is; what depends on them is unknow
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, product
 from math import prod
 from typing import Any, Final, Protocol, assert_never
@@ -21,9 +21,21 @@ from secateur.partitioning.subject import allowed
 from secateur.partitioning.topology import Topology
 from secateur.partitioning.tree import PartitionTree
 from secateur.partitioning.tree_text import node_text, value_text
+from secateur.planner.explain_steps import ExplainedStep, needs_values, rung_in_all
 from secateur.planner.long_lists import fold_lists
 from secateur.planner.scan_bounds import ScanBounds, overflow_reason
-from secateur.planner.statement import AlterTable, CreateTable, DropTable, ExplainStatement, InsertRows, InsertSelect, SelectStatement, SetOption, Statement
+from secateur.planner.statement import (
+    AlterTable,
+    CreateTable,
+    DropTable,
+    ExplainStatement,
+    InsertRows,
+    InsertSelect,
+    SelectStatement,
+    SetOption,
+    Statement,
+    Step,
+)
 
 __all__ = ["Explain", "explain"]
 
@@ -120,15 +132,21 @@ def _explain_other(what: str, topology: Topology, *, enabled: bool) -> Explain:
 
 
 def _explain_select(statement: SelectStatement, topology: Topology, *, enabled: bool) -> Explain:
-    plan = statement.plan
+    materialized = statement.materialized if enabled else None
+    steps = [] if materialized is None else [_explain_step(step, index, statement, topology) for index, step in enumerate(materialized.steps)]
+    outer = statement if materialized is None else materialized.outer
+    plan = outer.plan
     params = statement.params
-    facts = [_scan_facts(scan, bounds, params, enabled=enabled) for scan, bounds in zip(plan.scans, statement.bounds, strict=True)]
+    count = statement.plan.parameter_count
+    known = None if params is None else (*params, *[UNKNOWN] * len(steps))
+    facts = [_scan_facts(scan, bounds, known, count, enabled=enabled) for scan, bounds in zip(plan.scans, outer.bounds, strict=True)]
     trees = [_shown(fact.scan.tree, statement) for fact in facts]
     prunable = any(fact.scan.reason is None and not isinstance(tree.root, (All, Everywhere)) for fact, tree in zip(facts, trees, strict=True))
     reasons = list(dict.fromkeys(fact.reason for fact in facts if fact.reason is not None))
-    execution, members = _rung(plan, facts, topology)
+    own_execution, own_members = _rung(plan, facts, topology)
+    execution, members = rung_in_all(own_execution, own_members, steps, topology.member_ids)
     unpruned = [fact for fact in facts if fact.partitions is None and not fact.scan.replicated]
-    pruning = {
+    pruning: dict[str, Any] = {
         "enabled": enabled,
         "applicable": enabled and prunable,
         "reason": "; ".join(reasons) if reasons and len(unpruned) == len([fact for fact in facts if not fact.scan.replicated]) else None,
@@ -137,10 +155,13 @@ def _explain_select(statement: SelectStatement, topology: Topology, *, enabled: 
         "topology_version": topology.version,
         "required_members": members,
         "members_total": len(topology.members),
-        "scans": [_scan_json(fact) for fact in facts],
+        "scans": [*(_scan_json(fact) for fact in facts), *(scan for step in steps for scan in step.pruning["scans"])],
     }
-    dag = _dag(plan, facts, params, topology, execution, members)
-    return Explain(_text(plan, pruning, facts, dag), {"pruning": pruning, "dag": dag})
+    if steps:
+        pruning["steps"] = [step.to_json() for step in steps]
+    dag = _dag(plan, facts, params, topology, own_execution, own_members)
+    lines = [_text(plan, pruning, facts, dag), *(line for step in steps for line in step.lines())]
+    return Explain("\n".join(lines), {"pruning": pruning, "dag": dag})
 
 
 def _shown(tree: PartitionTree, statement: SelectStatement) -> PartitionTree:
@@ -149,7 +170,12 @@ def _shown(tree: PartitionTree, statement: SelectStatement) -> PartitionTree:
     return fold_lists(tree, dict(enumerate(statement.lists, first))) if statement.lists else tree
 
 
-def _scan_facts(scan: ScanPlan, bounds: ScanBounds, params: Sequence[Any] | None, *, enabled: bool) -> _ScanFacts:
+def _explain_step(step: Step, index: int, whole: SelectStatement, topology: Topology) -> ExplainedStep:
+    explained = _explain_select(replace(step.query, params=whole.params, lists=whole.lists), topology, enabled=True)
+    return ExplainedStep(whole.plan.parameter_count + index, step.use, step.text, explained.text, explained.json["pruning"])
+
+
+def _scan_facts(scan: ScanPlan, bounds: ScanBounds, params: Sequence[Any] | None, count: int, *, enabled: bool) -> _ScanFacts:
     live = scan.tree.live_ids()
     key = scan.tree.scheme.columns
     values = () if params is None else params
@@ -160,6 +186,9 @@ def _scan_facts(scan: ScanPlan, bounds: ScanBounds, params: Sequence[Any] | None
         return _ScanFacts(scan, key, None, live, True, None, None, "pruning is off: SET pruning = on")
     if scan.reason is not None:
         return _ScanFacts(scan, key, None, live, True, None, keys, scan.reason)
+    if needs_values(scan.tree.root, count):
+        later = f"the values of the subquery are known at run time: the partitions are those of {node_text(scan.tree.root, scan.tree.scheme)}"
+        return _ScanFacts(scan, key, None, live, False, None, keys, later)
     if params is None and not scan.tree.is_constant:
         unbound = f"the parameters are not bound: the partitions are those of {node_text(scan.tree.root, scan.tree.scheme)}"
         return _ScanFacts(scan, key, None, live, False, None, keys, unbound)
@@ -282,7 +311,8 @@ def _dag(
         # One member runs the whole statement as one kernel call: there is nothing to connect.
         where = list(members) if len(members) == 1 else []
         return {"vertices": [{"name": "statement", "members": where, "local_parallelism": 1}], "edges": []}
-    values = [None] * plan.parameter_count if params is None else params
+    # Values that are not known yet, of parameters or subqueries, decide nothing here.
+    values = [*(params or ()), *[None] * plan.parameter_count][: plan.parameter_count]
     return describe_select(plan, [fact.possible for fact in facts], values, topology, members[0])
 
 

@@ -18,6 +18,7 @@ from secateur.planner.create_table import read_create_table, read_drop_table
 from secateur.planner.dialect import quoted, tokenize
 from secateur.planner.insert import InsertQuery, InsertValues, read_insert
 from secateur.planner.long_lists import LIFTED_CHARS_MIN, LiftedText, lift_lists
+from secateur.planner.materialize import materialize_subqueries
 from secateur.planner.parameters import Parameters, read_parameters
 from secateur.planner.positions import located, syntax_error
 from secateur.planner.select import plan_select
@@ -189,7 +190,13 @@ class Planner:
 
     def _select(self, sql: str, tokens: Sequence[Token], parameters: Parameters, values: Sequence[Any] | None, catalog: CatalogView) -> SelectStatement:
         given = [*[None] * parameters.count, *parameters.lists] if values is None else values
-        return plan_select(sql, tokens, parameters, given, catalog.table, catalog.version, _types(values, parameters.total))
+        types = _types(values, parameters.total)
+
+        def plan(text: str, tokens: Sequence[Token], parameters: Parameters, subqueries: int) -> SelectStatement:
+            own_given, own_types = [*given, *[None] * subqueries], (*types, *["subquery"] * subqueries)
+            return plan_select(text, tokens, parameters, own_given, catalog.table, catalog.version, own_types)
+
+        return materialize_subqueries(plan(sql, tokens, parameters, 0), sql, tokens, parameters, plan)
 
     def _insert(self, cursor: TokenCursor, parameters: Parameters, values: Sequence[Any], catalog: CatalogView) -> InsertSelect | InsertValues:
         insert = read_insert(cursor, parameters, catalog.table)
@@ -257,7 +264,7 @@ def _with_params(planned: _Planned, values: tuple[Any, ...] | None, lists: tuple
         case InsertValues():
             return planned.evaluate(values or ())
         case SelectStatement():
-            return SelectStatement(planned.plan, planned.bounds, values, lists)
+            return SelectStatement(planned.plan, planned.bounds, values, lists, planned.materialized)
         case InsertSelect():
             return replace(planned, select=replace(planned.select, params=values))
 

@@ -53,6 +53,10 @@ class SecondReading:
         called = {node["function_name"].lower() for node in _nodes(self.tree) if node.get("class") == "FUNCTION"}
         return frozenset(name for name in called - _PURE_MACROS if _kinds().get(name) != "scalar")
 
+    def base_tables(self) -> frozenset[str]:
+        """The names that it reads from, folded, those of common table expressions among them."""
+        return frozenset(node["table_name"].casefold() for node in _nodes(self.tree) if node.get("type") == "BASE_TABLE")
+
     @property
     def has_windows(self) -> bool:
         return any(node.get("class") == "WINDOW" for node in _nodes(self.tree))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 
@@ -22,9 +22,12 @@ __all__ = [
     "InsertMode",
     "InsertRows",
     "InsertSelect",
+    "Materialized",
     "SelectStatement",
     "SetOption",
     "Statement",
+    "Step",
+    "SubqueryUse",
 ]
 
 
@@ -53,12 +56,60 @@ class SelectStatement:
         bounds: Per scan what its predicates say about the keys; EXPLAIN shows it, nothing executes it.
         params: The values of this call, in order of parameter index; None when none were given to a query that has parameters.
         lists: Values of hidden parameters that were lifted out of the text (:mod:`~secateur.planner.long_lists`); ``params`` ends with them.
+        materialized: The same query in steps, where that prunes more; None where it does not.
     """
 
     plan: SelectPlan
     bounds: tuple[ScanBounds, ...]
     params: tuple[object, ...] | None
     lists: tuple[list[object], ...] = ()
+    materialized: Materialized | None = None
+
+
+class SubqueryUse(Enum):
+    """What a statement needs of a subquery. The value is its name on the wire."""
+
+    LIST = "list"
+    """The distinct values of its one column, NULL among them: ``x IN (subquery)``."""
+    VALUE = "value"
+    """Its one value, NULL when it has no row: ``x = (subquery)``."""
+
+    @property
+    def values_max(self) -> int:
+        """With more values than this the statement runs undivided: a longer list costs more to send than it can prune."""
+        return _LIST_VALUES_MAX if self is SubqueryUse.LIST else 1
+
+
+_LIST_VALUES_MAX: Final = 10_000
+"""A list of so many keys is hashed in milliseconds, and is as many keys as 1,250 partitions can tell apart before they count as all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A subquery that runs before the statement in which it stands.
+
+    Attributes:
+        text: What the user wrote, its parameters numbered.
+        query: The subquery, bounded to one row more than ``use`` has values at most; its parameters are those of the whole statement.
+        use: What is needed of it.
+    """
+
+    text: str
+    query: SelectStatement
+    use: SubqueryUse
+
+
+@dataclass(frozen=True, slots=True)
+class Materialized:
+    """A query whose subqueries run first, so that their values prune the scans of the rest.
+
+    Attributes:
+        steps: In the order of their parameters.
+        outer: The query with parameters of its own in place of the subqueries: those of the user, then one for each step, a list or a value.
+    """
+
+    steps: tuple[Step, ...]
+    outer: SelectStatement
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,7 +170,7 @@ class _Member(_Party):
         rows = pa.concat_tables([self.cluster.rows.get(p, ORDERS.arrow_schema.empty_table()) for p in ids] or [ORDERS.arrow_schema.empty_table()])
         header = {
             "execution": "local" if len(owners) == 1 else "distributed",
-            "members_touched": len(owners),
+            "members": sorted(owners),
             "partitions_read": len(ids),
             "partitions_total": statement.table.partition_count,
             "topology_version": self.cluster.topology.version,

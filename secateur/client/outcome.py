@@ -1,0 +1,52 @@
+"""What a run of one planned query gave, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from secateur.client.routing import Rung
+from secateur.wire import ShortTable
+
+__all__ = ["Outcome", "in_all"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A result, and who did what for it.
+
+    Attributes:
+        result: The rows.
+        execution: How much of the cluster it needed.
+        members: Who received a frame for it.
+        partitions_read: Over all scans.
+        partitions_total: Partitions of all scanned tables.
+        members_total: Members of the cluster.
+        topology_version: The topology that its members answered from.
+    """
+
+    result: pa.Table | ShortTable
+    execution: Rung
+    members: tuple[str, ...]
+    partitions_read: int
+    partitions_total: int
+    members_total: int
+    topology_version: int
+
+
+def in_all(outcomes: Sequence[Outcome]) -> Outcome:
+    """The result of the last of several runs, and the cost of all: local when one member did everything, none when nobody was asked."""
+    last = outcomes[-1]
+    members = {member for outcome in outcomes for member in outcome.members}
+    whole = len(members) == 1 and all(outcome.execution is not Rung.DISTRIBUTED for outcome in outcomes)
+    return Outcome(
+        result=last.result,
+        execution=Rung.NONE if not members else Rung.LOCAL if whole else Rung.DISTRIBUTED,
+        members=tuple(sorted(members)),
+        partitions_read=sum(outcome.partitions_read for outcome in outcomes),
+        partitions_total=sum(outcome.partitions_total for outcome in outcomes),
+        members_total=last.members_total,
+        topology_version=last.topology_version,
+    )

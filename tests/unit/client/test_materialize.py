@@ -1,0 +1,112 @@
+"""Steps of a query, run one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from secateur.client.materialize import run_in_steps
+from secateur.client.outcome import Outcome, in_all
+from secateur.client.routing import Rung
+from secateur.client.rows import ResultColumn
+from secateur.client.statement import Materialized, SelectStatement, Step
+from secateur.errors import DataError, MemberLostError
+from secateur.wire import ShortTable
+
+
+def statement(plan_id: str, kind: str = "BIGINT") -> SelectStatement:
+    return SelectStatement(plan_id, (), (ResultColumn("v", kind),), 1, (), None, True, 1)
+
+
+def outcome(result: Any, *members: str, read: int = 0, total: int = 0, execution: Rung | None = None) -> Outcome:
+    rung = execution or (Rung.NONE if not members else Rung.LOCAL if len(members) == 1 else Rung.DISTRIBUTED)
+    return Outcome(result, rung, members, read, total, 3, 7)
+
+
+ROWS = pa.table({"r": ["the rows"]})
+WHOLE = pa.table({"r": ["the whole"]})
+
+
+def run(step_result: Any, *, is_list: bool = True, values_max: int = 3, kind: str = "BIGINT") -> tuple[Outcome, list[tuple[str, list[Any]]]]:
+    """What comes out when the step gives ``step_result``, and what was run with which values."""
+    asked: list[tuple[str, list[Any]]] = []
+
+    def one(part: SelectStatement, values: Sequence[Any]) -> Outcome:
+        asked.append((part.plan_id, list(values)))
+        if part.plan_id == "rest":
+            return outcome(ROWS, "m2", read=1, total=8)
+        if isinstance(step_result, Exception):
+            raise step_result
+        return outcome(step_result, "m1", "m2", read=4, total=4)
+
+    def whole() -> Outcome:
+        asked.append(("whole", []))
+        return outcome(WHOLE, "m1", "m2", "m3", read=12, total=12)
+
+    materialized = Materialized((Step(statement("step", kind), is_list, values_max),), statement("rest"))
+    return run_in_steps(materialized, ["given"], one, whole), asked
+
+
+@pytest.mark.parametrize(
+    ("result", "kind", "values"),
+    [
+        pytest.param(pa.table({"v": pa.array([1, None, 2])}), "BIGINT", [1, None, 2], id="integers with NULL"),
+        pytest.param(pa.table({"v": pa.array([], pa.int64())}), "BIGINT", [], id="none"),
+        pytest.param(ShortTable([["é", None]], 2), "VARCHAR", ["é", None], id="a short result"),
+        pytest.param(pa.table({"v": pa.array([Decimal(2**70)], pa.decimal128(38, 0))}), "HUGEINT", [2**70], id="large integers"),
+        pytest.param(pa.table({"v": pa.array([date(2024, 2, 29)])}), "DATE", [date(2024, 2, 29)], id="dates"),
+    ],
+)
+def test_the_values_of_a_step_are_a_parameter_of_the_rest(result: Any, kind: str, values: list[Any]) -> None:
+    found, asked = run(result, kind=kind)
+    assert asked == [("step", ["given"]), ("rest", ["given", values])]
+    assert [type(value) for value in asked[1][1][1]] == [type(value) for value in values]
+    assert found.result is ROWS
+    assert (found.members, found.execution, found.partitions_read, found.partitions_total) == (("m1", "m2"), Rung.DISTRIBUTED, 5, 12)
+
+
+@pytest.mark.parametrize(("values", "value"), [([5], 5), ([None], None), ([], None)], ids=["one", "NULL", "no row"])
+def test_a_scalar_is_a_value(values: list[Any], value: Any) -> None:
+    _, asked = run(pa.table({"v": pa.array(values, pa.int64())}), is_list=False, values_max=1)
+    assert asked == [("step", ["given"]), ("rest", ["given", value])]
+
+
+@pytest.mark.parametrize(
+    ("result", "kind"),
+    [
+        pytest.param(pa.table({"v": [1, 2, 3, 4]}), "BIGINT", id="too many values"),
+        pytest.param(pa.table({"v": ["x" * 1_100_000]}), "VARCHAR", id="too large values"),
+        pytest.param(pa.table({"v": pa.array([10_000 * 366], pa.int32()).cast(pa.date32())}), "DATE", id="a date that Python does not have"),
+        pytest.param(DataError("a bad cast"), "BIGINT", id="an error in the data"),
+    ],
+)
+def test_the_query_runs_undivided(result: Any, kind: str) -> None:
+    found, asked = run(result, kind=kind)
+    assert asked == [("step", ["given"]), ("whole", [])]
+    assert found.result is WHOLE
+    assert found.members == ("m1", "m2", "m3")
+
+
+def test_a_lost_member_is_the_business_of_whoever_runs_it_all() -> None:
+    with pytest.raises(MemberLostError):
+        run(MemberLostError("m1 is gone"))
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "execution", "members"),
+    [
+        pytest.param([outcome(ROWS), outcome(ROWS)], Rung.NONE, (), id="nobody"),
+        pytest.param([outcome(ROWS, "m1"), outcome(ROWS)], Rung.LOCAL, ("m1",), id="one step and nothing"),
+        pytest.param([outcome(ROWS, "m1"), outcome(ROWS, "m1")], Rung.LOCAL, ("m1",), id="one member for all"),
+        pytest.param([outcome(ROWS, "m2"), outcome(ROWS, "m1")], Rung.DISTRIBUTED, ("m1", "m2"), id="a member each"),
+        pytest.param([outcome(ROWS, "m1", execution=Rung.DISTRIBUTED), outcome(ROWS, "m1")], Rung.DISTRIBUTED, ("m1",), id="distributed"),
+    ],
+)
+def test_what_all_steps_cost(outcomes: list[Outcome], execution: Rung, members: tuple[str, ...]) -> None:
+    found = in_all(outcomes)
+    assert (found.execution, found.members) == (execution, members)
