@@ -25,9 +25,15 @@ unexport PYTHONHOME PYTHONPATH RAY_ADDRESS SPARK_HOME
 # The stamp holds the path of the checkout. An environment whose Python is gone, or that was moved here with the folder, does not count as installed.
 $(shell { [ -x $(PY) ] && [ "$$(cat $(STAMP) 2>/dev/null)" = "$(CURDIR)" ]; } || rm -f $(STAMP))
 
+# A fresh seed for each night; `make nightly SEED=n` repeats one, or goes on where an interrupted run stopped: the seeds are printed as they pass.
+ifndef SEED
+SEED := $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
+endif
+STATEMENTS ?= 1000000
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow lint format types bench docs lock clean distclean help install java
+.PHONY: demo test test-slow nightly lint format types bench docs lock clean distclean help install java
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +46,10 @@ test: $(STAMP) java ## all tests but the slow ones
 
 test-slow: $(STAMP) ## the property tests with many times the cases: tens of minutes
 	@SECATEUR_PROPERTY_FACTOR=20 SECATEUR_PRUNING_WORLDS=100 $(PY) -m pytest -m "not ray and not spark" -o timeout=3600 tests/property $(PYTEST_ARGS)
+
+nightly: $(STAMP) ## a million random statements against DuckDB: an hour; SEED=n repeats or goes on
+	@echo "make nightly SEED=$(SEED) STATEMENTS=$(STATEMENTS)"
+	@SECATEUR_SEED=$(SEED) SECATEUR_STATEMENTS=$(STATEMENTS) $(PY) -m pytest -v -x --durations=0 --durations-min=60 tests/property/test_soundness_volume.py $(PYTEST_ARGS)
 
 lint: $(STAMP) types ## ruff and mypy --strict
 	@$(PY) -m ruff check .

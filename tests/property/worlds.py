@@ -74,6 +74,10 @@ class World:
         self.duck.register("rows", data)
         self.duck.execute(f'CREATE TABLE "{table.name}" AS SELECT * FROM rows')
         self.duck.unregister("rows")
+        placed = [rows.append_column("placed_in", pa.array([number] * len(rows), pa.int32())) for number, rows in self.parts[table.name].items()]
+        self.duck.register("rows", pa.concat_tables(placed) if placed else data.append_column("placed_in", pa.array([], pa.int32())))
+        self.duck.execute(f'CREATE TABLE "placed_{table.name}" AS SELECT * FROM rows')
+        self.duck.unregister("rows")
         self.version += 1
 
     def prepare(self, sql: str, params: Sequence[Any]) -> SelectStatement:
@@ -101,6 +105,11 @@ class World:
             answers = [run(partial, {scan.relation: self.relation(scan, params, part)}, params) for part in owned if part]
             gathered[f"p{index}"] = pa.concat_tables(answers) if answers else partial.schema.empty_table()
         return run(plan.final, gathered, params)
+
+    def partitions_needed(self, table: str, where: str, params: Sequence[Any]) -> set[int]:
+        """The partitions of the rows for which DuckDB finds a predicate TRUE."""
+        sql = f'SELECT DISTINCT placed_in FROM "placed_{table}" AS "{table}" WHERE {where}'
+        return {number for (number,) in self.oracle(sql, params)}
 
     def oracle(self, sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
         return self.duck.execute(sql, list(params)).fetchall()
