@@ -15,7 +15,8 @@ from worlds import World, check
 
 def kept(world: World, sql: str, params: Any = ()) -> list[int]:
     """How many partitions each scan keeps."""
-    return [len(ids) for ids in world.kept(world.prepare(sql, params).plan, params)]
+    statement = world.prepare(sql, params)
+    return [len(ids) for ids in world.kept(statement.plan, statement.params or ())]
 
 
 @pytest.mark.parametrize(

@@ -66,18 +66,17 @@ class World:
     def _add(self, table: TableDef, data: pa.Table) -> None:
         self.tables[table.name.casefold()] = table
         self.store.create_table(table, table.scheme.live_partitions().tolist())
+        placed = [data.slice(0, 0).append_column("placed_in", pa.array([], pa.int32()))]
         for partition, part in split(data, table).items():
+            placed.append(part.append_column("placed_in", pa.array([partition] * part.num_rows, pa.int32())))
             half = part.num_rows // 2
             self.store.write(table.table_id, partition, part.slice(0, half), "overwrite")
             self.store.write(table.table_id, partition, part.slice(half), "append")
         self.duck.execute("SET TimeZone = 'UTC'")
-        self.duck.register("rows", data)
-        self.duck.execute(f'CREATE TABLE "{table.name}" AS SELECT * FROM rows')
-        self.duck.unregister("rows")
-        placed = [rows.append_column("placed_in", pa.array([number] * len(rows), pa.int32())) for number, rows in self.parts[table.name].items()]
-        self.duck.register("rows", pa.concat_tables(placed) if placed else data.append_column("placed_in", pa.array([], pa.int32())))
-        self.duck.execute(f'CREATE TABLE "placed_{table.name}" AS SELECT * FROM rows')
-        self.duck.unregister("rows")
+        for name, rows in ((table.name, data), (f"placed_{table.name}", pa.concat_tables(placed))):
+            self.duck.register("rows", rows)
+            self.duck.execute(f'CREATE TABLE "{name}" AS SELECT * FROM rows')
+            self.duck.unregister("rows")
         self.version += 1
 
     def prepare(self, sql: str, params: Sequence[Any]) -> SelectStatement:
@@ -106,10 +105,11 @@ class World:
             gathered[f"p{index}"] = pa.concat_tables(answers) if answers else partial.schema.empty_table()
         return run(plan.final, gathered, params)
 
-    def partitions_needed(self, table: str, where: str, params: Sequence[Any]) -> set[int]:
-        """The partitions of the rows for which DuckDB finds a predicate TRUE."""
-        sql = f'SELECT DISTINCT placed_in FROM "placed_{table}" AS "{table}" WHERE {where}'
-        return {number for (number,) in self.oracle(sql, params)}
+    def rows_needed(self, table: str, where: str, params: Sequence[Any]) -> tuple[set[int], set[tuple[Any, ...]]]:
+        """The partitions and the primary keys of the rows for which DuckDB finds a predicate TRUE."""
+        keys = ", ".join(self.table(table).primary_key)
+        found = self.oracle(f'SELECT placed_in, {keys} FROM "placed_{table}" AS "{table}" WHERE {where}', params)
+        return {row[0] for row in found}, {row[1:] for row in found}
 
     def oracle(self, sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
         return self.duck.execute(sql, list(params)).fetchall()
