@@ -1,0 +1,77 @@
+"""Attributes: the columns of relations, and which column nodes of the statement mean them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Final
+
+from sqlglot import exp
+
+from secateur.partitioning.types import SqlType, TypeKind
+
+__all__ = ["Attribute", "columns_in", "compares_alike", "is_exact", "occurrence", "renumber"]
+
+_OCCURRENCE: Final = "occurrence"
+_numbers = count()
+
+# Equal values of these are one value in every comparison. Not so 0.0 and -0.0, of which a cast to text makes two.
+_INEXACT: Final = frozenset({TypeKind.FLOAT, TypeKind.DOUBLE, TypeKind.INTERVAL, TypeKind.LIST})
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One column of one relation.
+
+    Attributes:
+        owner: The number of the relation that makes it; each mention of a table is one of its own.
+        position: Among the columns of that relation, from 0.
+        name: What the user calls it.
+        type: None for a computed column.
+        nullable: Whether it may be NULL where it is made; an outer join above may make any column NULL.
+    """
+
+    owner: int
+    position: int
+    name: str
+    type: SqlType | None
+    nullable: bool = True
+
+
+def compares_alike(left: Attribute, right: Attribute) -> bool:
+    """Whether attributes that are equal stand for one another in every comparison: they have one type, or integers that DuckDB widens without loss."""
+    if left.type is None or right.type is None or not is_exact(left):
+        return False
+    return left.type == right.type or (left.type.is_integer and right.type.is_integer)
+
+
+def is_exact(attribute: Attribute) -> bool:
+    """Whether equal values of an attribute are one value."""
+    return attribute.type is not None and attribute.type.kind not in _INEXACT
+
+
+def occurrence(column: exp.Column) -> int:
+    """The number of a column node. Copies of the node keep it: they mean the same."""
+    number = column.meta.get(_OCCURRENCE)
+    if number is None:
+        number = column.meta[_OCCURRENCE] = next(_numbers)
+    return int(number)
+
+
+def renumber(column: exp.Column) -> int:
+    """Give a column node a number of its own, so that it may mean something else than the node of which it is a copy."""
+    column.meta[_OCCURRENCE] = next(_numbers)
+    return occurrence(column)
+
+
+def columns_in(node: exp.Expr) -> Iterator[exp.Column]:
+    """The column nodes of an expression outside of its subqueries. Without recursion, as lists and chains may be long."""
+    pending = [node]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, exp.Column):
+            if isinstance(item.this, exp.Identifier):
+                yield item
+        elif not isinstance(item, (exp.Literal, exp.Query)):
+            pending.extend(item.iter_expressions())

@@ -1,0 +1,458 @@
+"""From the tree of a query to its relations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from sqlglot import exp
+
+from secateur.partitioning.types import SqlType, TypeKind
+from secateur.planner.predicate import flat
+from secateur.planner.query import Query
+from secateur.planner.query import Scan as TableScan
+from secateur.planner.relations.attribute import Attribute
+from secateur.planner.relations.from_clause import FromClause
+from secateur.planner.relations.names import Names
+from secateur.planner.relations.nodes import (
+    Aggregate,
+    Apply,
+    Distinct,
+    Filter,
+    Limit,
+    Opaque,
+    Project,
+    Relation,
+    SetKind,
+    SetOperation,
+    Sort,
+    SubqueryForm,
+    Unknown,
+    Values,
+    Window,
+)
+from secateur.planner.relations.restriction import Restriction, bind
+
+__all__ = ["Builder", "Ctes", "Output", "TooLargeError", "build_relations"]
+
+_MENTIONS_MAX: Final = 200
+_SELECT_PARTS: Final = frozenset(
+    {
+        *("with_", "expressions", "distinct", "from_", "joins", "where", "group", "having", "qualify", "windows", "order", "limit", "offset", "sample"),
+        # Without effect on the rows.
+        *("hint", "operation_modifiers"),
+    }
+)
+_SET_KINDS: Final[dict[type[exp.Expr], SetKind]] = {exp.Union: SetKind.UNION, exp.Intersect: SetKind.INTERSECT, exp.Except: SetKind.EXCEPT}
+# Functions by class that sqlglot knows and that do not aggregate.
+_SCALAR: Final = (exp.Connector, exp.Cast, exp.Case, exp.If, exp.Coalesce, exp.Extract, exp.Substring, exp.Trim, exp.Array)
+
+
+class TooLargeError(Exception):
+    """The tree would be too large; nothing is said about its scans."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A query as a relation, and its columns.
+
+    Attributes:
+        relation: The relation.
+        columns: Names as written and attributes; None for a computed column.
+        complete: Whether these are all its columns, in order.
+    """
+
+    relation: Relation
+    columns: tuple[tuple[str, Attribute | None], ...]
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Cte:
+    """A common table expression in reach: its definition, and what is in reach there; ``body`` is None where it may mention itself."""
+
+    node: exp.CTE
+    body: exp.Expr | None
+    reach: Ctes
+
+
+Ctes = Mapping[str, Cte]
+
+
+def build_relations(query: Query) -> tuple[Relation, ...]:
+    """The relations of a query: itself first, then what stands in it without being an input of it, such as subqueries in ORDER BY.
+
+    Each scan of the query is in some of them, once for each mention of the common table expression around it.
+
+    Raises:
+        TooLargeError: Common table expressions that mention one another repeat too often.
+    """
+    builder = Builder(query.scans)
+    root = builder.query(query.tree, Names(), {})
+    builder.finish(query.tree)
+    return (root.relation, *builder.loose)
+
+
+class Builder:
+    """Makes relations.
+
+    Attributes:
+        scans: Those of the statement, by the identity of their node.
+        loose: The subqueries that are no input of anything.
+    """
+
+    def __init__(self, scans: Sequence[TableScan]) -> None:
+        self.scans = {id(scan.node): scan for scan in scans}
+        self.loose: list[Relation] = []
+        self._owner_count = 0
+        self._mention_count = 0
+        self._mentioned: set[int] = set()
+
+    def owner(self) -> int:
+        """A number for a relation that makes attributes."""
+        self._owner_count += 1
+        return self._owner_count
+
+    def mention(self, node: exp.Table, cte: Cte) -> Output | None:
+        """The relation of a mention of a common table expression; None where it is recursive."""
+        self._mentioned.add(id(node))
+        self._mention_count += 1
+        if self._mention_count > _MENTIONS_MAX:
+            raise TooLargeError
+        if cte.body is None:
+            return None
+        return self.query(cte.body, Names(), cte.reach)
+
+    def detach(self, part: exp.Expr, names: Names, ctes: Ctes) -> None:
+        """Build the subqueries of an expression about which nothing is known from outside."""
+        self.loose.extend(self.query(node, names, ctes).relation for node in subqueries_in(part))
+
+    def finish(self, tree: exp.Expr) -> None:
+        """Build what nobody mentions, and see that nothing was overlooked.
+
+        Raises:
+            TooLargeError: A mention of a common table expression stands where none was expected, so that what it needs is not known.
+        """
+        for node in tree.find_all(exp.Table):
+            if id(node) not in self.scans and id(node) not in self._mentioned and isinstance(node.this, exp.Identifier):
+                raise TooLargeError
+
+    def query(self, node: exp.Expr, outer: Names, ctes: Ctes) -> Output:
+        """Any query: SELECT, a set operation, VALUES, one of these in parentheses."""
+        ctes = self._with(node, outer, ctes)
+        match node:
+            case exp.Select():
+                return _Select(self, node, outer, ctes).output()
+            case exp.SetOperation():
+                return self._modified(node, self._set_operation(node, outer, ctes), outer, ctes)
+            case exp.Subquery() if isinstance(node.this, (exp.Query, exp.Values)):
+                return self._modified(node, self.query(node.this, outer, ctes), outer, ctes)
+            case exp.Values():
+                return self._modified(node, self.values(node, outer, ctes), outer, ctes)
+            case _:
+                self.detach(node, outer, ctes)
+                return Output(Unknown(), (), complete=False)
+
+    def _with(self, node: exp.Expr, outer: Names, ctes: Ctes) -> Ctes:
+        with_ = node.args.get("with_")
+        if not isinstance(with_, exp.With):
+            return ctes
+        reach = dict(ctes)
+        for cte in with_.expressions:
+            name = cte.alias.casefold()
+            if with_.args.get("recursive"):
+                itself = {**reach, name: Cte(cte, None, {})}
+                self.loose.append(self.query(cte.this, outer, itself).relation)
+                reach[name] = Cte(cte, None, {})
+            else:
+                reach[name] = Cte(cte, cte.this, dict(reach))
+                if not _is_mentioned(node, name):
+                    self.loose.append(self.query(cte.this, outer, reach[name].reach).relation)
+        return reach
+
+    def _modified(self, node: exp.Expr, output: Output, outer: Names, ctes: Ctes) -> Output:
+        """ORDER BY and LIMIT behind a set operation or a query in parentheses."""
+        relation = output.relation
+        known = {"with_", "this", "expression", "expressions", "distinct", "by_name", "alias", "order", "limit", "offset"}
+        strange = sorted(key for key, value in node.args.items() if value and key not in known)
+        if strange:
+            relation = Opaque(relation, f"{strange[0].strip('_').upper()} stands behind a query in parentheses")
+        return replace(output, relation=self.ordered(relation, node, outer, ctes))
+
+    def ordered(self, relation: Relation, node: exp.Expr, names: Names, ctes: Ctes) -> Relation:
+        """ORDER BY and LIMIT of a node."""
+        for key in ("order", "limit", "offset"):
+            part = node.args.get(key)
+            if isinstance(part, exp.Expr):
+                self.detach(part, names, ctes)
+                relation = Sort(relation) if key == "order" else Limit(relation, key.upper())
+        return relation
+
+    def values(self, node: exp.Values, outer: Names, ctes: Ctes) -> Output:
+        """VALUES; its columns are col0, col1, ..."""
+        self.detach(node, outer, ctes)
+        rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
+        return Output(Values(()), tuple((f"col{position}", None) for position in range(len(rows[0]) if rows else 0)))
+
+    def _set_operation(self, node: exp.SetOperation, outer: Names, ctes: Ctes) -> Output:
+        kind = _SET_KINDS[type(node)]
+        parts: list[exp.Expr] = []
+        pending: list[exp.Expr] = [node]
+        # A chain of unions is one union of many inputs: distinct or not makes no difference to what passes.
+        while pending:
+            item = pending.pop()
+            plain = item is node or not any(item.args.get(key) for key in ("with_", "order", "limit", "offset", "sample"))
+            if isinstance(item, exp.Union) and kind is SetKind.UNION and plain and bool(item.args.get("by_name")) == bool(node.args.get("by_name")):
+                pending.extend((item.expression, item.this))
+            else:
+                parts.append(item)
+        if kind is not SetKind.UNION:
+            parts = [node.this, node.expression]
+        outputs = [self.query(part, outer, ctes) for part in parts]
+        names = _set_columns(outputs, by_name=bool(node.args.get("by_name")))
+        if names is None:
+            return Output(SetOperation(kind, tuple(output.relation for output in outputs), (), ()), (), complete=False)
+        number = self.owner()
+        attributes, sources = [], []
+        for position, (name, given) in enumerate(names):
+            attributes.append(Attribute(number, position, name, _common_type(given)))
+            sources.append(given)
+        relation = SetOperation(kind, tuple(output.relation for output in outputs), tuple(attributes), tuple(zip(*sources, strict=True)) if sources else ())
+        known = [attribute if any(given) else None for attribute, given in zip(attributes, sources, strict=True)]
+        return Output(relation, tuple((attribute.name, column) for attribute, column in zip(attributes, known, strict=True)))
+
+
+class _Select:
+    """One SELECT."""
+
+    def __init__(self, builder: Builder, node: exp.Select, outer: Names, ctes: Ctes) -> None:
+        self._builder = builder
+        self._node = node
+        self._ctes = ctes
+        self._from = FromClause(builder, ctes, outer).read(node)
+        self._items = list(node.expressions)
+        names = self._from.names
+        plain = {alias.alias.casefold(): names.resolve(alias.this) for alias in self._items if isinstance(alias, exp.Alias) and isinstance(alias.this, exp.Column)}
+        computed = {alias.alias.casefold(): None for alias in self._items if isinstance(alias, exp.Alias)}
+        self._names = replace(names, aliases={**computed, **plain})
+
+    def output(self) -> Output:
+        node = self._node
+        relation = self._from.relation
+        strange = sorted(key for key, value in node.args.items() if value and key not in _SELECT_PARTS)
+        if strange:
+            relation = Opaque(relation, f"{strange[0].strip('_').upper()} is not taken apart")
+        if node.args.get("sample"):
+            # It is taken before WHERE applies.
+            relation = Limit(relation, "a sample")
+        relation = self._filtered(self._applied(relation))
+        relation = self._aggregated(relation)
+        relation = self._windowed(relation)
+        distinct = node.args.get("distinct")
+        if isinstance(distinct, exp.Distinct):
+            relation = Distinct(relation, self._distinct_keys(distinct))
+        output = self._projected(relation)
+        return replace(output, relation=self._builder.ordered(output.relation, node, self._names, self._ctes))
+
+    def _conjuncts(self, key: str, *, beside_aliases: bool) -> tuple[Restriction, ...]:
+        clause = self._node.args.get(key)
+        if not isinstance(clause, exp.Expr):
+            return ()
+        resolve = self._names.resolve_beside_aliases if beside_aliases else self._names.resolve
+        return tuple(bind(conjunct, resolve) for conjunct in flat(clause.this, exp.And))
+
+    def _applied(self, relation: Relation) -> Relation:
+        """The subqueries of WHERE and of the SELECT list, each evaluated for every row of FROM."""
+        self._where = self._conjuncts("where", beside_aliases=False)
+        for conjunct in self._where:
+            for subquery in subqueries_in(conjunct.predicate):
+                relation = self._apply(relation, subquery, conjunct)
+        for item in self._items:
+            for subquery in subqueries_in(item):
+                built = self._builder.query(subquery, self._names, self._ctes)
+                relation = Apply(relation, built.relation, SubqueryForm.VALUE)
+        return relation
+
+    def _apply(self, relation: Relation, subquery: exp.Expr, conjunct: Restriction) -> Relation:
+        built = self._builder.query(subquery, self._names, self._ctes)
+        predicate = conjunct.predicate
+        negated = isinstance(predicate, exp.Not)
+        inner = predicate.this.unnest() if isinstance(predicate, exp.Not) else predicate
+        if isinstance(inner, exp.Exists) and inner.this is subquery:
+            return Apply(relation, built.relation, SubqueryForm.NOT_EXISTS if negated else SubqueryForm.EXISTS, conjunct=conjunct)
+        if isinstance(inner, exp.In) and inner.args.get("query") is subquery:
+            compared = inner.this.unnest()
+            listed = compared.expressions if isinstance(compared, exp.Tuple) else [compared]
+            if built.complete and len(listed) == len(built.columns):
+                operands = tuple(self._names.resolve(part.unnest()) if isinstance(part.unnest(), exp.Column) else None for part in listed)
+                form = SubqueryForm.NOT_IN if negated else SubqueryForm.IN
+                return Apply(relation, built.relation, form, operands, tuple(attribute for _, attribute in built.columns), conjunct)
+        return Apply(relation, built.relation, SubqueryForm.VALUE, conjunct=conjunct)
+
+    def _filtered(self, relation: Relation) -> Relation:
+        return Filter(relation, self._where) if self._where else relation
+
+    def _aggregated(self, relation: Relation) -> Relation:
+        group, having = self._node.args.get("group"), self._node.args.get("having")
+        for part in (group, having):
+            if isinstance(part, exp.Expr):
+                self._builder.detach(part, self._names, self._ctes)
+        if not isinstance(group, exp.Group):
+            if having is None and not self._aggregates_all():
+                return relation
+            relation = Aggregate(relation, frozenset())
+        else:
+            sets = any(group.args.get(key) for key in ("grouping_sets", "cube", "rollup", "totals"))
+            sets = sets or group.find(exp.GroupingSets, exp.Cube, exp.Rollup) is not None
+            keys = [self._group_key(key) for key in (self._items if group.args.get("all") else group.expressions)]
+            relation = Aggregate(relation, frozenset(key for key in keys if key is not None), plain=not sets)
+        conjuncts = self._conjuncts("having", beside_aliases=True)
+        return Filter(relation, conjuncts) if conjuncts else relation
+
+    def _group_key(self, key: exp.Expr) -> Attribute | None:
+        key = key.unnest()
+        if isinstance(key, exp.Literal) and not key.is_string and key.this.isdecimal() and not self._starred():
+            position = int(key.this) - 1
+            key = self._items[position] if position < len(self._items) else key
+        if isinstance(key, exp.Alias):
+            return self._names.resolve(key.this) if isinstance(key.this, exp.Column) else None
+        return self._names.resolve_beside_aliases(key) if isinstance(key, exp.Column) and isinstance(key.this, exp.Identifier) else None
+
+    def _starred(self) -> bool:
+        return any(item.find(exp.Star) is not None and not isinstance(item.unalias(), exp.Count) for item in self._items)
+
+    def _aggregates_all(self) -> bool:
+        """Whether a SELECT without GROUP BY may make one row of all: it calls something that may aggregate, and has no bare column of its own beside it."""
+        for item in self._items:
+            bare = item.unalias()
+            if isinstance(bare, exp.Star) or (isinstance(bare, exp.Column) and (isinstance(bare.this, exp.Star) or self._names.is_local(bare))):
+                return False
+        return any(_may_aggregate(item) for item in self._items) or _may_aggregate(self._node.args.get("order")) or _may_aggregate(self._node.args.get("qualify"))
+
+    def _windowed(self, relation: Relation) -> Relation:
+        named = {window.this.name.casefold(): window for window in self._node.args.get("windows") or [] if isinstance(window.this, exp.Identifier)}
+        qualify = self._node.args.get("qualify")
+        parts = [*self._items, *([qualify] if isinstance(qualify, exp.Expr) else []), *([o] if isinstance(o := self._node.args.get("order"), exp.Expr) else [])]
+        windows = [window for part in parts for window in _windows_in(part)]
+        for part in (qualify, *named.values()):
+            if isinstance(part, exp.Expr):
+                self._builder.detach(part, self._names, self._ctes)
+        if windows:
+            partitions = [self._partition(window, named) for window in windows]
+            relation = Window(relation, frozenset.intersection(*partitions))
+        conjuncts = self._conjuncts("qualify", beside_aliases=True)
+        return Filter(relation, conjuncts) if conjuncts else relation
+
+    def _partition(self, window: exp.Window, named: Mapping[str, exp.Window]) -> frozenset[Attribute]:
+        alias = window.args.get("alias")
+        if isinstance(alias, exp.Identifier):
+            known = named.get(alias.name.casefold())
+            if known is None or isinstance(known.args.get("alias"), exp.Identifier):
+                return frozenset()
+            window = known
+        keys = [key.unnest() for key in window.args.get("partition_by") or []]
+        found = (self._names.resolve_beside_aliases(key) for key in keys if isinstance(key, exp.Column) and isinstance(key.this, exp.Identifier))
+        return frozenset(attribute for attribute in found if attribute is not None)
+
+    def _distinct_keys(self, distinct: exp.Distinct) -> frozenset[Attribute] | None:
+        on = distinct.args.get("on")
+        if not isinstance(on, exp.Expr):
+            return None
+        self._builder.detach(on, self._names, self._ctes)
+        listed = on.expressions if isinstance(on, exp.Tuple) else [on.unnest()]
+        return frozenset(key for key in map(self._group_key, listed) if key is not None)
+
+    def _projected(self, relation: Relation) -> Output:
+        columns = self._columns()
+        if columns is None:
+            return Output(Project(relation, (), ()), (), complete=False)
+        number = self._builder.owner()
+        attributes = tuple(
+            Attribute(number, position, name, None if source is None else source.type, source is None or source.nullable)
+            for position, (name, source) in enumerate(columns)
+        )
+        sources = tuple(source for _, source in columns)
+        named = tuple((attribute.name, None if source is None else attribute) for attribute, source in zip(attributes, sources, strict=True))
+        return Output(Project(relation, attributes, sources), named)
+
+    def _columns(self) -> list[tuple[str, Attribute | None]] | None:
+        """The SELECT list, stars replaced by columns; None where one cannot be."""
+        columns: list[tuple[str, Attribute | None]] = []
+        for item in self._items:
+            bare = item.unalias()
+            star = bare if isinstance(bare, exp.Star) else bare.this if isinstance(bare, exp.Column) and isinstance(bare.this, exp.Star) else None
+            if star is not None:
+                listed = self._names.star(bare.table.casefold() if isinstance(bare, exp.Column) else None)
+                if listed is None or any(star.args.values()):
+                    return None
+                columns.extend(listed)
+            elif isinstance(bare, exp.Column):
+                columns.append((item.alias_or_name, self._names.resolve(bare)))
+            elif isinstance(bare, exp.Anonymous) and bare.name.casefold() in ("columns", "unnest", "unpack"):
+                # They may stand for several columns.
+                return None
+            else:
+                columns.append((item.alias_or_name, None))
+        return columns
+
+
+def subqueries_in(part: exp.Expr) -> Iterator[exp.Expr]:
+    """The outermost queries inside of an expression, without recursion."""
+    pending = list(part.iter_expressions())
+    while pending:
+        item = pending.pop()
+        if isinstance(item, exp.Query) and not (isinstance(item, exp.Subquery) and not isinstance(item.this, (exp.Query, exp.Values))):
+            yield item
+        elif not isinstance(item, (exp.Literal, exp.Column)):
+            pending.extend(item.iter_expressions())
+
+
+def _is_mentioned(holder: exp.Expr, name: str) -> bool:
+    return any(isinstance(node.this, exp.Identifier) and node.name.casefold() == name for node in holder.find_all(exp.Table))
+
+
+def _windows_in(part: exp.Expr) -> Iterator[exp.Window]:
+    pending = [part]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, exp.Window):
+            yield item
+        if not isinstance(item, (exp.Literal, exp.Query)):
+            pending.extend(item.iter_expressions())
+
+
+def _may_aggregate(part: exp.Expr | None) -> bool:
+    """Whether an expression calls, outside of windows and subqueries, a function of which it is not certain that it does not aggregate."""
+    pending = [] if part is None else [part]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, exp.Func) and not isinstance(item, _SCALAR):
+            return True
+        if not isinstance(item, (exp.Literal, exp.Query, exp.Window)):
+            pending.extend(item.iter_expressions())
+    return False
+
+
+def _set_columns(outputs: Sequence[Output], *, by_name: bool) -> list[tuple[str, tuple[Attribute | None, ...]]] | None:
+    """The columns of a set operation with what they are in each input."""
+    if not all(output.complete for output in outputs):
+        return None
+    if not by_name:
+        if len({len(output.columns) for output in outputs}) != 1:
+            return None
+        return [(column[0][0], tuple(attribute for _, attribute in column)) for column in zip(*(output.columns for output in outputs), strict=True)]
+    names = dict.fromkeys(name.casefold() for output in outputs for name, _ in output.columns)
+    found = [{name.casefold(): attribute for name, attribute in output.columns} for output in outputs]
+    return [(name, tuple(known.get(name) for known in found)) for name in names]
+
+
+def _common_type(given: Sequence[Attribute | None]) -> SqlType | None:
+    """The type of a column of a set operation, when none of its inputs is cast to it with loss; None when that is not certain."""
+    types = [None if attribute is None else attribute.type for attribute in given]
+    first = types[0]
+    if first is None or any(kind is None for kind in types):
+        return None
+    if all(kind == first for kind in types):
+        return first
+    return SqlType(TypeKind.HUGEINT) if all(kind is not None and kind.is_integer for kind in types) else None

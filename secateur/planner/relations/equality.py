@@ -1,0 +1,100 @@
+"""Equality classes: attributes that are equal wherever it matters, and the restrictions that so go over from one side of a join to the other.
+
+Source: the co-location tree of IEP-24 (Ignite); predicate move-around (Levy, Mumick, Sagiv, VLDB 1994). Unlike in IEP-24 the partition *set* of one table is
+never applied to another: what goes over is the predicate, and each scan reads it with its own scheme.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from sqlglot import exp
+
+from secateur.planner.relations.attribute import Attribute, compares_alike, occurrence
+from secateur.planner.relations.restriction import Restriction, equality, fresh
+
+__all__ = ["Classes", "equated"]
+
+
+def equated(restriction: Restriction) -> tuple[Attribute, Attribute] | None:
+    """The two attributes of ``a = b`` when each may stand for the other."""
+    predicate = restriction.predicate.unnest()
+    if restriction.blocked is not None or not isinstance(predicate, (exp.EQ, exp.NullSafeEQ)):
+        return None
+    sides = [predicate.this.unnest(), predicate.expression.unnest()]
+    found = [restriction.binding.get(occurrence(side)) for side in sides if isinstance(side, exp.Column)]
+    if len(found) != 2 or found[0] is None or found[1] is None or found[0] == found[1]:
+        return None
+    return (found[0], found[1]) if compares_alike(found[0], found[1]) else None
+
+
+class Classes:
+    """The classes that some restrictions make.
+
+    Args:
+        restrictions: All hold for the rows that matter.
+    """
+
+    def __init__(self, restrictions: Iterable[Restriction]) -> None:
+        self._class_of: dict[Attribute, list[Attribute]] = {}
+        for restriction in restrictions:
+            pair = equated(restriction)
+            if pair is not None:
+                self._unite(*pair)
+
+    def _unite(self, left: Attribute, right: Attribute) -> None:
+        ours, theirs = self._class_of.get(left, [left]), self._class_of.get(right, [right])
+        if ours is not theirs:
+            united = [*ours, *theirs]
+            self._class_of.update(dict.fromkeys(united, united))
+
+    def equal_in(self, attribute: Attribute, side: frozenset[int]) -> Attribute | None:
+        """An attribute of a side that is equal to one from elsewhere."""
+        for other in self._class_of.get(attribute, ()):
+            if other.owner in side and compares_alike(attribute, other):
+                return other
+        return None
+
+    def carry(self, restriction: Restriction, side: frozenset[int]) -> Restriction | None:
+        """A restriction from elsewhere as one of a side; None when no attribute of it has an equal there."""
+        if restriction.blocked is not None:
+            return None
+        meaning = {attribute: attribute if attribute.owner in side else self.equal_in(attribute, side) for attribute in restriction.attributes}
+        if all(there is None or there == attribute for attribute, there in meaning.items()):
+            return None
+        if equated(restriction) is not None and len({there or attribute for attribute, there in meaning.items()}) < 2:
+            return None
+        carried = restriction.rebound(lambda attribute: meaning[attribute] or attribute)
+        return Restriction(carried.predicate, carried.binding, structural=carried.structural, carried=True)
+
+    def implied(self, side: frozenset[int], known: Sequence[Restriction]) -> list[Restriction]:
+        """Equalities of a side that follow through attributes from elsewhere."""
+        own = Classes(restriction for restriction in known if all(attribute.owner in side for attribute in restriction.attributes))
+        found = []
+        for members in {id(members): members for members in self._class_of.values()}.values():
+            inside = [attribute for attribute in members if attribute.owner in side]
+            for left, right in pairwise(inside):
+                if own.equal_to(left) is not own.equal_to(right) or not own.equal_to(left):
+                    found.append(equality(left, right, structural=True, null_safe=True))
+        return found
+
+    def equal_to(self, attribute: Attribute) -> Sequence[Attribute]:
+        """The class of an attribute; empty when it has none."""
+        return self._class_of.get(attribute, ())
+
+    def constants(self, restrictions: Sequence[Restriction]) -> list[Restriction]:
+        """Each restriction about one attribute of a class, said of the other members too: ``a = b AND b = 5`` says ``a = 5``."""
+        return [
+            _said_of(other, restriction)
+            for restriction in restrictions
+            if restriction.blocked is None and len(restriction.attributes) == 1
+            for attribute in restriction.attributes
+            for other in self._class_of.get(attribute, ())
+            if other != attribute and compares_alike(attribute, other)
+        ]
+
+
+def _said_of(other: Attribute, restriction: Restriction) -> Restriction:
+    copy = fresh(restriction).rebound(lambda _: other)
+    return Restriction(copy.predicate, copy.binding, structural=copy.structural, carried=True)

@@ -1,0 +1,182 @@
+"""The FROM clause: its items, their names, and their joins from left to right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from secateur.planner.predicate import flat
+from secateur.planner.relations.attribute import Attribute, compares_alike
+from secateur.planner.relations.names import Names, Source
+from secateur.planner.relations.nodes import Derived, Join, JoinKind, Opaque, Relation, Scan, Unknown, Values
+from secateur.planner.relations.restriction import Restriction, bind, equality
+
+if TYPE_CHECKING:
+    from secateur.planner.relations.build import Builder, Ctes, Output
+
+__all__ = ["From", "FromClause"]
+
+_SIDES: Final = {"": JoinKind.INNER, "LEFT": JoinKind.LEFT, "RIGHT": JoinKind.RIGHT, "FULL": JoinKind.FULL}
+_KINDS: Final = {"SEMI": JoinKind.SEMI, "ANTI": JoinKind.ANTI}
+_UNDERSTOOD: Final = frozenset({"this", "alias", "expressions", "joins", "view", "offset", "value_constructor"})
+
+
+@dataclass(frozen=True, slots=True)
+class From:
+    """A FROM clause, or a part of it."""
+
+    relation: Relation
+    names: Names
+
+
+class FromClause:
+    """Reads one FROM clause.
+
+    Args:
+        builder: For the subqueries in it.
+        ctes: The common table expressions in reach.
+        outer: The names around the SELECT.
+    """
+
+    def __init__(self, builder: Builder, ctes: Ctes, outer: Names) -> None:
+        self._builder = builder
+        self._ctes = ctes
+        self._outer = outer
+
+    def read(self, select: exp.Select) -> From:
+        """The FROM clause of a SELECT; one row where there is none."""
+        from_ = select.args.get("from_")
+        if not isinstance(from_, exp.From):
+            return From(Values(()), Names(outer=self._outer))
+        return self._joined(self._item(from_.this, Names(outer=self._outer)), select.args.get("joins") or [], Names(outer=self._outer))
+
+    def _joined(self, left: From, joins: list[exp.Join], before: Names) -> From:
+        for join in joins:
+            right = self._item(join.this, replace(before.beside(left.names), outer=self._outer))
+            left = self._join(left, join, right)
+        return replace(left, names=replace(left.names, outer=self._outer))
+
+    def _item(self, node: exp.Expr, before: Names) -> From:
+        """One item; ``before`` are the names of those left of it, which a subquery may use."""
+        found = self._understood(node, before)
+        strange = sorted(key for key, value in node.args.items() if value and key not in _UNDERSTOOD)
+        if strange and not (isinstance(node, exp.Subquery) and strange == ["with_"]):
+            word = {"sample": "a sample", "pivots": "PIVOT", "ordinality": "WITH ORDINALITY"}.get(strange[0], strange[0].strip("_").upper())
+            unknown = tuple(replace(source, columns=(), complete=False) for source in found.names.sources)
+            found = From(Opaque(found.relation, f"{word} in FROM is applied before every filter"), Names(unknown))
+        return self._joined(found, node.args.get("joins") or [], before)
+
+    def _understood(self, node: exp.Expr, before: Names) -> From:
+        alias = node.args.get("alias")
+        name = alias.name.casefold() if isinstance(alias, exp.TableAlias) and alias.name else None
+        renamed = tuple(column.name.casefold() for column in alias.columns) if isinstance(alias, exp.TableAlias) else ()
+        inner: exp.Expr = node.this if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Expr) else node
+        match inner:
+            case exp.Table() if id(inner) in self._builder.scans:
+                return self._scan(inner, renamed)
+            case exp.Table(this=exp.Identifier()) if inner.name.casefold() in self._ctes and inner.args.get("db") is None:
+                cte = self._ctes[inner.name.casefold()]
+                output = self._builder.mention(inner, cte)
+                if output is None:
+                    return self._unknown(name or inner.name.casefold())
+                definition = cte.node.args.get("alias")
+                given = tuple(column.name.casefold() for column in definition.columns) if isinstance(definition, exp.TableAlias) else ()
+                return self._derived(output, name or inner.name.casefold(), renamed or given)
+            case exp.Subquery() if isinstance(inner.this, (exp.Query, exp.Values)):
+                return self._derived(self._builder.query(_bare(inner), before, self._ctes), name, renamed)
+            case exp.Subquery():
+                found = self._item(inner.this, before)
+                return found if name is None else From(found.relation, Names((Source(name, (), complete=False),)))
+            case exp.Values():
+                return self._derived(self._builder.values(inner, before, self._ctes), name, renamed)
+            case exp.Select() | exp.SetOperation():
+                return self._derived(self._builder.query(inner, before, self._ctes), name, renamed)
+            case _:
+                self._builder.detach(inner, before, self._ctes)
+                return self._unknown(name)
+
+    def _unknown(self, name: str | None) -> From:
+        return From(Unknown(), Names((Source(name, (), complete=False),)))
+
+    def _scan(self, node: exp.Table, renamed: tuple[str, ...]) -> From:
+        scan = self._builder.scans[id(node)]
+        number = self._builder.owner()
+        attributes = tuple(
+            Attribute(number, position, column.name, column.type, column.nullable and column.name not in scan.table.primary_key)
+            for position, column in enumerate(scan.table.columns)
+        )
+        names = tuple(attribute.name.casefold() for attribute in attributes)
+        names = (*renamed[: len(names)], *names[len(renamed) :])
+        return From(Scan(scan, attributes), Names((_source(scan.alias.casefold(), list(zip(names, attributes, strict=True)), complete=True),)))
+
+    def _derived(self, output: Output, name: str | None, renamed: tuple[str, ...]) -> From:
+        columns = [(own.casefold(), attribute) for own, attribute in output.columns]
+        complete = output.complete
+        if renamed and not complete:
+            columns = []
+        columns = [(renamed[position] if position < len(renamed) else own, attribute) for position, (own, attribute) in enumerate(columns)]
+        return From(Derived(output.relation, name or "a subquery"), Names((_source(name, columns, complete=complete),)))
+
+    def _join(self, left: From, join: exp.Join, right: From) -> From:
+        method, side, word = (str(join.args.get(key) or "").upper() for key in ("method", "side", "kind"))
+        both = replace(left.names.beside(right.names), outer=self._outer)
+        kind = _KINDS.get(word, _SIDES.get(side))
+        strange = [key for key, value in join.args.items() if value and key not in ("this", "on", "using", "side", "kind", "method")]
+        reversed_semi = word in _KINDS and side not in ("", "LEFT")
+        if method not in ("", "NATURAL") or kind is None or strange or reversed_semi or word not in ("", "INNER", "CROSS", "OUTER", *_KINDS):
+            what = " ".join(filter(None, (method, side, word))) or "such a"
+            return self._opaque(left, right, both, f"a {what} JOIN compares more than its condition names")
+        condition = join.args.get("on")
+        on: list[Restriction] = []
+        if isinstance(condition, exp.Expr):
+            self._builder.detach(condition, both, self._ctes)
+            on.extend(bind(conjunct, both.resolve) for conjunct in flat(condition, exp.And))
+        using = [name.name.casefold() for name in join.args.get("using") or []]
+        if method == "NATURAL":
+            ours, theirs = left.names.star(), right.names.star()
+            if ours is None or theirs is None:
+                return self._opaque(left, right, both, "a NATURAL JOIN of columns that are not all known")
+            using = [name for name, _ in ours if name in {other for other, _ in theirs}]
+        shared: dict[str, Attribute | None] = {}
+        merged: list[tuple[Attribute, Attribute, Attribute]] = []
+        number = self._builder.owner()
+        for name in using:
+            column = exp.column(exp.to_identifier(name, quoted=True))
+            ours_, theirs_ = replace(left.names, outer=None).resolve(column), replace(right.names, outer=None).resolve(column)
+            if ours_ is not None and theirs_ is not None:
+                on.append(equality(ours_, theirs_, structural=True))
+            match kind:
+                case JoinKind.RIGHT:
+                    shared[name] = theirs_
+                case JoinKind.FULL if ours_ is not None and theirs_ is not None and compares_alike(ours_, theirs_):
+                    both_ = Attribute(number, len(merged), name, ours_.type if ours_.type == theirs_.type else None)
+                    merged.append((both_, ours_, theirs_))
+                    shared[name] = both_
+                case JoinKind.FULL:
+                    shared[name] = None
+                case _:
+                    shared[name] = ours_
+        relation = Join(kind, left.relation, right.relation, tuple(on), tuple(merged))
+        if kind in (JoinKind.SEMI, JoinKind.ANTI):
+            return From(relation, left.names)
+        return From(relation, both.joined_by(shared, len(left.names.sources)))
+
+    def _opaque(self, left: From, right: From, names: Names, reason: str) -> From:
+        unknown = tuple(Source(source.alias, (), complete=False) for source in names.sources)
+        return From(Opaque(Join(JoinKind.INNER, left.relation, right.relation), reason), Names(unknown, outer=self._outer))
+
+
+def _source(name: str | None, columns: list[tuple[str, Attribute | None]], *, complete: bool) -> Source:
+    """An item of FROM. Of columns of one name DuckDB renames all but the first, so that the others are not known by name."""
+    first = dict(reversed(columns))
+    repeated = len(first) < len(columns)
+    return Source(name, tuple(first.items())[::-1] if repeated else tuple(columns), complete and not repeated)
+
+
+def _bare(subquery: exp.Subquery) -> exp.Expr:
+    """The query of an item of FROM, without what is read of the item itself."""
+    return subquery.this if isinstance(subquery.this, exp.Expr) and not subquery.args.get("with_") else subquery
+
+

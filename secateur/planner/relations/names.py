@@ -1,0 +1,127 @@
+"""Names: what a column of the text means in one SELECT, as DuckDB resolves it. What is not certain is None, never a guess."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from secateur.planner.relations.attribute import Attribute
+
+__all__ = ["Names", "Source"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One item of a FROM clause.
+
+    Attributes:
+        alias: Its name in lower case; None for a subquery without one.
+        columns: Its columns by name in lower case, in order; None for one that is computed.
+        complete: Whether these are all.
+    """
+
+    alias: str | None
+    columns: tuple[tuple[str, Attribute | None], ...]
+    complete: bool = True
+
+    def find(self, name: str) -> Attribute | None:
+        return next((attribute for known, attribute in self.columns if known == name), None)
+
+    def may_have(self, name: str) -> bool:
+        return not self.complete or self.has(name)
+
+    def has(self, name: str) -> bool:
+        return any(known == name for known, _ in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names that a SELECT sees.
+
+    Attributes:
+        sources: The items of its FROM clause.
+        merged: What a name means that USING has merged; None where that is not one column.
+        hidden: Columns that ``*`` leaves out, for USING has merged them: number of the source, and name.
+        aliases: Names given in the SELECT list, and what they are where that is a bare column.
+        outer: The names around it, for a correlated subquery.
+    """
+
+    sources: tuple[Source, ...] = ()
+    merged: Mapping[str, Attribute | None] = field(default_factory=dict)
+    hidden: frozenset[tuple[int, str]] = frozenset()
+    aliases: Mapping[str, Attribute | None] = field(default_factory=dict)
+    outer: Names | None = None
+
+    def resolve(self, column: exp.Column) -> Attribute | None:
+        """The attribute that a column node means in FROM and WHERE: of a column and an alias of one name, the column."""
+        if column.args.get("db") is not None:
+            return None
+        name = column.name.casefold()
+        return self._qualified(column.table.casefold(), name) if column.table else self._bare(name)
+
+    def resolve_beside_aliases(self, column: exp.Column) -> Attribute | None:
+        """The same in GROUP BY, HAVING, QUALIFY and windows, where an alias may come first: where they differ it is neither."""
+        found = self.resolve(column)
+        name = column.name.casefold()
+        if not column.table and name in self.aliases and self.aliases[name] != found:
+            return None
+        return found
+
+    def is_local(self, column: exp.Column) -> bool:
+        """Whether a column node certainly means a column of the FROM clause itself."""
+        name = column.name.casefold()
+        if column.table:
+            return any(source.alias == column.table.casefold() and source.has(name) for source in self.sources)
+        return name in self.merged or any(source.has(name) for source in self.sources)
+
+    def _qualified(self, alias: str, name: str) -> Attribute | None:
+        for source in self.sources:
+            if source.alias == alias:
+                return source.find(name)
+        # It may be a field of a column of that name.
+        if any(source.may_have(alias) for source in self.sources):
+            return None
+        return None if self.outer is None else self.outer._qualified(alias, name)
+
+    def _bare(self, name: str) -> Attribute | None:
+        if name in self.merged:
+            return self.merged[name]
+        having = [source for source in self.sources if source.has(name)]
+        if having:
+            return having[0].find(name) if len(having) == 1 else None
+        if any(not source.complete for source in self.sources):
+            return None
+        around = None if self.outer is None else self.outer._bare(name)
+        if name in self.aliases:
+            return self.aliases[name] if around is None else None
+        return around
+
+    def star(self, alias: str | None = None) -> list[tuple[str, Attribute | None]] | None:
+        """The columns of ``*`` or ``alias.*``, None when they are not all known."""
+        if alias is not None:
+            found = [source for source in self.sources if source.alias == alias]
+            return list(found[0].columns) if len(found) == 1 and found[0].complete else None
+        if not all(source.complete for source in self.sources):
+            return None
+        shown = []
+        for number, source in enumerate(self.sources):
+            for name, attribute in source.columns:
+                if (number, name) not in self.hidden:
+                    shown.append((name, self.merged.get(name, attribute) if name in self.merged else attribute))
+        return shown
+
+    def beside(self, other: Names) -> Names:
+        """The names of two sides of a join."""
+        shift = len(self.sources)
+        merged = {**self.merged, **other.merged}
+        for name in self.merged.keys() & other.merged.keys():
+            merged[name] = None
+        hidden = self.hidden | {(number + shift, name) for number, name in other.hidden}
+        return replace(self, sources=(*self.sources, *other.sources), merged=merged, hidden=frozenset(hidden))
+
+    def joined_by(self, shared: Mapping[str, Attribute | None], left_count: int) -> Names:
+        """After a join whose USING merges ``shared``; the first ``left_count`` sources are its left side."""
+        hidden = {(number, name) for number, source in enumerate(self.sources) if number >= left_count for name in shared if source.has(name)}
+        return replace(self, merged={**self.merged, **shared}, hidden=self.hidden | hidden)

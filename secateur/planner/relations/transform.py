@@ -1,0 +1,111 @@
+"""Changes of trees, from the inputs up. Without recursion, as joins may be many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from secateur.planner.relations.nodes import (
+    Aggregate,
+    Apply,
+    Derived,
+    Distinct,
+    Filter,
+    Join,
+    Limit,
+    Opaque,
+    Project,
+    Relation,
+    Scan,
+    SetOperation,
+    Sort,
+    SubqueryForm,
+    Unknown,
+    Values,
+    Window,
+    children,
+    postorder,
+)
+from secateur.planner.relations.restriction import Restriction
+
+__all__ = ["apart", "conjuncts_of", "transform", "unconfirmed_blocked"]
+
+_UNREAD = "{predicate} is not read in the same way by DuckDB"
+
+
+def transform(root: Relation, change: Callable[[Relation], Relation]) -> Relation:
+    """The tree with ``change`` applied to every relation, whose inputs have been changed before."""
+    changed: dict[int, Relation] = {}
+    for relation in postorder(root):
+        inputs = children(relation)
+        new = [changed[id(input)] for input in inputs]
+        same = all(before is after for before, after in zip(inputs, new, strict=True))
+        changed[id(relation)] = change(relation if same else _over(relation, new))
+    return changed[id(root)]
+
+
+def conjuncts_of(root: Relation) -> list[Restriction]:
+    """Every conjunct of a tree that has a text of its own."""
+    found: list[Restriction] = []
+    for relation in postorder(root):
+        match relation:
+            case Filter(_, conjuncts):
+                found.extend(conjuncts)
+            case Join(on=on):
+                found.extend(restriction for restriction in on if not restriction.structural)
+            case _:
+                pass
+    return found
+
+
+def unconfirmed_blocked(root: Relation, is_confirmed: Callable[[Restriction], bool]) -> Relation:
+    """The tree where a conjunct that DuckDB does not have as well says nothing."""
+
+    def checked(conjuncts: Sequence[Restriction]) -> tuple[Restriction, ...]:
+        return tuple(conjunct if conjunct.structural or is_confirmed(conjunct) else conjunct.block(_UNREAD) for conjunct in conjuncts)
+
+    def change(relation: Relation) -> Relation:
+        match relation:
+            case Filter(_, conjuncts):
+                return replace(relation, conjuncts=checked(conjuncts))
+            case Join(on=on):
+                return replace(relation, on=checked(on))
+            case Apply(conjunct=conjunct) if conjunct is not None and not is_confirmed(conjunct):
+                return replace(relation, form=SubqueryForm.VALUE)
+            case _:
+                return relation
+
+    return transform(root, change)
+
+
+def apart(root: Relation, reason: str) -> Relation:
+    """The tree where nothing passes from one SELECT to another: for statements that the two parsers do not read alike as a whole."""
+
+    def change(relation: Relation) -> Relation:
+        match relation:
+            case Project() | Aggregate() | Window() | SetOperation() | Derived():
+                return Opaque(relation, reason)
+            case Join(on=on):
+                return replace(relation, on=tuple(restriction for restriction in on if not restriction.structural), merged=())
+            case _:
+                return relation
+
+    return transform(root, change)
+
+
+def _over(relation: Relation, inputs: Sequence[Relation]) -> Relation:
+    """A relation over other inputs."""
+    match relation:
+        case Scan() | Values() | Unknown():
+            return relation
+        case SetOperation():
+            return replace(relation, inputs=tuple(inputs))
+        case Join():
+            return replace(relation, left=inputs[0], right=inputs[1])
+        case Apply():
+            return replace(relation, input=inputs[0], subquery=inputs[1])
+        case Project() | Filter() | Sort() | Limit() | Aggregate() | Distinct() | Window() | Derived() | Opaque():
+            return replace(relation, input=inputs[0])
+        case _:
+            assert_never(relation)
