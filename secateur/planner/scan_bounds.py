@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
-
-from sqlglot import exp
 
 from secateur.engine.key_search import KeySearch
 from secateur.partitioning.comparison import EXCLUDING
@@ -19,7 +17,6 @@ from secateur.partitioning.tree import PartitionTree
 from secateur.partitioning.types import SqlType, TypeKind
 from secateur.planner import bounds
 from secateur.planner.bounds import NOWHERE, UNBOUNDED, Boxes
-from secateur.planner.dialect import to_sql
 from secateur.planner.key_search import KeyReader, key_search
 from secateur.planner.predicate import PredicateReader
 from secateur.planner.query import Scan
@@ -49,30 +46,24 @@ class ScanBounds:
     reason: str | None
 
 
-def bound_scan(scan: Scan, scope: Scope, confirmed: Container[str]) -> ScanBounds:
+def bound_scan(scan: Scan, scope: Scope) -> ScanBounds:
     """The bounds of a scan.
 
     Args:
         scan: The scan.
         scope: The conjuncts for it.
-        confirmed: The texts of conjuncts that may be used.
     """
     table, scheme = scan.table, scan.table.scheme
     reader = PredicateReader(dict(scheme.types), scope.column_of, null_extended=not scope.inner)
     key_reader = KeyReader.of(table, scope)
-    usable: list[exp.Expr] = []
     read: list[Boxes] = []
     read_keys: list[Boxes] = []
     for conjunct in scope.conjuncts:
         boxes = reader.read(conjunct)
-        if to_sql(conjunct) in confirmed:
-            usable.append(conjunct)
-            read.append(boxes)
-            read_keys.append(key_reader.read(conjunct, boxes))
-        elif boxes != UNBOUNDED:
-            reader.notes.append(f"{to_sql(conjunct)} is not read in the same way by DuckDB")
+        read.append(boxes)
+        read_keys.append(key_reader.read(conjunct, boxes))
     factors, key_factors = _multiplied(read), _multiplied(read_keys)
-    keys = key_search(table, scope, key_factors, whole=len(usable) == len(scope.conjuncts))
+    keys = key_search(table, scope, key_factors, whole=scope.whole)
     total, limit = scheme.live_partition_count, combination_limit(scheme)
     if table.replicated:
         return ScanBounds((), PartitionTree(table.name, scheme, Everywhere(), total, limit), keys, None)
@@ -80,7 +71,7 @@ def bound_scan(scan: Scan, scope: Scope, confirmed: Container[str]) -> ScanBound
     root = intersect(unite(box_node(box, scheme, total, limit, overflows) for box in boxes) for boxes in factors)
     if NOWHERE in key_factors:
         root = Nothing()
-    reason = _reason(table, scope, factors, reader.notes, overflows) if isinstance(root, All) else None
+    reason = _reason(table, scope, factors, [*scope.notes, *reader.notes], overflows) if isinstance(root, All) else None
     return ScanBounds(factors, PartitionTree(table.name, scheme, root, total, limit), keys, reason)
 
 

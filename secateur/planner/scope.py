@@ -1,147 +1,133 @@
-"""Which conjuncts are certainly applied to the rows of one scan.
+"""What a statement says about the rows of each of its scans.
 
-A row of the scan that fails such a conjunct cannot reach the result of the SELECT whose FROM mentions the scan, so its partition need not be read for it.
-
-**Why a WHERE clause may prune any side of a join.** A conjunct that names values of a column is TRUE only where the column has one of them, so never for a
-row that an outer join has extended with NULLs. A joined row that passes holds one row of the scan, and depends on no other row of that scan; leaving other
-rows of it out can only make new NULL-extended rows, which the conjunct refuses. Not so where a row is chosen by comparison with others (ASOF, POSITIONAL), or
-the side is not visible to WHERE (SEMI, ANTI), and not so for the conditions of outer joins, which refuse no row.
+A row of a scan for which one of its conjuncts is not TRUE cannot influence the answer, so its partition need not be read for it. How conjuncts come from
+anywhere in the statement to a scan is said in :mod:`secateur.planner.relations.prunability`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import exp
 
-from secateur.partitioning.types import SqlType
-from secateur.planner.predicate import flat
-from secateur.planner.query import Scan, renames_columns
+from secateur.planner.dialect import to_sql
+from secateur.planner.query import Query, Scan
+from secateur.planner.relations.attribute import Attribute, occurrence
+from secateur.planner.relations.equality import Classes
+from secateur.planner.relations.nodes import Relation
+from secateur.planner.relations.nodes import Scan as ScanRelation
+from secateur.planner.relations.prunability import restrictions_of_scans
+from secateur.planner.relations.restriction import Restriction, any_of, distinct, fresh
 
-__all__ = ["Scope", "scope_of"]
+__all__ = ["Scope", "refused", "scopes_of"]
 
-_PLAIN_KINDS: Final = frozenset({"", "INNER", "CROSS"})
-_OUTER_KINDS: Final = frozenset({"", "OUTER"})
-_HIDING_KINDS: Final = frozenset({"SEMI", "ANTI"})
+_SHOWN_MAX: Final = 60
+_JOINED: Final = "{predicate} joins the key, and no side of it is compared with a value"
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a SELECT says about one of its scans.
+    """What a statement says about one of its scans.
 
     Attributes:
-        conjuncts: Certainly applied to its rows.
+        conjuncts: Certainly applied to its rows. A column in them may be another table's.
         column_of: The name of the scan's column that a column node in a conjunct means, or None.
-        inner: Whether all joins of the SELECT are inner, so that any conjunct on this scan alone may be applied before them.
+        local: Those of the conjuncts that the user wrote about this scan, and that may be applied to its rows before anything else.
+        notes: Why other predicates about its key do not reach it, in the user's terms.
+        whole: Whether the conjuncts are all that the statement says about the scan.
         refusal: Why nothing can be said, in the user's terms; then there are no conjuncts.
     """
 
     conjuncts: tuple[exp.Expr, ...]
     column_of: Callable[[exp.Column], str | None]
-    inner: bool
+    local: tuple[exp.Expr, ...] = ()
+    notes: tuple[str, ...] = ()
+    whole: bool = True
     refusal: str | None = None
 
 
-def scope_of(scan: Scan, scans: Sequence[Scan]) -> Scope:
-    """The conjuncts for a scan, from the SELECT whose FROM clause mentions it.
+def scopes_of(query: Query, relations: Sequence[Relation]) -> list[Scope]:
+    """The scope of each scan of a query, from its relations.
 
     Args:
-        scan: The scan.
-        scans: All scans of the statement.
+        query: The query.
+        relations: All of its relations, with conjuncts that may be used; none if they could not be built.
     """
-    holder = scan.node.parent
-    select = holder.parent if isinstance(holder, (exp.From, exp.Join)) else None
-    if not isinstance(select, exp.Select):
-        return _refused(f"{scan.alias} is not read by a plain FROM or JOIN")
-    if any(scan.node.args.get(key) for key in ("sample", "pivots", "joins", "laterals", "version", "when")):
-        return _refused(f"{scan.alias} is sampled, pivoted or joined in parentheses before WHERE applies")
-    if renames_columns(scan.node):
-        return _refused(f"{scan.alias} has its columns renamed in FROM: use their own names")
-    if select.args.get("sample"):
-        return _refused("the sample is taken before WHERE applies")
-    joins: list[exp.Join] = select.args.get("joins") or []
-    if any(join.args.get("method") for join in _joins(select)):
-        return _refused("a NATURAL, ASOF or POSITIONAL JOIN compares more than its condition names")
-    inner = True
-    for join in joins:
-        side, kind = (str(join.args.get(key) or "").upper() for key in ("side", "kind"))
-        if kind in _HIDING_KINDS:
-            if join is holder:
-                return _refused(f"WHERE does not see {scan.alias}, which stands behind a {kind} JOIN")
-            inner = False
-        elif side or kind in _OUTER_KINDS - _PLAIN_KINDS:
-            inner = False
-        elif kind not in _PLAIN_KINDS:
-            return _refused(f"a {kind} JOIN")
-    where = select.args.get("where")
-    conjuncts = list(flat(where.this, exp.And)) if isinstance(where, exp.Where) else []
-    if inner:
-        for join in joins:
-            condition = join.args.get("on")
-            if isinstance(condition, exp.Expr):
-                conjuncts.extend(flat(condition, exp.And))
-    shared = frozenset(name for name in _merged_names(select) if not (inner and _is_own(name, scan, select, scans)))
-    return Scope(tuple(conjuncts), _resolver(scan, shared), inner)
+    mentions: dict[str, list[tuple[ScanRelation, tuple[Restriction, ...]]]] = {scan.relation: [] for scan in query.scans}
+    for root in relations:
+        for relation, restrictions in restrictions_of_scans(root):
+            mentions[relation.scan.relation].append((relation, restrictions))
+    return [_scope(scan, mentions[scan.relation]) for scan in query.scans]
 
 
-def _refused(reason: str) -> Scope:
-    return Scope((), lambda node: None, inner=False, refusal=reason)
+def refused(query: Query, reason: str) -> list[Scope]:
+    """The scopes where nothing can be said."""
+    return [Scope((), lambda node: None, whole=False, refusal=reason) for _ in query.scans]
 
 
-def _joins(select: exp.Select) -> Iterator[exp.Join]:
-    """The joins of the FROM clause, those in parentheses included, those of derived tables not."""
-    pending: list[exp.Expr] = [select.args["from_"].this, *(select.args.get("joins") or [])]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, exp.Join):
-            yield node
-        if not isinstance(node, exp.Query) or isinstance(node, exp.Subquery):
-            pending.extend(node.iter_expressions())
+def _scope(scan: Scan, mentions: Sequence[tuple[ScanRelation, tuple[Restriction, ...]]]) -> Scope:
+    if not mentions:
+        return Scope((), lambda node: None, whole=False, refusal=f"{scan.alias} stands where it is not read by a plain FROM or JOIN")
+    said = [_said(relation, restrictions, mentions[0][0]) for relation, restrictions in mentions]
+    held = _of_all([[restriction for restriction in mention if restriction.blocked is None] for mention in said])
+    blocked = [restriction for mention in said for restriction in mention if restriction.blocked is not None]
+    joined = [restriction for restriction in held if _is_join(restriction)]
+    apart = _apart([restriction for restriction in held if restriction not in joined])
+    names = {number: attribute.name for restriction in apart for number, attribute in restriction.binding.items()}
+    local = tuple(restriction.predicate for restriction in apart if not restriction.carried and not restriction.structural)
+    notes = (*_notes(scan, blocked), *_notes(scan, [restriction.block(_JOINED) for restriction in joined]))
+    return Scope(tuple(restriction.predicate for restriction in apart), _resolver(names), local, notes, whole=not blocked and not joined)
 
 
-def _merged_names(select: exp.Select) -> frozenset[str]:
-    """The columns that some USING of the FROM clause merges."""
-    return frozenset(name.name.casefold() for join in _joins(select) for name in join.args.get("using") or ())
+def _is_join(restriction: Restriction) -> bool:
+    """Whether it only says that a column equals one from elsewhere. What is known about that one has been said of the column itself."""
+    predicate = restriction.predicate.unnest()
+    sides = (predicate.this.unnest(), predicate.expression.unnest()) if isinstance(predicate, (exp.EQ, exp.NullSafeEQ)) else ()
+    return len(restriction.binding) == 1 and len(sides) == 2 and all(isinstance(side, exp.Column) for side in sides)
 
 
-def _is_own(name: str, scan: Scan, select: exp.Select, scans: Sequence[Scan]) -> bool:
-    """Whether a name that inner joins merge by USING has the values of the scan's own column, and compares in its type.
-
-    It is the merged column although a table outside of the USING has one of that name, for DuckDB does not call that ambiguous. It has the type of its
-    leftmost table: ``a = '1'`` about an INTEGER there holds for a VARCHAR ``'01'`` on the right, which joins with 1.
-    """
-    joins: list[exp.Join] = select.args.get("joins") or []
-    tables = {id(other.node): other.table for other in scans}
-    items: list[tuple[exp.Expr, exp.Join | None]] = [(select.args["from_"].this, None), *((join.this, join) for join in joins)]
-    holders: list[tuple[exp.Expr, SqlType]] = []
-    for item, join in items:
-        table = tables.get(id(item))
-        if table is None:
-            return False
-        types = [column.type for column in table.columns if column.name.casefold() == name]
-        if types and holders and (join is None or name not in (merged.name.casefold() for merged in join.args.get("using") or ())):
-            return False
-        holders.extend((item, type_) for type_ in types)
-    return bool(holders) and (holders[0][0] is scan.node or len({type_ for _, type_ in holders}) == 1)
+def _resolver(names: Mapping[int, str]) -> Callable[[exp.Column], str | None]:
+    return lambda node: names.get(occurrence(node))
 
 
-def _resolver(scan: Scan, shared: frozenset[str]) -> Callable[[exp.Column], str | None]:
-    """Column nodes to the scan's columns.
+def _said(relation: ScanRelation, restrictions: Sequence[Restriction], first: ScanRelation) -> list[Restriction]:
+    """What is said of one mention, about the attributes of the first: its own, what follows from constants around it, and what follows from equalities."""
+    own = frozenset(attribute.owner for attribute in relation.attributes)
+    classes = Classes(restrictions)
+    carried = [there for restriction in restrictions if (there := classes.carry(restriction, own)) is not None]
+    alike: dict[Attribute, Attribute] = dict(zip(relation.attributes, first.attributes, strict=True))
+    everything = [*restrictions, *carried, *classes.constants([*restrictions, *carried])]
+    useful = [restriction for restriction in everything if restriction.touches(own) or not restriction.attributes]
+    return list(distinct(restriction.rebound(alike.get) for restriction in useful))
 
-    A bare name that is a column of the scan is the scan's: were it another table's as well, DuckDB would refuse the statement as ambiguous, unless USING
-    merges it; an alias of the SELECT list comes second to columns in WHERE. ``shared`` are merged names that are not certainly the scan's own.
-    """
-    alias = scan.alias.casefold()
-    columns = {column.name.casefold(): column.name for column in scan.table.columns}
 
-    def column_of(node: exp.Column) -> str | None:
-        if node.args.get("db") is not None or not isinstance(node.this, exp.Identifier):
-            return None
-        name = node.name.casefold()
-        if node.table:
-            return columns.get(name) if node.table.casefold() == alias else None
-        return None if name in shared else columns.get(name)
+def _of_all(mentions: Sequence[Sequence[Restriction]]) -> list[Restriction]:
+    """What holds for the rows that some mention needs: what all of them say, and one of what each says beside that."""
+    common = set.intersection(*({restriction.key for restriction in mention} for mention in mentions))
+    shared = [restriction for restriction in mentions[0] if restriction.key in common]
+    either = any_of([[restriction for restriction in mention if restriction.key not in common] for mention in mentions]) if len(mentions) > 1 else None
+    return shared if either is None else [*shared, either]
 
-    return column_of
+
+def _apart(restrictions: Sequence[Restriction]) -> list[Restriction]:
+    """Restrictions of one predicate get copies of it, so that each column node means one thing."""
+    seen: set[int] = set()
+    apart = []
+    for restriction in restrictions:
+        own = fresh(restriction) if id(restriction.predicate) in seen else restriction
+        seen.add(id(own.predicate))
+        apart.append(own)
+    return apart
+
+
+def _notes(scan: Scan, blocked: Sequence[Restriction]) -> tuple[str, ...]:
+    key = set(scan.table.scheme.columns)
+    notes = []
+    for restriction in blocked:
+        if restriction.blocked is not None and any(attribute.name in key for attribute in restriction.attributes):
+            text = to_sql(restriction.predicate)
+            shown = text if len(text) <= _SHOWN_MAX else f"{text[: _SHOWN_MAX - 3]}..."
+            notes.append(restriction.blocked.replace("{predicate}", shown))
+    return tuple(dict.fromkeys(notes))

@@ -3,7 +3,8 @@
 Plans are made from sqlglot's tree and executed by DuckDB. Where the two read one text differently (precedence, a renamed function, a literal), a plan made
 from the tree would answer another question. So nothing is decided from sqlglot's tree that DuckDB's tree does not confirm:
 
-**Invariant:** a conjunct prunes only if DuckDB, too, has it as a conjunct of a WHERE clause; a statement is cut in two only if the text made from sqlglot's
+**Invariant:** a conjunct prunes only if DuckDB, too, has it as a conjunct of a clause that filters; a statement is cut in two, and a conjunct goes from one
+SELECT to another, only if the text made from sqlglot's
 tree reads back as the same DuckDB tree as the user's text.
 """
 
@@ -73,13 +74,16 @@ class SecondReading:
         return not clocks and not sampled and all(name in _stable() for name in self.functions() - _PURE_MACROS)
 
     def conjuncts(self) -> frozenset[str]:
-        """Every conjunct of every WHERE clause and inner join condition, in a canonical text."""
+        """Every conjunct of every WHERE, HAVING and QUALIFY clause and join condition, in a canonical text."""
         found: set[str] = set()
         for node in _nodes(self.tree):
-            if node.get("type") == "SELECT_NODE" and node.get("where_clause"):
-                found.update(map(_text, _flat_and(node["where_clause"])))
-            if node.get("type") == "JOIN" and node.get("join_type") == "INNER" and node.get("condition"):
-                found.update(map(_text, _flat_and(node["condition"])))
+            clauses: tuple[Any, ...] = ()
+            if node.get("type") == "SELECT_NODE":
+                clauses = (node.get("where_clause"), node.get("having"), node.get("qualify"))
+            elif node.get("type") == "JOIN":
+                clauses = (node.get("condition"),)
+            for clause in filter(None, clauses):
+                found.update(map(_text, _flat_and(clause)))
         return frozenset(found)
 
     @property

@@ -30,8 +30,10 @@ from secateur.planner.long_lists import lists_agree
 from secateur.planner.parameters import Parameters, read_parameters
 from secateur.planner.positions import located
 from secateur.planner.query import Query, Scan, bind_query, near_names
+from secateur.planner.relations.build import TooLargeError, build_relations
+from secateur.planner.relations.transform import apart, conjuncts_of, unconfirmed_blocked
 from secateur.planner.scan_bounds import ScanBounds, bound_scan
-from secateur.planner.scope import Scope, scope_of
+from secateur.planner.scope import Scope, refused, scopes_of
 from secateur.planner.second_reading import SecondReading, expressions_in, expressions_query, read_statements
 from secateur.planner.statement import SelectStatement
 from secateur.planner.two_stage import Halves, cut
@@ -219,26 +221,34 @@ class _ScanReading:
     Attributes:
         scan: The scan.
         scope: Its conjuncts.
-        confirmed: The texts of those that DuckDB's reading has as well.
         bounds: What they say.
     """
 
     scan: Scan
     scope: Scope
-    confirmed: frozenset[str]
     bounds: ScanBounds
 
 
 def _read(query: Query) -> tuple[SecondReading | None, list[_ScanReading], bool]:
     """DuckDB's reading of a query, its scans bounded by the conjuncts that both readings have, and whether sqlglot's tree reads back as the same."""
-    scopes = [scope_of(scan, query.scans) for scan in query.scans]
-    texts = list(dict.fromkeys(to_sql(conjunct) for scope in scopes for conjunct in scope.conjuncts))
-    reading, own, expressions = read_statements([query.sql, to_sql(query.tree), expressions_query(texts)])
+    try:
+        relations = build_relations(query)
+    except TooLargeError:
+        relations = ()
+    conjuncts = {id(conjunct.predicate): conjunct.predicate for relation in relations for conjunct in conjuncts_of(relation)}
+    texts = {number: to_sql(predicate) for number, predicate in conjuncts.items()}
+    unique = list(dict.fromkeys(texts.values()))
+    reading, own, expressions = read_statements([query.sql, to_sql(query.tree), expressions_query(unique)])
     theirs = frozenset[str]() if reading is None else reading.conjuncts()
-    canonical = expressions_in(expressions, len(texts)) if texts else []
-    confirmed = frozenset(text for text, form in zip(texts, canonical, strict=True) if form is not None and form in theirs)
-    scans = [_ScanReading(scan, scope, confirmed, bound_scan(scan, scope, confirmed)) for scan, scope in zip(query.scans, scopes, strict=True)]
-    return reading, scans, reading is not None and own == reading
+    canonical = expressions_in(expressions, len(unique)) if unique else []
+    confirmed = frozenset(text for text, form in zip(unique, canonical, strict=True) if form is not None and form in theirs)
+    relations = tuple(unconfirmed_blocked(relation, lambda conjunct: texts[id(conjunct.predicate)] in confirmed) for relation in relations)
+    faithful = reading is not None and own == reading
+    if not faithful:
+        relations = tuple(apart(relation, "the statement is written in a form that DuckDB may read differently") for relation in relations)
+    scopes = scopes_of(query, relations) if relations else refused(query, "its common table expressions repeat one another too often")
+    scans = [_ScanReading(scan, scope, bound_scan(scan, scope)) for scan, scope in zip(query.scans, scopes, strict=True)]
+    return reading, scans, faithful
 
 
 def _halved(query: Query, reading: SecondReading, schemas: Schemas, columns: Sequence[tuple[str, str]], binder: _Binder) -> tuple[Fragment, Fragment]:
@@ -267,12 +277,9 @@ def _halved(query: Query, reading: SecondReading, schemas: Schemas, columns: Seq
 
 
 def _gather(read: _ScanReading, schema: Mapping[str, SqlType | str], binder: _Binder, *, repeatable: bool) -> Fragment:
-    """The rows and columns of a scan that the statement may need.
-
-    A conjunct is applied where the rows are only when every join of its SELECT is inner: an outer join extends the rows that a conjunct would have removed.
-    """
+    """The rows and columns of a scan that the statement may need."""
     scan, scope = read.scan, read.scope
-    applied = [conjunct for conjunct in scope.conjuncts if scope.inner and repeatable and _is_local(conjunct, scope) and to_sql(conjunct) in read.confirmed]
+    applied = [conjunct for conjunct in scope.local if repeatable and _is_local(conjunct, scope)]
     where = " AND ".join(f"({to_sql(_bare(conjunct, scope))})" for conjunct in applied)
     sql = f"SELECT {', '.join(map(quoted, scan.columns))} FROM {scan.relation}" + (f" WHERE {where}" if where else "")
     columns = tuple((name, str(schema[name])) for name in scan.columns)

@@ -116,7 +116,7 @@ SELECT count(*) FROM (SELECT * FROM plan_orders ORDER BY amount DESC LIMIT 2) WH
 /*
 tree: plan_orders: all
 scan plan_orders: all 16 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because LIMIT stands below the filter customer_id = 'C4'
 when distributed: gather (it does not read one table plainly)
 */
 ----
@@ -161,12 +161,13 @@ when distributed: gather (it reads more than one table)
 -- a left join filtered on the preserved side
 SELECT o.id, c.name FROM plan_orders o LEFT JOIN plan_customers c ON o.customer_id = c.customer_id WHERE o.customer_id = 'C3'
 /*
-tree: plan_orders: (p8); plan_customers: all
+tree: plan_orders: (p8); plan_customers: (p8)
 scan plan_orders AS o: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C3')
   primary key bounds: ('C3')
-scan plan_customers AS c: all 16 partitions
-  because no predicate on the partition key customer_id
+scan plan_customers AS c: 1 of 16 partitions [p8]
+  partitioning key (customer_id): ('C3')
+  primary key bounds: ('C3')
 when distributed: gather (it reads more than one table)
 */
 ----
@@ -176,9 +177,9 @@ SELECT o.customer_id, o.id FROM plan_orders o LEFT JOIN plan_customers c ON o.cu
 /*
 tree: plan_orders: all; plan_customers: all
 scan plan_orders AS o: all 16 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
 scan plan_customers AS c: all 16 partitions
-  because c.customer_id IS NULL names no value of customer_id
+  because c.customer_id IS NULL may hold for the rows that the LEFT JOIN makes up with NULLs; o.customer_id = c.customer_id joins the key, and no side of it is compared with a value
 when distributed: gather (it reads more than one table)
 */
 ----

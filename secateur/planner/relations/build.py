@@ -233,7 +233,9 @@ class _Select:
         self._from = FromClause(builder, ctes, outer).read(node)
         self._items = list(node.expressions)
         names = self._from.names
-        plain = {alias.alias.casefold(): names.resolve(alias.this) for alias in self._items if isinstance(alias, exp.Alias) and isinstance(alias.this, exp.Column)}
+        plain = {
+            alias.alias.casefold(): names.resolve(alias.this) for alias in self._items if isinstance(alias, exp.Alias) and isinstance(alias.this, exp.Column)
+        }
         computed = {alias.alias.casefold(): None for alias in self._items if isinstance(alias, exp.Alias)}
         self._names = replace(names, aliases={**computed, **plain})
 
@@ -328,7 +330,9 @@ class _Select:
             bare = item.unalias()
             if isinstance(bare, exp.Star) or (isinstance(bare, exp.Column) and (isinstance(bare.this, exp.Star) or self._names.is_local(bare))):
                 return False
-        return any(_may_aggregate(item) for item in self._items) or _may_aggregate(self._node.args.get("order")) or _may_aggregate(self._node.args.get("qualify"))
+        return (
+            any(_may_aggregate(item) for item in self._items) or _may_aggregate(self._node.args.get("order")) or _may_aggregate(self._node.args.get("qualify"))
+        )
 
     def _windowed(self, relation: Relation) -> Relation:
         named = {window.this.name.casefold(): window for window in self._node.args.get("windows") or [] if isinstance(window.this, exp.Identifier)}

@@ -178,5 +178,3 @@ def _source(name: str | None, columns: list[tuple[str, Attribute | None]], *, co
 def _bare(subquery: exp.Subquery) -> exp.Expr:
     """The query of an item of FROM, without what is read of the item itself."""
     return subquery.this if isinstance(subquery.this, exp.Expr) and not subquery.args.get("with_") else subquery
-
-

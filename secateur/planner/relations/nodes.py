@@ -214,9 +214,7 @@ class Opaque:
     reason: str
 
 
-Relation: TypeAlias = (
-    Scan | Values | Unknown | Project | Filter | Sort | Limit | Aggregate | Distinct | Window | SetOperation | Join | Apply | Derived | Opaque
-)
+Relation: TypeAlias = Scan | Values | Unknown | Project | Filter | Sort | Limit | Aggregate | Distinct | Window | SetOperation | Join | Apply | Derived | Opaque
 
 
 def children(relation: Relation) -> tuple[Relation, ...]:

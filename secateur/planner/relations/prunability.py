@@ -10,7 +10,7 @@ restrictions, and a join passes them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias, assert_never
 
 from secateur.planner.relations.attribute import Attribute, is_exact
@@ -29,7 +29,6 @@ from secateur.planner.relations.nodes import (
     Project,
     Relation,
     Scan,
-    SetKind,
     SetOperation,
     Sort,
     Unknown,
@@ -79,12 +78,10 @@ def _pass(relation: Relation, restrictions: Restrictions, facts: Facts) -> _Pass
         case Aggregate(input, keys):
             # A row influences its group alone, which has the row's values in the grouping columns.
             yield input, _only(restrictions, input, keys, "{predicate} is not about the columns that GROUP BY names, but about {name}")
-        case Distinct(input, None):
-            # Equal rows have equal values.
-            yield input, restrictions
-        case Distinct(input, keys) if keys is not None:
-            # A row competes with those of equal keys.
-            yield input, _only(restrictions, input, keys, "DISTINCT ON below the filter {predicate} does not name {name}")
+        case Distinct(input, keys):
+            # Equal rows have equal values. With ON a row competes with those of equal keys.
+            reason = "DISTINCT ON below the filter {predicate} does not name {name}"
+            yield input, restrictions if keys is None else _only(restrictions, input, keys, reason)
         case Window(input, partition):
             # A row is seen by the rows of its own partition, in every window.
             yield input, _only(restrictions, input, partition, "a window below the filter {predicate} is not partitioned by {name}")
@@ -105,7 +102,11 @@ def _pass(relation: Relation, restrictions: Restrictions, facts: Facts) -> _Pass
 def _project(relation: Project, restrictions: Restrictions) -> tuple[Relation, Restrictions]:
     """A row makes one row with the same values. A computed column is a free variable below."""
     sources = dict(zip(relation.attributes, relation.sources, strict=True))
-    return relation.input, [restriction.rebound(lambda attribute: sources.get(attribute, attribute)) for restriction in restrictions]
+    return relation.input, [_through(restriction, sources) for restriction in restrictions]
+
+
+def _through(restriction: Restriction, sources: Mapping[Attribute, Attribute | None]) -> Restriction:
+    return restriction.rebound(lambda attribute: sources.get(attribute, attribute))
 
 
 def _blocked(restrictions: Restrictions, input: Relation, reason: str) -> Restrictions:
@@ -121,7 +122,7 @@ def _only(restrictions: Restrictions, input: Relation, keys: frozenset[Attribute
     passed: list[Restriction] = []
     for restriction in restrictions:
         lost = [attribute for attribute in restriction.attributes if attribute.owner in own and attribute not in passing]
-        kept = restriction.rebound(lambda attribute, own=own: None if attribute.owner in own and attribute not in passing else attribute)
+        kept = restriction.rebound(lambda attribute: None if attribute.owner in own and attribute not in passing else attribute)
         if lost:
             passed.append(restriction.block(reason.replace("{name}", lost[0].name)))
         if kept.attributes:
@@ -132,15 +133,15 @@ def _only(restrictions: Restrictions, input: Relation, keys: frozenset[Attribute
 def _set_operation(relation: SetOperation, restrictions: Restrictions) -> _Passed:
     """A row influences rows equal to it.
 
-    UNION, with and without ALL, passes to each input, INTERSECT and EXCEPT pass to both sides: a row of the right side of EXCEPT removes only rows that are equal
-    to it, and those of a restriction's other values do not matter. A column that is cast, because another input has another type, does not pass.
+    UNION, with and without ALL, passes to each input. INTERSECT and EXCEPT pass to both sides: a row of the right side of EXCEPT removes only rows that are
+    equal to it. A column that is cast, because another input has another type, does not pass.
     """
     for input, sources in zip(relation.inputs, relation.sources or [()] * len(relation.inputs), strict=True):
-        given = dict(zip(relation.attributes, sources, strict=True))
+        given: dict[Attribute, Attribute | None] = dict(zip(relation.attributes, sources, strict=True))
         cast = {attribute for attribute in relation.attributes if attribute.type is None}
         passed = []
         for restriction in restrictions:
-            inside = restriction.rebound(lambda attribute, given=given: given.get(attribute, attribute))
+            inside = _through(restriction, given)
             lost = [attribute for attribute in restriction.attributes if attribute in cast]
             if lost:
                 reason = f"{{predicate}} does not pass the {relation.kind.value}: {lost[0].name} may have another type in another input"
@@ -170,10 +171,16 @@ def _join(relation: Join, restrictions: Restrictions, facts: Facts) -> _Passed:
             yield relation.right, _anti(relation, [*held, *facts.of(relation.left)], left, right, facts)
         case JoinKind.LEFT:
             yield relation.left, _preserved(restrictions, merged, 0)
-            yield relation.right, [*_notes(relation, restrictions, right), *_producing(relation, held, left, right, facts.of(relation.left), facts.of(relation.right))]
+            yield (
+                relation.right,
+                [*_notes(relation, restrictions, right), *_producing(relation, held, left, right, facts.of(relation.left), facts.of(relation.right))],
+            )
         case JoinKind.RIGHT:
             yield relation.right, _preserved(restrictions, merged, 1)
-            yield relation.left, [*_notes(relation, restrictions, left), *_producing(relation, held, right, left, facts.of(relation.right), facts.of(relation.left))]
+            yield (
+                relation.left,
+                [*_notes(relation, restrictions, left), *_producing(relation, held, right, left, facts.of(relation.right), facts.of(relation.left))],
+            )
         case JoinKind.FULL:
             # What USING merges has the value of whichever side there is: a row influences rows of its own value, matched or not.
             apart = [_outside(_outside(restriction, left), right) for restriction in held]

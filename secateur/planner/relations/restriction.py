@@ -89,7 +89,11 @@ def any_of(alternatives: Sequence[Sequence[Restriction]]) -> Restriction | None:
     if not alternatives or not all(alternatives):
         return None
     copies = [[fresh(restriction) for restriction in alternative] for alternative in alternatives]
-    branches = [reduce(lambda left, right: exp.And(this=left, expression=right), [exp.Paren(this=copy.predicate) for copy in branch]) for branch in copies]
-    predicate = reduce(lambda left, right: exp.Or(this=left, expression=right), [exp.Paren(this=branch) for branch in branches])
+    predicate = _chain(exp.Or, [_chain(exp.And, [copy.predicate for copy in branch]) for branch in copies])
     binding = {number: attribute for branch in copies for copy in branch for number, attribute in copy.binding.items()}
     return Restriction(predicate, binding, structural=True, carried=any(copy.carried for branch in copies for copy in branch))
+
+
+def _chain(connector: type[exp.Connector], parts: Sequence[exp.Expr]) -> exp.Expr:
+    wrapped: list[exp.Expr] = [exp.Paren(this=part) for part in parts]
+    return reduce(lambda left, right: connector(this=left, expression=right), wrapped)

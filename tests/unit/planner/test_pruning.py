@@ -198,11 +198,9 @@ def test_what_stands_above_a_scan_does_not_stop_its_pruning(bench: Any, sql: str
     [
         pytest.param("SELECT * FROM (SELECT * FROM orders ORDER BY id LIMIT 5) WHERE customer_id = 'C2'", id="a filter above LIMIT"),
         pytest.param("SELECT * FROM (SELECT *, row_number() OVER (ORDER BY id) FROM orders) WHERE customer_id = 'C2'", id="a filter above a window"),
-        pytest.param("SELECT customer_id, count(*) FROM orders GROUP BY 1 HAVING customer_id = 'C2'", id="having"),
         pytest.param("SELECT * FROM orders USING SAMPLE 10 ROWS", id="a sample"),
         pytest.param("SELECT * FROM orders TABLESAMPLE 10 ROWS WHERE customer_id = 'C2'", id="a sampled table"),
         pytest.param("SELECT customer_id = 'C2' FROM orders", id="a predicate in the SELECT list"),
-        pytest.param("SELECT customer_id AS k FROM orders WHERE k = 'C2'", id="an alias"),
         pytest.param("SELECT * FROM orders AS o(id, customer_id) WHERE customer_id = 2", id="a column under another's name"),
         pytest.param("SELECT * FROM orders AS o(id, x, customer_id) WHERE o.customer_id = 'C2'", id="a column under another's name, qualified"),
         pytest.param("SELECT * FROM orders QUALIFY row_number() OVER (PARTITION BY customer_id ORDER BY id) = 1", id="qualify"),
@@ -216,12 +214,14 @@ class TestJoins:
     @pytest.mark.parametrize(
         ("source", "expected"),
         [
-            pytest.param("orders o JOIN customers c ON o.customer_id = c.customer_id WHERE o.customer_id = 'C2'", ["one", None], id="a filter on one side"),
+            pytest.param("orders o JOIN customers c ON o.customer_id = c.customer_id WHERE o.customer_id = 'C2'", ["one", "one"], id="a filter on one side"),
             pytest.param("orders o JOIN customers c USING (customer_id) WHERE customer_id = 'C2'", ["one", "one"], id="USING merges both sides"),
             pytest.param("orders o, customers c WHERE o.customer_id = 'C2' AND c.customer_id = 'C3'", ["one", "one"], id="comma"),
             pytest.param("orders o JOIN customers c ON o.id = 1 AND o.customer_id = 'C2'", ["one", None], id="a filter in ON of an inner join"),
-            pytest.param("orders o LEFT JOIN customers c ON o.customer_id = 'C2' AND c.customer_id = 'C2'", [None, None], id="a filter in ON of an outer join"),
-            pytest.param("orders o LEFT JOIN customers c USING (customer_id) WHERE o.customer_id = 'C2'", ["one", None], id="the preserved side"),
+            pytest.param(
+                "orders o LEFT JOIN customers c ON o.customer_id = 'C2' AND c.customer_id = 'C2'", [None, "one"], id="a filter in ON of an outer join"
+            ),
+            pytest.param("orders o LEFT JOIN customers c USING (customer_id) WHERE o.customer_id = 'C2'", ["one", "one"], id="the preserved side"),
             pytest.param(
                 "orders o LEFT JOIN customers c ON o.id = c.score WHERE c.customer_id = 'C2'", [None, "one"], id="the NULL-producing side, NULLs refused"
             ),
@@ -232,11 +232,13 @@ class TestJoins:
                 "orders o LEFT JOIN customers c ON o.id = c.score WHERE c.customer_id = 'C2' OR c.name IS NULL", [None, None], id="NULLs let through by OR"
             ),
             pytest.param(
-                "orders o LEFT JOIN customers c USING (customer_id) WHERE customer_id = 'C2'", [None, None], id="a merged column belongs to neither side"
+                "orders o LEFT JOIN customers c USING (customer_id) WHERE customer_id = 'C2'",
+                ["one", "one"],
+                id="a merged column is that of the preserved side",
             ),
             pytest.param("orders o FULL JOIN customers c ON o.id = c.score WHERE o.customer_id = 'C2'", ["one", None], id="full"),
-            pytest.param("orders o SEMI JOIN customers c USING (customer_id) WHERE o.customer_id = 'C2'", ["one", None], id="semi"),
-            pytest.param("orders o ANTI JOIN customers c ON o.customer_id = c.customer_id WHERE o.customer_id = 'C2'", ["one", None], id="anti"),
+            pytest.param("orders o SEMI JOIN customers c USING (customer_id) WHERE o.customer_id = 'C2'", ["one", "one"], id="semi"),
+            pytest.param("orders o ANTI JOIN customers c ON o.customer_id = c.customer_id WHERE o.customer_id = 'C2'", ["one", "one"], id="anti"),
             pytest.param("orders o ASOF JOIN customers c ON o.id >= c.score WHERE c.customer_id = 'C2'", [None, None], id="asof"),
             pytest.param("orders o POSITIONAL JOIN customers c WHERE o.customer_id = 'C2'", [None, None], id="positional"),
         ],

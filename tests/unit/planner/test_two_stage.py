@@ -165,8 +165,13 @@ def test_a_gathered_statement_moves_only_the_rows_and_columns_it_needs(bench: An
         ),
         pytest.param(
             "SELECT count(*) FROM facts x LEFT JOIN facts y ON x.k = y.k WHERE y.s = 2 AND x.i = 1",
-            ['SELECT "k", "i", "s" FROM s0', 'SELECT "k", "i", "s" FROM s1'],
-            id="outer: they are not",
+            ['SELECT "k", "i", "s" FROM s0 WHERE ("i" = 1)', 'SELECT "k", "i", "s" FROM s1 WHERE ("s" = 2)'],
+            id="outer: where NULLs are refused they are too",
+        ),
+        pytest.param(
+            "SELECT count(*) FROM facts x LEFT JOIN facts y ON x.k = y.k AND x.i = 1 AND y.s = 2 WHERE y.g IS NULL",
+            ['SELECT "k", "i", "s", "g" FROM s0', 'SELECT "k", "i", "s", "g" FROM s1 WHERE ("s" = 2)'],
+            id="outer: else only what is said of the side that is filled with NULLs",
         ),
     ],
 )
