@@ -50,7 +50,18 @@ class FromClause:
         from_ = select.args.get("from_")
         if not isinstance(from_, exp.From):
             return From(Values(()), Names(outer=self._outer))
-        return self._joined(self._item(from_.this, Names(outer=self._outer)), select.args.get("joins") or [], Names(outer=self._outer))
+        return self._listed(self._item(from_.this, Names(outer=self._outer)), select.args.get("joins") or [], Names(outer=self._outer))
+
+    def _listed(self, first: From, joins: list[exp.Join], before: Names) -> From:
+        """Items with commas between them. A comma binds looser than any JOIN, which sqlglot's flat list of joins does not show."""
+        commas = [position for position, join in enumerate(joins) if _is_comma(join)]
+        listed = self._joined(first, joins[: commas[0]] if commas else joins, before)
+        for start, end in zip(commas, [*commas[1:], len(joins)], strict=True):
+            around = replace(before.beside(listed.names), outer=self._outer)
+            item = self._joined(self._item(joins[start].this, around), joins[start + 1 : end], around)
+            names = replace(listed.names.beside(item.names), outer=self._outer)
+            listed = From(Join(JoinKind.INNER, listed.relation, item.relation), names)
+        return listed
 
     def _joined(self, left: From, joins: list[exp.Join], before: Names) -> From:
         for join in joins:
@@ -66,7 +77,7 @@ class FromClause:
             word = {"sample": "a sample", "pivots": "PIVOT", "ordinality": "WITH ORDINALITY"}.get(strange[0], strange[0].strip("_").upper())
             unknown = tuple(replace(source, columns=(), complete=False) for source in found.names.sources)
             found = From(Opaque(found.relation, f"{word} in FROM is applied before every filter"), Names(unknown))
-        return self._joined(found, node.args.get("joins") or [], before)
+        return self._listed(found, node.args.get("joins") or [], before)
 
     def _understood(self, node: exp.Expr, before: Names) -> From:
         alias = node.args.get("alias")
@@ -166,6 +177,10 @@ class FromClause:
     def _opaque(self, left: From, right: From, names: Names, reason: str) -> From:
         unknown = tuple(Source(source.alias, (), complete=False) for source in names.sources)
         return From(Opaque(Join(JoinKind.INNER, left.relation, right.relation), reason), Names(unknown, outer=self._outer))
+
+
+def _is_comma(join: exp.Join) -> bool:
+    return not any(value for key, value in join.args.items() if key != "this")
 
 
 def _source(name: str | None, columns: list[tuple[str, Attribute | None]], *, complete: bool) -> Source:
