@@ -54,7 +54,7 @@ def bound_scan(scan: Scan, scope: Scope) -> ScanBounds:
         scope: The conjuncts for it.
     """
     table, scheme = scan.table, scan.table.scheme
-    reader = PredicateReader(dict(scheme.types), scope.column_of, null_extended=not scope.inner)
+    reader = PredicateReader(dict(scheme.types), scope.column_of, null_extended=False)
     key_reader = KeyReader.of(table, scope)
     read: list[Boxes] = []
     read_keys: list[Boxes] = []

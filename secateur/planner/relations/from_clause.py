@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
@@ -54,9 +55,9 @@ class FromClause:
 
     def _listed(self, first: From, joins: list[exp.Join], before: Names) -> From:
         """Items with commas between them. A comma binds looser than any JOIN, which sqlglot's flat list of joins does not show."""
-        commas = [position for position, join in enumerate(joins) if _is_comma(join)]
-        listed = self._joined(first, joins[: commas[0]] if commas else joins, before)
-        for start, end in zip(commas, [*commas[1:], len(joins)], strict=True):
+        commas = [*(position for position, join in enumerate(joins) if _is_comma(join)), len(joins)]
+        listed = self._joined(first, joins[: commas[0]], before)
+        for start, end in pairwise(commas):
             around = replace(before.beside(listed.names), outer=self._outer)
             item = self._joined(self._item(joins[start].this, around), joins[start + 1 : end], around)
             names = replace(listed.names.beside(item.names), outer=self._outer)
