@@ -56,7 +56,7 @@ class Connection:
         return self.cursor().execute(sql, params)
 
     def executemany(self, sql: str, seq_of_params: Sequence[Parameters]) -> Cursor:
-        """Execute one INSERT for many sets of parameters on a new cursor; see :meth:`Cursor.executemany`."""
+        """Execute one INSERT, UPDATE or DELETE for many sets of parameters on a new cursor; see :meth:`Cursor.executemany`."""
         return self.cursor().executemany(sql, seq_of_params)
 
     def explain(self, sql: str, params: Parameters = ()) -> Explain:

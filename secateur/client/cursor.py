@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from secateur.client.analyze import with_actuals
+from secateur.client.change import run_change
 from secateur.client.insert import insert_many, insert_rows, insert_select
 from secateur.client.parameters import Parameters, plain_values
 from secateur.client.rows import Description, ResultColumn, Rows
 from secateur.client.select import run_select
 from secateur.client.session import Session
-from secateur.client.statement import Done, InsertRows, InsertSelect, PlanText, Prepared, SelectStatement, SetPruning
+from secateur.client.statement import ChangeStatement, Done, InsertRows, InsertSelect, PlanText, Prepared, SelectStatement, SetPruning
 from secateur.client.stats import QueryStats
 from secateur.errors import InterfaceError, NotSupportedError
 from secateur.wire import ShortTable
@@ -32,8 +33,8 @@ class Cursor:
     Attributes:
         connection: Where it came from.
         arraysize: Rows that :meth:`fetchmany` fetches unless told otherwise.
-        rowcount: Rows of the last result, or rows inserted; -1 where that means nothing.
-        stats: What the last SELECT touched; None after anything else.
+        rowcount: Rows of the last result, or rows inserted, updated or deleted; -1 where that means nothing.
+        stats: What the last SELECT, UPDATE or DELETE touched; None after anything else.
     """
 
     def __init__(self, connection: Connection, session: Session) -> None:
@@ -79,26 +80,32 @@ class Cursor:
         return self
 
     def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> Self:
-        """Execute an INSERT once for each set of parameters; all rows of an ``INSERT ... VALUES`` become visible at once, or none.
+        """Execute a statement that changes rows once for each set of parameters.
+
+        All rows of an ``INSERT ... VALUES`` become visible at once, or none; every UPDATE and DELETE is carried out by itself, in order, and an error leaves
+        those before it done.
 
         Raises:
-            NotSupportedError: The statement is neither an INSERT nor DDL.
+            NotSupportedError: The statement is a query, or sets an option.
         """
         self._begin(operation)
         total = -1
         pending: list[InsertRows] = []
         for parameters in seq_of_parameters:
             params = plain_values(parameters)
-            prepared, _ = self._session.prepare(operation, params)
+            prepared, cached = self._session.prepare(operation, params)
             match prepared:
                 case InsertRows():
                     pending.append(prepared)
                 case InsertSelect():
                     total = max(total, 0) + insert_select(self._session, operation, params, prepared)
+                case ChangeStatement():
+                    changed = run_change(self._session, operation, params, prepared, cached=cached, started_s=time.perf_counter())
+                    total = max(total, 0) + changed.rows
                 case Done():
                     pass
                 case SelectStatement() | PlanText() | SetPruning():
-                    raise NotSupportedError("executemany() is for INSERT; call execute() for each set of parameters to read the results")
+                    raise NotSupportedError("executemany() is for INSERT, UPDATE and DELETE; call execute() for each set of parameters to read the results")
         self.rowcount = insert_many(self._session, pending) if pending else total
         return self
 
@@ -187,6 +194,9 @@ class Cursor:
                 self.rowcount = insert_rows(self._session, prepared)
             case InsertSelect():
                 self.rowcount = insert_select(self._session, sql, params, prepared)
+            case ChangeStatement():
+                changed = run_change(self._session, sql, params, prepared, cached=cached, started_s=started_s)
+                self.rowcount, self.stats = changed.rows, changed.stats
             case PlanText():
                 lines = prepared.table
                 if prepared.analyzed is not None:

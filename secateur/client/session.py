@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from secateur.client.parameters import parameter_types
 from secateur.client.pruning import Pruning
-from secateur.client.statement import Prepared, SelectStatement, read_prepared
+from secateur.client.statement import ChangeStatement, Prepared, SelectStatement, read_prepared
 from secateur.client.statement_cache import StatementCache, StatementKey
 from secateur.errors import InterfaceError, UnreachableError
 from secateur.partitioning.table import TableDef
@@ -141,7 +141,8 @@ class Session:
     def prepare(self, sql: str, params: list[Any] | dict[str, Any]) -> tuple[Prepared, bool]:
         """The plan of a statement, and whether it was known already.
 
-        Everything but a SELECT is prepared anew each time: the controller carries out DDL and evaluates the rows of an INSERT when it is asked.
+        Everything but SELECT, UPDATE and DELETE is prepared anew each time: the controller carries out DDL and evaluates the rows of an INSERT when it is
+        asked.
 
         Raises:
             Error: What the planner says of the statement.
@@ -151,7 +152,7 @@ class Session:
         if known is not None:
             return known, True
         prepared = read_prepared(self.ask("prepare", {"sql": sql, "params": params, "settings": self.settings()}))
-        if isinstance(prepared, SelectStatement) and prepared.catalog_version >= self._catalog_version:
+        if isinstance(prepared, (SelectStatement, ChangeStatement)) and prepared.catalog_version >= self._catalog_version:
             self.statements.put(key, prepared)
         return prepared, False
 

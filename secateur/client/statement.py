@@ -16,6 +16,7 @@ from secateur.partitioning.tree import PartitionTree
 from secateur.wire import Answer, decode_table, decode_tables
 
 __all__ = [
+    "ChangeStatement",
     "Done",
     "InsertRows",
     "InsertSelect",
@@ -153,6 +154,25 @@ class InsertSelect:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeStatement:
+    """``UPDATE`` or ``DELETE``: a query whose rows replace, or whose keys remove, rows of a table.
+
+    Attributes:
+        table: The table.
+        source: The query; its first scan is the table, further ones are of replicated tables.
+        operation: ``"upsert"`` or ``"delete"``.
+    """
+
+    table: TableDef
+    source: SelectStatement
+    operation: str
+
+    @property
+    def catalog_version(self) -> int:
+        return self.source.catalog_version
+
+
+@dataclass(frozen=True, slots=True)
 class SetPruning:
     """``SET pruning = ...``: a setting of this session."""
 
@@ -176,7 +196,7 @@ class PlanText:
     analyzed: SelectStatement | None = None
 
 
-Prepared: TypeAlias = SelectStatement | Done | InsertRows | InsertSelect | SetPruning | PlanText
+Prepared: TypeAlias = SelectStatement | Done | InsertRows | InsertSelect | ChangeStatement | SetPruning | PlanText
 
 
 def read_prepared(answer: Answer) -> Prepared:
@@ -197,6 +217,8 @@ def read_prepared(answer: Answer) -> Prepared:
                 return InsertSelect(table, tuple(statement["columns"]), _select(statement["source_select"]), statement["mode"])
             case "insert":
                 return InsertRows(TableDef.from_wire(statement["table"]), decode_tables(answer.parts), statement["mode"])
+            case "change":
+                return ChangeStatement(TableDef.from_wire(statement["table"]), _select(statement["source_select"]), statement["operation"])
             case "set" if statement["name"] == "pruning":
                 return SetPruning(Pruning(statement["value"]))
             case "explain":

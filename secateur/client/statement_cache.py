@@ -7,7 +7,7 @@ from collections import OrderedDict
 from typing import Any, TypeAlias
 
 from secateur.client.pruning import Pruning
-from secateur.client.statement import SelectStatement
+from secateur.client.statement import ChangeStatement, SelectStatement
 
 __all__ = ["StatementCache", "StatementKey"]
 
@@ -24,13 +24,13 @@ class StatementCache:
 
     def __init__(self, size_max: int) -> None:
         self._size_max = size_max
-        self._statements: OrderedDict[StatementKey, SelectStatement] = OrderedDict()
+        self._statements: OrderedDict[StatementKey, SelectStatement | ChangeStatement] = OrderedDict()
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._statements)
 
-    def get(self, key: StatementKey) -> SelectStatement | None:
+    def get(self, key: StatementKey) -> SelectStatement | ChangeStatement | None:
         """The plan of a statement, or None."""
         with self._lock:
             found = self._statements.get(key)
@@ -38,7 +38,7 @@ class StatementCache:
                 self._statements.move_to_end(key)
             return found
 
-    def put(self, key: StatementKey, statement: SelectStatement) -> None:
+    def put(self, key: StatementKey, statement: SelectStatement | ChangeStatement) -> None:
         with self._lock:
             self._statements[key] = statement
             self._statements.move_to_end(key)

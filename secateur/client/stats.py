@@ -12,10 +12,10 @@ __all__ = ["QueryStats"]
 
 @dataclass(frozen=True, slots=True)
 class QueryStats:
-    """What one execution of a SELECT touched.
+    """What one execution of a SELECT, UPDATE or DELETE touched.
 
     Attributes:
-        members_touched: Members that received any frame for it, once its plan is cached.
+        members_touched: Members that received any frame for it, once its plan is cached. The backups of what an UPDATE or DELETE concerns count.
         members_total: Members of the cluster.
         partitions_read: Partitions read, over all scans.
         partitions_total: Partitions of all scanned tables; a table that is scanned twice counts twice.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -13,7 +14,9 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from secateur.cluster.catalog import Catalog
-from secateur.cluster.loads import Load, LoadPublisher
+from secateur.cluster.loads import Change, Load, LoadPublisher
+from secateur.cluster.local_call import bound_partitions
+from secateur.cluster.member_changes import ATTEMPT
 from secateur.cluster.membership import Event, MemberJoined, MemberLost, OwnersForgotten, RangesChanged, TableCreated, advance, group_after
 from secateur.cluster.peers import Peers
 from secateur.cluster.range_change import RangeChanger
@@ -70,6 +73,7 @@ class Controller:
             "plan": self._send_plan,
             "load_publish": self._publish_load,
             "load_abort": self._abort_load,
+            "change": self._change_rows,
             "members": self._members,
             "join": self._join,
             "member_lost": self._member_lost,
@@ -292,15 +296,35 @@ class Controller:
         table = self._catalog.table(args["table"])
         if args.get("table_id", table.table_id) != table.table_id:
             raise TopologyChangedError(f"table {table.name} was dropped and created again while rows were staged for it; nothing was loaded", table=table.name)
-        # Also those without a copy: readers compare the numbers of the last publication.
-        copies = {member_id: frozenset(_hosted(self._topology, table, member_id)) for member_id in self._topology.member_ids}
-        self._last_load += 1
         try:
             attempts = {int(partition): [int(attempt) for attempt in counted] for partition, counted in args["parts"].items()}
         except (TypeError, ValueError) as error:
             raise ProtocolError(f"load_publish: parts gives the numbers of attempts by partition, and cannot be read: {error}") from error
-        rows = await self._loads.publish(Load(args["load_id"], self._last_load, table, args["mode"], attempts, copies))
+        rows = await self._loads.publish(self._new_load(args["load_id"], table, args["mode"], attempts))
         return Reply({"rows": rows, **self._versions()})
+
+    def _new_load(self, load_id: str, table: TableDef, mode: str, attempts: Mapping[int, Sequence[int]]) -> Load:
+        # Also those without a copy: readers compare the numbers of the last publication.
+        copies = {member_id: frozenset(_hosted(self._topology, table, member_id)) for member_id in self._topology.member_ids}
+        self._last_load += 1
+        return Load(load_id, self._last_load, table, mode, attempts, copies)
+
+    async def _change_rows(self, request: Request) -> Reply:
+        """Carry out an UPDATE or DELETE that concerns several partitions, or a replicated table."""
+        args, topology = request.args, self._topology
+        plan = self._statements.plan(args["plan"])
+        scan = plan.scans[0]
+        table = self._catalog.table(scan.table)
+        if (table.table_id, table.version) != (scan.table_id, scan.table_version):
+            raise TopologyChangedError(f"table {table.name} has changed since the statement was planned: plan it again; nothing was changed", table=table.name)
+        ids = bound_partitions(plan, args["params"], pruning=args["pruning"])[0]
+        partitions = {topology.member_ids[0]: [0]} if table.replicated else _by_primary(topology, table, ids)
+        topology.check_live(list(partitions))
+        load = self._new_load(args["load_id"], table, args["operation"], {})
+        passed = {name: args[name] for name in ("plan", "params", "pruning", "operation")}
+        rows = await self._loads.change(Change(load, ATTEMPT, partitions, passed))
+        held = {member_id for member_id, copies in load.copies.items() if not copies.isdisjoint(ids)}
+        return Reply({"rows": rows, "members_touched": len(held), **self._versions()})
 
     async def _abort_load(self, request: Request) -> Reply:
         await self._loads.abort(request.args["load_id"], self._topology.member_ids)
@@ -364,6 +388,14 @@ def _live(table: TableDef, partitions: list[int]) -> list[int]:
         return partitions
     live: list[int] = np.intersect1d(partitions, table.scheme.live_partitions(), assume_unique=True).tolist()
     return live
+
+
+def _by_primary(topology: Topology, table: TableDef, partitions: Sequence[int]) -> dict[str, list[int]]:
+    ownership = topology.ownership(table.scheme.affinity_group())
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for partition in partitions:
+        found[ownership.primary(partition)].append(partition)
+    return dict(found)
 
 
 def _describe_lost(member: MemberAddress) -> dict[str, Any]:

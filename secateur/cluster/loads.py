@@ -12,13 +12,13 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from secateur.errors import Error, LoadFailedError, OperationalError, TopologyChangedError, UnreachableError
+from secateur.errors import Error, LimitExceededError, LoadFailedError, OperationalError, TopologyChangedError, UnreachableError
 from secateur.partitioning.table import TableDef
 
-__all__ = ["Load", "LoadPublisher", "MemberCaller"]
+__all__ = ["Change", "Load", "LoadPublisher", "MemberCaller"]
 
 
 class MemberCaller(Protocol):
@@ -36,7 +36,7 @@ class Load:
         load_id: Given by whoever staged it.
         number: Grows with every load of the cluster; readers tell by it whether members answered from the same publications.
         table: The table.
-        mode: ``"append"``, ``"overwrite"`` or ``"upsert"``.
+        mode: ``"append"``, ``"overwrite"`` or ``"upsert"``; for what a DELETE statement removes, ``"delete"``.
         attempts: The attempts that count, by partition, in the order of their rows: several tasks may bring a share of a partition each, and a task
             that is retried stages its share again under another number.
         copies: The partitions of which a member keeps a copy, by member id, for every member of the table.
@@ -48,6 +48,23 @@ class Load:
     mode: str
     attempts: Mapping[int, Sequence[int]]
     copies: Mapping[str, frozenset[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An UPDATE or DELETE of several partitions: a load whose rows are not staged yet, since the members find them in what they have.
+
+    Attributes:
+        load: What is to be published; its attempts are not known yet.
+        attempt: The number under which members stage.
+        partitions: Those to look into, by the member that is their primary.
+        args: What else the members need: plan, parameters, operation.
+    """
+
+    load: Load
+    attempt: int
+    partitions: Mapping[str, Sequence[int]]
+    args: Mapping[str, Any]
 
 
 class LoadPublisher:
@@ -70,25 +87,57 @@ class LoadPublisher:
             LoadFailedError: A member could not prepare. The table is as it was.
         """
         async with self._locks[load.table.table_id]:
-            homeless = load.attempts.keys() - frozenset().union(*load.copies.values())
-            if homeless:
-                await self.abort(load.load_id, load.copies)
-                raise TopologyChangedError(
-                    f"partition {min(homeless)} of {load.table.name}, for which load {load.load_id} has rows, is not there any more: nothing was loaded",
-                    table=load.table.name,
-                )
-            outcomes = await asyncio.gather(*(self._prepare(member, load) for member in load.copies), return_exceptions=True)
+            return await self._publish(load)
+
+    async def change(self, change: Change) -> int:
+        """Have members find and stage what a statement changes, and publish that everywhere; returns the number of rows changed.
+
+        Members let no other write in from the moment they look until the publication.
+
+        Raises:
+            Error: What the statement gives on some row. The table is as it was.
+            LoadFailedError: A member could not be reached. The table is as it was.
+        """
+        load = change.load
+        async with self._locks[load.table.table_id]:
+            outcomes = await asyncio.gather(
+                *(
+                    self._members.call(member, "change_stage", {**change.args, "load_id": load.load_id, "partitions": list(partitions)})
+                    for member, partitions in change.partitions.items()
+                ),
+                return_exceptions=True,
+            )
             failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
             if failures:
                 await self.abort(load.load_id, load.copies)
-                raise _as_load_failure(load, failures[0]) from failures[0]
-            published = await asyncio.gather(
-                *(self._members.call(member, "load_publish", {"load_id": load.load_id, "number": load.number}) for member in load.copies),
-                return_exceptions=True,
+                passed = failures[0] if isinstance(failures[0], LimitExceededError) else _as_load_failure(load, failures[0])
+                raise passed from failures[0]
+            found = [partition for outcome in outcomes if not isinstance(outcome, BaseException) for partition in outcome["parts"]]
+            if not found:
+                await self.abort(load.load_id, load.copies)
+                return 0
+            return await self._publish(replace(load, attempts={partition: [change.attempt] for partition in sorted(found)}))
+
+    async def _publish(self, load: Load) -> int:
+        homeless = load.attempts.keys() - frozenset().union(*load.copies.values())
+        if homeless:
+            await self.abort(load.load_id, load.copies)
+            raise TopologyChangedError(
+                f"partition {min(homeless)} of {load.table.name}, for which load {load.load_id} has rows, is not there any more: nothing was loaded",
+                table=load.table.name,
             )
-            lost = [outcome for outcome in published if isinstance(outcome, BaseException) and not isinstance(outcome, OperationalError)]
-            if lost:
-                raise lost[0]
+        outcomes = await asyncio.gather(*(self._prepare(member, load) for member in load.copies), return_exceptions=True)
+        failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        if failures:
+            await self.abort(load.load_id, load.copies)
+            raise _as_load_failure(load, failures[0]) from failures[0]
+        published = await asyncio.gather(
+            *(self._members.call(member, "load_publish", {"load_id": load.load_id, "number": load.number}) for member in load.copies),
+            return_exceptions=True,
+        )
+        lost = [outcome for outcome in published if isinstance(outcome, BaseException) and not isinstance(outcome, OperationalError)]
+        if lost:
+            raise lost[0]
         return sum(outcome["rows_primary"] for outcome in outcomes if not isinstance(outcome, BaseException))
 
     def exclusive(self, table_id: int) -> asyncio.Lock:

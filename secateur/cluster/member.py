@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
+from secateur.cluster.member_changes import MemberChanges
 from secateur.cluster.member_jobs import MemberJobs
 from secateur.cluster.member_ranges import MemberRanges
 from secateur.cluster.peers import Peers
@@ -68,6 +69,7 @@ class Member:
         self._jobs: JobRuntime
         self._client_jobs: MemberJobs
         self._statements: StatementRunner
+        self._changes: MemberChanges
         self._writes = MemberWrites(member_id, self._store, self._peers, self._executor)
         self._ranges = MemberRanges(self._store, self._writes.gate, self._executor, self._adopt_table)
         self._topology = Topology(0, (), {})
@@ -78,6 +80,8 @@ class Member:
             "execute": self._execute,
             "job_submit": self._submit_job,
             "job_stop": lambda request: self._client_jobs.stop(request),
+            "change": self._change,
+            "change_stage": self._stage_change,
             "write": self._writes.write,
             "stage": self._writes.stage,
             "load_prepare": self._writes.prepare,
@@ -108,6 +112,7 @@ class Member:
         self._jobs = JobRuntime(self.member_id, services, self._peers)
         self._client_jobs = MemberJobs(self._jobs, lambda: self._topology, allow_code=self._settings.allow_code)
         self._statements = StatementRunner(self.member_id, self._store, self._jobs, self._executor, self._fetch_plan, self._settings.plan_cache_max)
+        self._changes = MemberChanges(self._store, self._statements, self._writes, self._executor)
         await self._server.start()
         await self._controller.request("join", {"member": self.member_id, "host": self._server.host, "port": self._server.port})
 
@@ -139,6 +144,14 @@ class Member:
     def _execute(self, request: Request) -> Answer:
         self._executions += 1
         return self._statements.execute(request.args)
+
+    def _change(self, request: Request) -> Answer:
+        self._executions += 1
+        return self._changes.change(request)
+
+    def _stage_change(self, request: Request) -> Answer:
+        self._executions += 1
+        return self._changes.stage(request)
 
     def _submit_job(self, request: Request) -> Answer:
         self._executions += 1

@@ -14,6 +14,7 @@ ArgTypes: TypeAlias = Mapping[str, tuple[type, ...]]
 
 _STATEMENT: Final[ArgTypes] = {"sql": (str,), "params": (list, dict)}
 _LOAD: Final[ArgTypes] = {"load_id": (str,)}
+_CHANGE: Final[ArgTypes] = {"plan": (str,), "params": (list,), "pruning": (bool,), "operation": (str,)}
 
 CONTROLLER_ARGS: Final[Mapping[str, ArgTypes]] = {
     "prepare": _STATEMENT,
@@ -22,6 +23,7 @@ CONTROLLER_ARGS: Final[Mapping[str, ArgTypes]] = {
     "load_publish": {**_LOAD, "table": (str,), "mode": (str,), "parts": (dict,)},
     "load_abort": _LOAD,
     "table_versions": {"tables": (list,)},
+    "change": {**_CHANGE, **_LOAD},
     "join": {"member": (str,), "host": (str,), "port": (int,)},
     "member_lost": {"member": (str,)},
 }
@@ -29,6 +31,8 @@ MEMBER_ARGS: Final[Mapping[str, ArgTypes]] = {
     "execute": {"plan": (str,), "params": (list,), "pruning": (bool,)},
     "job_submit": {"job": (str,), "config": (dict,), "params": (list, dict)},
     "job_stop": {"job": (str,)},
+    "change": {**_CHANGE, "change_id": (str,)},
+    "change_stage": {**_CHANGE, **_LOAD, "partitions": (list,)},
     "write": {"table_id": (int,), "partition": (int,), "mode": (str,)},
     "stage": {**_LOAD, "table_id": (int,), "attempt": (int,), "parts": (list,)},
     "load_prepare": {**_LOAD, "table_id": (int,), "mode": (str,), "parts": (list,)},

@@ -20,6 +20,7 @@ from secateur.planner.explain import explain
 from secateur.planner.planner import Planner
 from secateur.planner.statement import (
     AlterTable,
+    ChangeStatement,
     CreateTable,
     DropTable,
     ExplainFormat,
@@ -115,6 +116,8 @@ class StatementReplies:
                 return _statement("insert", {"table": table.to_wire(), "mode": mode.value}, rows)
             case InsertSelect(table, columns, select, mode):
                 return _statement("insert", {"table": table.to_wire(), "mode": mode.value, "columns": list(columns), "source_select": self._keep(select)})
+            case ChangeStatement(table, kind, select):
+                return _statement("change", {"table": table.to_wire(), "operation": kind.value, "source_select": self._keep(select)})
             case SetOption(name, value):
                 return _statement("set", {"name": name, "value": value})
             case ExplainStatement(target, form, analyze):

@@ -15,22 +15,20 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from secateur.cluster.local_call import LocalCall, bound_partitions, check_versions, local_call
 from secateur.engine.kernels.fragment import answer, run
-from secateur.engine.plan import ScanPlan, SelectPlan
+from secateur.engine.plan import SelectPlan
 from secateur.engine.runtime import JobRuntime
 from secateur.engine.select_job import select_dag
-from secateur.errors import DataChangedError, ParameterError, TopologyChangedError
+from secateur.errors import DataChangedError, TopologyChangedError
 from secateur.partitioning.topology import Topology
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, ShortTable, encode_table
 
 __all__ = ["StatementRunner"]
 
-_INLINE_ROWS_MAX: Final = 20_000
-"""Up to here the arrow kernel is done before a thread would have woken up; the event loop is held for less than a millisecond."""
 _LOAD_WAIT_S: Final = 10.0
 _LOAD_PAUSE_S: Final = 0.002
-_REPLICATED_PARTITIONS: Final = (0,)
 _NONE: Final[frozenset[int]] = frozenset()
 
 
@@ -86,32 +84,35 @@ class StatementRunner:
             TopologyChangedError: A required partition has no owner here or elsewhere as far as this member knows, or a table has other ranges by now; nothing
                 was done.
         """
-        plan_id = args["plan"]
-        plan = self._plans.get(plan_id)
+        plan = self._plans.get(args["plan"])
         if plan is None:
-            return self._fetch_and_run(plan_id, args)
-        self._plans.move_to_end(plan_id)
+            return self._fetch_and_run(args)
+        self._plans.move_to_end(plan.plan_id)
         return self._run(plan, args["params"], pruning=args["pruning"])
 
-    async def _fetch_and_run(self, plan_id: str, args: dict[str, Any]) -> Reply:
-        plan = self._plans[plan_id] = await self._fetch_plan(plan_id)
-        while len(self._plans) > self._plans_max:
-            self._plans.popitem(last=False)
-        reply = self._run(plan, args["params"], pruning=args["pruning"])
+    async def plan(self, plan_id: str) -> SelectPlan:
+        """A plan, fetched from the controller unless it is kept here.
+
+        Raises:
+            TopologyChangedError: The controller does not keep it any more; the client has to prepare its statement again.
+        """
+        plan = self._plans.get(plan_id)
+        if plan is None:
+            plan = self._plans[plan_id] = await self._fetch_plan(plan_id)
+            while len(self._plans) > self._plans_max:
+                self._plans.popitem(last=False)
+        return plan
+
+    async def _fetch_and_run(self, args: dict[str, Any]) -> Reply:
+        reply = self._run(await self.plan(args["plan"]), args["params"], pruning=args["pruning"])
         return reply if isinstance(reply, Reply) else await reply
 
     def _run(self, plan: SelectPlan, params: Sequence[Any], *, pruning: bool) -> Reply | Awaitable[Reply]:
-        if len(params) != plan.parameter_count:
-            raise ParameterError(
-                f"the statement has {plan.parameter_count} parameters, {len(params)} were given", expected=plan.parameter_count, given=len(params)
-            )
         view = self._view
         if view is None:
             raise TopologyChangedError(f"member {self._member_id} has not joined yet; try again")
-        for scan in plan.scans:
-            if self._store.table(scan.table_id).version != scan.table_version:
-                raise TopologyChangedError(f"the ranges of {scan.table} have changed since the statement was planned: plan it again", table=scan.table)
-        partitions = [_partitions(scan, params, pruning=pruning) for scan in plan.scans]
+        check_versions(self._store, plan)
+        partitions = bound_partitions(plan, params, pruning=pruning)
         if all(scan.replicated or view.mine.get(scan.group, _NONE).issuperset(ids) for scan, ids in zip(plan.scans, partitions, strict=True)):
             return self._run_local(plan, params, partitions, view.topology, pruning=pruning)
         for scan, ids in zip(plan.scans, partitions, strict=True):
@@ -124,19 +125,13 @@ class StatementRunner:
     def _run_local(
         self, plan: SelectPlan, params: Sequence[Any], partitions: list[Sequence[int]], topology: Topology, *, pruning: bool
     ) -> Reply | Awaitable[Reply]:
-        relations = {
-            scan.relation: self._store.relation(scan.table_id, ids, scan.columns, scan.keys.bind(params) if pruning else None)
-            for scan, ids in zip(plan.scans, partitions, strict=True)
-        }
-        if plan.local.arrow is not None and sum(relation.num_rows for relation in relations.values()) <= _INLINE_ROWS_MAX:
-            searched = plan.searched if pruning and plan.searched is not None and plan.scans[0].keys.decides_for(params) else plan.local
-            return _reply(answer(searched, relations, params), plan, partitions, topology, "local")
-        return self._run_in_thread(plan, relations, params, partitions, topology)
+        call = local_call(self._store, plan, params, partitions, pruning=pruning)
+        if call.is_quick:
+            return _reply(answer(call.fragment, call.relations, params), plan, partitions, topology, "local")
+        return self._run_in_thread(plan, call, params, partitions, topology)
 
-    async def _run_in_thread(
-        self, plan: SelectPlan, relations: dict[str, pa.Table], params: Sequence[Any], partitions: list[Sequence[int]], topology: Topology
-    ) -> Reply:
-        table = await asyncio.get_running_loop().run_in_executor(self._executor, run, plan.local, relations, params)
+    async def _run_in_thread(self, plan: SelectPlan, call: LocalCall, params: Sequence[Any], partitions: list[Sequence[int]], topology: Topology) -> Reply:
+        table = await asyncio.get_running_loop().run_in_executor(self._executor, run, call.fragment, call.relations, params)
         return _reply(table, plan, partitions, topology, "local")
 
     async def _run_distributed(self, plan: SelectPlan, params: Sequence[Any], partitions: list[Sequence[int]], topology: Topology, *, pruning: bool) -> Reply:
@@ -155,13 +150,6 @@ class StatementRunner:
             else:
                 members = sorted({self._member_id, *result.members_touched})
                 return _reply(result.table(), plan, partitions, topology, "distributed", members)
-
-
-def _partitions(scan: ScanPlan, params: Sequence[Any], *, pruning: bool) -> Sequence[int]:
-    """The partitions that a scan has to read, ascending."""
-    if scan.replicated:
-        return _REPLICATED_PARTITIONS
-    return scan.tree.bind(params).ids if pruning else scan.tree.live_ids()
 
 
 def _reply(

@@ -7,18 +7,22 @@ steps happen in one turn of the event loop and connections keep their order, so 
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import pyarrow as pa
 
+from secateur.cluster.change_book import Applied, ChangeBook
 from secateur.cluster.peers import Peers
 from secateur.cluster.write_gate import WriteGate
 from secateur.errors import MemberLostError, ProtocolError, TopologyChangedError, UnreachableError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
+from secateur.storage.change import Operation, load_mode
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Payload, Reply, Request, decode_table, encode_table
 
@@ -48,6 +52,7 @@ class MemberWrites:
         self._tables: dict[int, TableDef] = {}
         self._gates: dict[int, WriteGate] = {}
         self._closed_by: dict[str, WriteGate] = {}
+        self._book = ChangeBook()
         self._topology: Topology | None = None
 
     def update(self, topology: Topology) -> None:
@@ -66,8 +71,16 @@ class MemberWrites:
         self._tables.pop(table_id, None)
         self._gates.pop(table_id, None)
 
+    def table(self, table_id: int) -> TableDef:
+        """A table of this member.
+
+        Raises:
+            TopologyChangedError: It is not here.
+        """
+        return self._place(table_id)[1]
+
     async def write(self, request: Request) -> Reply:
-        """Write rows of one partition, visible at once.
+        """Write rows of one partition, visible at once. Under a ``change_id`` that was used before nothing is written again.
 
         Raises:
             TopologyChangedError: This member is not the primary; nothing was written.
@@ -75,14 +88,76 @@ class MemberWrites:
             MemberLostError: The rows are visible here, but a backup that the cluster counts on has not confirmed them.
         """
         args, rows = request.args, decode_table(request.payload, validate=True)
-        table_id, partition, mode = args["table_id"], args["partition"], args["mode"]
+        table_id, partition, change_id = args["table_id"], args["partition"], args.get("change_id") or uuid.uuid4().hex
         if args.get("copy"):
-            return Reply({"rows": self._store.write(table_id, partition, rows, mode)})
-        self._backups(table_id, [partition])
+            return self._take_copy(args, rows, change_id)
+        operation = load_mode(args["mode"])
+        self.backups(table_id, [partition])
+
+        async def make() -> Applied:
+            return self.apply(table_id, partition, operation, rows, change_id, request.payload)
+
+        return Reply({"rows": await self.write_once(table_id, change_id, make)})
+
+    async def write_once(self, table_id: int, change_id: str, make: Callable[[], Awaitable[Applied]]) -> int:
+        """Make a change to this primary while no load is being published, unless it was made before; returns the rows it concerned, once all copies have it.
+
+        Raises:
+            DeadlineError: A load has been between prepare and publish for too long; nothing was written.
+            Error: As :meth:`~secateur.cluster.change_book.ChangeBook.once`.
+        """
+        self._place(table_id)
         async with self._gates[table_id].writing():
-            backups = self._backups(table_id, [partition])  # again: the owners may have changed while the gate was closed
-            written = self._store.write(table_id, partition, rows, mode)
-            await asyncio.gather(*(self._copy(member, args, request.payload) for member in backups))
+            return await self._book.once(change_id, make)
+
+    def apply(self, table_id: int, partition: int, operation: Operation, rows: pa.Table, change_id: str, payload: Payload | None = None) -> Applied:
+        """Change a partition of which this member is the primary, inside :meth:`write_once`, and have the backups do the same.
+
+        Args:
+            table_id: The table.
+            partition: The partition that all rows belong to.
+            operation: What to do.
+            rows: Complete rows, or keys for a deletion.
+            change_id: By which the change is known.
+            payload: The rows as bytes, when there are any already.
+
+        Raises:
+            TopologyChangedError: This member is not the primary; nothing was written. The owners may have changed since somebody looked.
+            Error: As ``Partition.apply``; nothing was written.
+        """
+        topology, _ = self._place(table_id)
+        backups = self.backups(table_id, [partition]) if rows.num_rows else {}
+        written = self._store.apply(table_id, partition, operation, rows)
+        sent = encode_table(rows) if payload is None and backups else payload or b""
+        args = {
+            "table_id": table_id,
+            "partition": partition,
+            "mode": operation.value,
+            "change_id": change_id,
+            "topology_version": topology.version,
+            "copy": True,
+        }
+        return Applied(written, asyncio.gather(*(self._copy(member, args, sent) for member in backups)))
+
+    def _take_copy(self, args: dict[str, Any], rows: pa.Table, change_id: str) -> Reply:
+        """Write what the primary has written.
+
+        Raises:
+            TopologyChangedError: This member has become the primary meanwhile: whoever sent this has been left behind; nothing was written.
+        """
+        partition, mode = args["partition"], args["mode"]
+        topology, table = self._place(args["table_id"])
+        ownership = topology.owners.get(table.scheme.affinity_group())
+        is_late = topology.version > args.get("topology_version", topology.version)
+        if is_late and ownership is not None and ownership.primary(partition) == self._member_id:
+            raise TopologyChangedError(
+                f"partition {partition} of {table.name} belongs to {self._member_id} at topology version {topology.version}: no copies are taken; "
+                "nothing was written",
+                topology_version=topology.version,
+            )
+        operation = Operation.DELETE if mode == Operation.DELETE else load_mode(mode)
+        written = self._store.apply(table.table_id, partition, operation, rows)
+        self._book.note(change_id, written)
         return Reply({"rows": written})
 
     async def _copy(self, member: str, args: dict[str, Any], payload: Payload) -> None:
@@ -92,7 +167,7 @@ class MemberWrites:
             MemberLostError: It is out of reach, and the cluster goes on counting on it.
         """
         try:
-            await self._peers.call(member, "write", {**args, "copy": True}, payload)
+            await self._peers.call(member, "write", args, payload)
         except (MemberLostError, UnreachableError) as error:
             for _ in range(round(_NOTICE_S / _NOTICE_PAUSE_S)):
                 if self._topology is None or member not in self._topology.member_ids:
@@ -114,31 +189,58 @@ class MemberWrites:
         if sum(count for _, count in parts) != rows.num_rows:
             raise ProtocolError(f"stage: the parts name {sum(count for _, count in parts)} rows, the payload has {rows.num_rows}")
         pieces = dict(_pieces(parts, rows))
-        backups = {} if args.get("copy") else self._backups(table_id, pieces)
-        for partition, piece in pieces.items():
-            self._store.stage(args["load_id"], table_id, partition, args["attempt"], piece)
-        copies = []
-        for member, partitions in backups.items():
-            copy = pa.concat_tables([pieces[partition] for partition in partitions])
-            copies.append((member, [[partition, pieces[partition].num_rows] for partition in partitions], encode_table(copy)))
-        await asyncio.gather(*(self._peers.call(member, "stage", {**args, "parts": copied, "copy": True}, payload) for member, copied, payload in copies))
+        copies = {} if args.get("copy") else self.backups(table_id, pieces)
+        await self.stage_pieces(args["load_id"], table_id, args["attempt"], pieces, copies, keys=bool(args.get("keys")))
         return Reply({"rows": rows.num_rows})
+
+    async def stage_pieces(
+        self, load_id: str, table_id: int, attempt: int, pieces: Mapping[int, pa.Table], copies: Mapping[str, Sequence[int]], *, keys: bool
+    ) -> None:
+        """Keep rows of a load aside by partition, here and on other members.
+
+        Args:
+            load_id: The load.
+            table_id: Its table.
+            attempt: The number of the attempt that brings the rows.
+            pieces: The rows by partition.
+            copies: The partitions that other members keep copies of, by member; those without rows do not matter.
+            keys: Whether the rows are keys, for a deletion.
+
+        Raises:
+            Error: As ``MemberStore.stage``.
+        """
+        for partition, piece in pieces.items():
+            self._store.stage(load_id, table_id, partition, attempt, piece, keys=keys)
+        args = {"load_id": load_id, "table_id": table_id, "attempt": attempt, "keys": keys, "copy": True}
+        sends = []
+        for member, partitions in copies.items():
+            copied = [(partition, pieces[partition]) for partition in partitions if partition in pieces]
+            if copied:
+                parts = [[partition, piece.num_rows] for partition, piece in copied]
+                sends.append(self._peers.call(member, "stage", {**args, "parts": parts}, encode_table(pa.concat_tables([piece for _, piece in copied]))))
+        await asyncio.gather(*sends)
+
+    @asynccontextmanager
+    async def closed_unless_failed(self, load_id: str, table_id: int) -> AsyncIterator[None]:
+        """Around the staging of what was read from this member's partitions: other writes wait until the load is published or aborted, or this fails."""
+        self._place(table_id)
+        gate = self._closed_by[load_id] = self._gates[table_id]
+        await gate.close(load_id)
+        try:
+            yield
+        except BaseException:
+            self._closed_by.pop(load_id, None)  # an abort that came before the gate was closed has taken it out, but could not open it
+            await gate.open(load_id)
+            raise
 
     async def prepare(self, request: Request) -> Reply:
         """First phase of publishing a load; see :mod:`secateur.cluster.loads`. Sorting and merging happen in a thread."""
         args = request.args
         load_id, table_id = args["load_id"], args["table_id"]
-        _, table = self._place(table_id)
-        gate = self._closed_by[load_id] = self._gates[table.table_id]
-        await gate.close(load_id)
-        try:
+        async with self.closed_unless_failed(load_id, table_id):
             preparation = self._store.begin_prepare(load_id, table_id, args["mode"], dict(args["parts"]))
             await asyncio.get_running_loop().run_in_executor(self._executor, preparation.run)
             rows = self._store.finish_prepare(preparation)
-        except BaseException:
-            self._closed_by.pop(load_id, None)  # an abort that came before the gate was closed has taken it out, but could not open it
-            await gate.open(load_id)
-            raise
         prepared = preparation.prepared or []
         primaries = self._primaries(table_id)
         return Reply({"rows": rows, "rows_primary": sum(part.rows.rows for part in prepared if part.partition in primaries)})
@@ -175,8 +277,23 @@ class MemberWrites:
             return frozenset({0} if topology.member_ids[0] == self._member_id else ())
         return frozenset(topology.ownership(table.scheme.affinity_group()).partitions_of(self._member_id))
 
-    def _backups(self, table_id: int, partitions: Iterable[int]) -> dict[str, list[int]]:
-        """The partitions by the members that keep a backup of them; none may have its primary elsewhere."""
+    def other_copies(self, table_id: int, partitions: Iterable[int]) -> dict[str, list[int]]:
+        """The partitions by the other members that keep a copy of them: all members for a replicated table, else the backups.
+
+        Raises:
+            TopologyChangedError: As :meth:`backups`.
+        """
+        topology, table = self._place(table_id)
+        if table.replicated:
+            return {member: list(partitions) for member in topology.member_ids if member != self._member_id}
+        return self.backups(table_id, partitions)
+
+    def backups(self, table_id: int, partitions: Iterable[int]) -> dict[str, list[int]]:
+        """The partitions by the members that keep a backup of them.
+
+        Raises:
+            TopologyChangedError: One of them has its primary elsewhere.
+        """
         topology, table = self._place(table_id)
         if table.replicated:
             return {}

@@ -22,10 +22,12 @@ from secateur.partitioning.topology import Topology
 from secateur.partitioning.tree import PartitionTree
 from secateur.partitioning.tree_text import node_text, value_text
 from secateur.planner.explain_steps import ExplainedStep, needs_values, rung_in_all
+from secateur.planner.explain_write import copy_holders, insert_pruning, publication, write_dag
 from secateur.planner.long_lists import fold_lists
 from secateur.planner.scan_bounds import ScanBounds, overflow_reason
 from secateur.planner.statement import (
     AlterTable,
+    ChangeStatement,
     CreateTable,
     DropTable,
     ExplainStatement,
@@ -106,14 +108,55 @@ def explain(statement: Statement, params: Sequence[Any] | Mapping[str, Any], vie
         case InsertSelect(table, _, select):
             explained = _explain_select(select, view.topology, enabled=enabled)
             return Explain(f"INSERT into {table.name} from:\n{explained.text}", explained.json)
-        case InsertRows(table, rows):
-            return _explain_other(f"INSERT of {rows.num_rows} rows into {table.name}: each goes to the owner of its partition", view.topology, enabled=enabled)
+        case ChangeStatement():
+            return _explain_change(statement, view.topology, enabled=enabled)
+        case InsertRows():
+            return _explain_insert(statement, view.topology, enabled=enabled)
         case CreateTable() | AlterTable() | DropTable():
             return _explain_other("DDL runs at the controller and reads no partition", view.topology, enabled=enabled)
         case SetOption():
             return _explain_other("SET changes the session and reads no partition", view.topology, enabled=enabled)
         case _:
             assert_never(statement)
+
+
+def _explain_change(change: ChangeStatement, topology: Topology, *, enabled: bool) -> Explain:
+    """What the query of a change says, and beside it who keeps copies of the rows."""
+    table = change.table
+    pruning, facts = _pruning(change.select, change.select, (), topology, enabled=enabled)
+    target = facts[0]
+    is_empty = target.known and not target.possible
+    owners, backups = copy_holders(table, target.possible, topology)
+    if is_empty:
+        pruning.update(execution="none", required_members=[])
+    elif table.replicated:
+        pruning.update(execution="distributed", required_members=owners)
+    else:
+        pruning.update(required_members=owners)
+    pruning["backup_members"] = backups
+    dag = write_dag(f"{change.kind.name.lower()} {table.name}", [] if is_empty else owners)
+    lines = [f"{change.kind.name} of {table.name}", *_head(pruning, facts)]
+    if not is_empty:
+        lines.append(f"backups:{_list(backups) or ' none'}")
+        lines.append(publication(table, len(target.possible) if target.known else 1 if _is_one_key(target.scan) else None))
+    return Explain("\n".join(lines + _dag_text(dag)), {"pruning": pruning, "dag": dag})
+
+
+def _explain_insert(insert: InsertRows, topology: Topology, *, enabled: bool) -> Explain:
+    table = insert.table
+    pruning = insert_pruning(table, insert.rows, topology, enabled=enabled)
+    dag = write_dag(f"insert into {table.name}", pruning["required_members"])
+    (scan,) = pruning["scans"]
+    partitions = [f"p{partition}" for partition in scan["partitions"]]
+    lines = [
+        f"INSERT of {insert.rows.num_rows} row{'' if insert.rows.num_rows == 1 else 's'} into {table.name}",
+        f"execution: {pruning['execution']} on {len(pruning['required_members'])} of {pruning['members_total']} members{_list(pruning['required_members'])}",
+        f"tree: {pruning['tree']}",
+        f"rows go to {len(partitions)} of {scan['partitions_total']} partitions{_list(partitions)}",
+        f"backups:{_list(pruning['backup_members']) or ' none'}",
+        publication(table, len(partitions)),
+    ]
+    return Explain("\n".join(lines + _dag_text(dag)), {"pruning": pruning, "dag": dag})
 
 
 def _explain_other(what: str, topology: Topology, *, enabled: bool) -> Explain:
@@ -135,6 +178,16 @@ def _explain_select(statement: SelectStatement, topology: Topology, *, enabled: 
     materialized = statement.materialized if enabled else None
     steps = [] if materialized is None else [_explain_step(step, index, statement, topology) for index, step in enumerate(materialized.steps)]
     outer = statement if materialized is None else materialized.outer
+    pruning, facts = _pruning(statement, outer, steps, topology, enabled=enabled)
+    dag = _dag(outer.plan, facts, statement.params, topology, *_rung(outer.plan, facts, topology))
+    lines = [_text(outer.plan, pruning, facts, dag), *(line for step in steps for line in step.lines())]
+    return Explain("\n".join(lines), {"pruning": pruning, "dag": dag})
+
+
+def _pruning(
+    statement: SelectStatement, outer: SelectStatement, steps: Sequence[ExplainedStep], topology: Topology, *, enabled: bool
+) -> tuple[dict[str, Any], list[_ScanFacts]]:
+    """The member ``pruning`` of the document, and the facts about the scans of ``outer`` that it is made from."""
     plan = outer.plan
     params = statement.params
     count = statement.plan.parameter_count
@@ -159,9 +212,7 @@ def _explain_select(statement: SelectStatement, topology: Topology, *, enabled: 
     }
     if steps:
         pruning["steps"] = [step.to_json() for step in steps]
-    dag = _dag(plan, facts, params, topology, own_execution, own_members)
-    lines = [_text(plan, pruning, facts, dag), *(line for step in steps for line in step.lines())]
-    return Explain("\n".join(lines), {"pruning": pruning, "dag": dag})
+    return pruning, facts
 
 
 def _shown(tree: PartitionTree, statement: SelectStatement) -> PartitionTree:
@@ -317,6 +368,15 @@ def _dag(
 
 
 def _text(plan: SelectPlan, pruning: dict[str, Any], facts: Sequence[_ScanFacts], dag: dict[str, Any]) -> str:
+    lines = _head(pruning, facts)
+    if plan.strategy is Strategy.TWO_STAGE:
+        lines.append("when distributed: two-stage")
+    else:
+        lines.append(f"when distributed: gather ({plan.gather_reason})")
+    return "\n".join(lines + _dag_text(dag))
+
+
+def _head(pruning: dict[str, Any], facts: Sequence[_ScanFacts]) -> list[str]:
     members = pruning["required_members"]
     may = "" if all(fact.known for fact in facts) else "at most "
     lines = [
@@ -326,15 +386,14 @@ def _text(plan: SelectPlan, pruning: dict[str, Any], facts: Sequence[_ScanFacts]
     if pruning["tree"]:
         lines.append(f"tree: {pruning['tree']}")
     lines.extend(line for fact in facts for line in _scan_text(fact))
-    if plan.strategy is Strategy.TWO_STAGE:
-        lines.append("when distributed: two-stage")
-    else:
-        lines.append(f"when distributed: gather ({plan.gather_reason})")
-    if dag["vertices"]:
-        lines.append("dag:")
-        lines.extend(f"  {vertex['name']} x{vertex['local_parallelism']}{_list(vertex['members'])}" for vertex in dag["vertices"])
-        lines.extend(f"  {edge['from']} -> {edge['to']}: {edge['kind']}{', distributed' if edge['distributed'] else ''}" for edge in dag["edges"])
-    return "\n".join(lines)
+    return lines
+
+
+def _dag_text(dag: dict[str, Any]) -> list[str]:
+    if not dag["vertices"]:
+        return []
+    vertices = [f"  {vertex['name']} x{vertex['local_parallelism']}{_list(vertex['members'])}" for vertex in dag["vertices"]]
+    return ["dag:", *vertices, *(f"  {edge['from']} -> {edge['to']}: {edge['kind']}{', distributed' if edge['distributed'] else ''}" for edge in dag["edges"])]
 
 
 def _scan_text(fact: _ScanFacts) -> list[str]:

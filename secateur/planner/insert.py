@@ -16,7 +16,7 @@ from typing import Any, Final
 from sqlglot import Token, TokenType
 
 from secateur.engine.kernels.duckdb_kernel import default_kernel
-from secateur.errors import ProgrammingError, UnknownColumnError, UnknownTableError
+from secateur.errors import ProgrammingError, UnknownColumnError
 from secateur.partitioning.conform import conform
 from secateur.partitioning.table import TableDef
 from secateur.planner.dialect import quoted
@@ -24,6 +24,7 @@ from secateur.planner.parameters import Parameters
 from secateur.planner.positions import located
 from secateur.planner.query import near_names, spliced
 from secateur.planner.statement import InsertMode, InsertRows
+from secateur.planner.target import read_table
 from secateur.planner.token_cursor import TokenCursor
 
 __all__ = ["InsertQuery", "InsertValues", "read_insert"]
@@ -97,7 +98,7 @@ def read_insert(cursor: TokenCursor, parameters: Parameters, find: Callable[[str
     elif cursor.at("OR"):
         raise cursor.unsupported("INSERT OR IGNORE", "use INSERT OR REPLACE, or leave out the rows that are there")
     cursor.expect("INTO")
-    table = _read_table(cursor, find)
+    table = read_table(cursor, find)
     columns: tuple[str, ...] | None = tuple(column.name for column in table.columns)
     if cursor.at("(") and not (cursor.at("(", "SELECT") or cursor.at("(", "WITH") or cursor.at("(", "FROM") or cursor.at("(", "VALUES")):
         columns = _read_columns(cursor, table)
@@ -114,17 +115,6 @@ def read_insert(cursor: TokenCursor, parameters: Parameters, find: Callable[[str
     if columns is None:
         raise cursor.unsupported("BY NAME with VALUES", "name the columns behind the table")
     return InsertValues(table, columns, _values_query(cursor, table, columns, parameters), mode)
-
-
-def _read_table(cursor: TokenCursor, find: Callable[[str], TableDef]) -> TableDef:
-    offset = cursor.offset
-    name = cursor.name("the name of a table")
-    if cursor.at("."):
-        raise cursor.unsupported("a schema in front of a table name", "tables have a name of one part")
-    try:
-        return find(name)
-    except UnknownTableError as error:
-        raise located(UnknownTableError, error.message, cursor.sql, offset, len(name), **error.details) from None
 
 
 def _read_columns(cursor: TokenCursor, table: TableDef) -> tuple[str, ...]:

@@ -14,7 +14,9 @@ from secateur.errors import Error, LimitExceededError, NotSupportedError, Parame
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 from secateur.planner.alter_table import read_alter_table
+from secateur.planner.change import ChangeQuery, check_reading, check_scans
 from secateur.planner.create_table import read_create_table, read_drop_table
+from secateur.planner.delete import read_delete, read_truncate
 from secateur.planner.dialect import quoted, tokenize
 from secateur.planner.insert import InsertQuery, InsertValues, read_insert
 from secateur.planner.long_lists import LIFTED_CHARS_MIN, LiftedText, lift_lists
@@ -23,8 +25,9 @@ from secateur.planner.parameters import Parameters, read_parameters
 from secateur.planner.positions import located, syntax_error
 from secateur.planner.select import plan_select
 from secateur.planner.set_option import read_set
-from secateur.planner.statement import ExplainFormat, ExplainStatement, InsertSelect, SelectStatement, Statement
+from secateur.planner.statement import ChangeStatement, ExplainFormat, ExplainStatement, InsertSelect, SelectStatement, Statement
 from secateur.planner.token_cursor import TokenCursor
+from secateur.planner.update import read_update
 
 __all__ = ["CatalogView", "Planner"]
 
@@ -36,13 +39,10 @@ _QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "("})
 _INT32: Final = range(-(2**31), 2**31)
 _INT64: Final = range(-(2**63), 2**63)
 _LATER: Final = {
-    "UPDATE": "write the new rows with INSERT OR REPLACE",
-    "DELETE": "load the remaining rows with mode 'overwrite'",
     "MERGE": "use INSERT OR REPLACE",
     "PIVOT": "write SELECT * FROM t PIVOT (... FOR column IN (values))",
     "DESCRIBE": "ask conn.table(name).schema",
     "SHOW": "ask conn.table(name), or EXPLAIN for a statement",
-    "TRUNCATE": "DROP TABLE and create it again, or load no rows with mode 'overwrite'",
 }
 
 
@@ -77,7 +77,7 @@ class _CacheKey:
     schema_version: int
 
 
-_Planned: TypeAlias = SelectStatement | InsertSelect | InsertValues
+_Planned: TypeAlias = SelectStatement | InsertSelect | InsertValues | ChangeStatement
 """What is worth remembering; evaluated and given its values at each call."""
 
 
@@ -153,7 +153,7 @@ class Planner:
         tokens, parameters = read_parameters(sql, _one_statement(sql, tokenize(sql)), hidden)
         parameters.refuse_gaps(sql)
         planned = self._plan(sql, tokens, parameters, params, catalog)
-        if not isinstance(planned, (SelectStatement, InsertSelect, InsertValues)):
+        if not isinstance(planned, _Planned):
             return planned
         values = _arrange(parameters, params)
         self._remember(_CacheKey(key, _types(values, parameters.total), catalog.version), replace(parameters, lists=()), planned)
@@ -171,6 +171,12 @@ class Planner:
                 return self._explain(cursor, parameters, params, catalog)
             case "INSERT":
                 return self._insert(cursor, parameters, parameters.arrange(params), catalog)
+            case "UPDATE":
+                return self._change(sql, read_update(cursor, catalog.table), parameters, _arrange(parameters, params), catalog)
+            case "DELETE":
+                return self._change(sql, read_delete(cursor, catalog.table), parameters, _arrange(parameters, params), catalog)
+            case "TRUNCATE":
+                return self._change(sql, read_truncate(cursor, catalog.table), parameters, _arrange(parameters, params), catalog)
             case "CREATE":
                 _refuse_parameters(parameters, sql)
                 return read_create_table(cursor)
@@ -186,7 +192,7 @@ class Planner:
             case _ if first in _LATER:
                 raise cursor.unsupported(first, _LATER[first])
             case _:
-                raise cursor.expected("SELECT, INSERT, CREATE TABLE, ALTER TABLE, DROP TABLE, EXPLAIN or SET")
+                raise cursor.expected("SELECT, INSERT, UPDATE, DELETE, TRUNCATE, CREATE TABLE, ALTER TABLE, DROP TABLE, EXPLAIN or SET")
 
     def _select(self, sql: str, tokens: Sequence[Token], parameters: Parameters, values: Sequence[Any] | None, catalog: CatalogView) -> SelectStatement:
         given = [*[None] * parameters.count, *parameters.lists] if values is None else values
@@ -197,6 +203,14 @@ class Planner:
             return plan_select(text, tokens, parameters, own_given, catalog.table, catalog.version, own_types)
 
         return materialize_subqueries(plan(sql, tokens, parameters, 0), sql, tokens, parameters, plan)
+
+    def _change(self, sql: str, change: ChangeQuery, parameters: Parameters, values: Sequence[Any] | None, catalog: CatalogView) -> ChangeStatement:
+        check_reading(sql, change, parameters)
+        given = [None] * parameters.count if values is None else values
+        types = _types(values, parameters.count)
+        select = plan_select(sql, change.tokens, parameters, given, catalog.table, catalog.version, types, change.splices)
+        check_scans(sql, change, select)
+        return ChangeStatement(change.table, change.kind, select)
 
     def _insert(self, cursor: TokenCursor, parameters: Parameters, values: Sequence[Any], catalog: CatalogView) -> InsertSelect | InsertValues:
         insert = read_insert(cursor, parameters, catalog.table)
@@ -245,9 +259,7 @@ class Planner:
             raise cursor.expected("a statement to explain")
         target = self._plan(cursor.sql, cursor.rest(), parameters, params, catalog)
         values = _arrange(parameters, params)
-        return ExplainStatement(
-            _with_params(target, values, parameters.lists) if isinstance(target, (SelectStatement, InsertSelect, InsertValues)) else target, form, analyze
-        )
+        return ExplainStatement(_with_params(target, values, parameters.lists) if isinstance(target, _Planned) else target, form, analyze)
 
     def _remember(self, key: _CacheKey, parameters: Parameters, planned: _Planned) -> None:
         self._styles[key.text] = parameters
@@ -265,7 +277,7 @@ def _with_params(planned: _Planned, values: tuple[Any, ...] | None, lists: tuple
             return planned.evaluate(values or ())
         case SelectStatement():
             return SelectStatement(planned.plan, planned.bounds, values, lists, planned.materialized)
-        case InsertSelect():
+        case InsertSelect() | ChangeStatement():
             return replace(planned, select=replace(planned.select, params=values))
 
 

@@ -60,7 +60,9 @@ class Query:
     parameters: Parameters
 
 
-def bind_query(text: str, tokens: Sequence[Token], parameters: Parameters, find: Callable[[str], TableDef]) -> Query:
+def bind_query(
+    text: str, tokens: Sequence[Token], parameters: Parameters, find: Callable[[str], TableDef], rewritten: Sequence[tuple[int, int, str]] = ()
+) -> Query:
     """Parse the tokens of one query and bind its tables.
 
     Args:
@@ -68,6 +70,7 @@ def bind_query(text: str, tokens: Sequence[Token], parameters: Parameters, find:
         tokens: Those of the query, parameters already numbered.
         parameters: As read from the same tokens.
         find: The catalog's lookup by name; raises UnknownTableError.
+        rewritten: Spans of the text that the tokens say otherwise: first offset, offset behind, and what is to stand there.
 
     Raises:
         SqlSyntaxError: The text does not parse.
@@ -94,7 +97,7 @@ def bind_query(text: str, tokens: Sequence[Token], parameters: Parameters, find:
         if not node.alias:
             node.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
     first, last = tokens[0].start, tokens[-1].end + 1
-    numbered = [(start, end, f"${index + 1}") for start, end, index in parameters.spans]
+    numbered = [*rewritten, *((start, end, f"${index + 1}") for start, end, index in parameters.spans)]
     return Query(text, spliced(text, first, last, splices + numbered), spliced(text, first, last, gathered + numbered), tree, tuple(scans), parameters)
 
 

@@ -57,6 +57,7 @@ def plan_select(
     find: Callable[[str], TableDef],
     schema_version: int,
     parameter_types: Sequence[str],
+    rewritten: Sequence[tuple[int, int, str]] = (),
 ) -> SelectStatement:
     """Plan one query.
 
@@ -68,12 +69,13 @@ def plan_select(
         find: The catalog's lookup of a table by name.
         schema_version: The catalog's version.
         parameter_types: The types of the values, part of the plan's identity.
+        rewritten: As :func:`~secateur.planner.query.bind_query`.
 
     Raises:
         ProgrammingError, DataError: The statement is wrong; positions are those in ``text``.
         NotSupportedError: A hidden list stands where only the literals mean what they mean.
     """
-    query = bind_query(text, tokens, parameters, find)
+    query = bind_query(text, tokens, parameters, find, rewritten)
     if not lists_agree(query, dict(enumerate(parameters.lists, parameters.count))):
         raise NotSupportedError("the statement has a list that may not be taken out of it")
     columns = _described(query, params)

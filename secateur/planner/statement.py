@@ -15,6 +15,8 @@ from secateur.planner.scan_bounds import ScanBounds
 
 __all__ = [
     "AlterTable",
+    "ChangeKind",
+    "ChangeStatement",
     "CreateTable",
     "DropTable",
     "ExplainFormat",
@@ -38,6 +40,15 @@ class InsertMode(Enum):
     """It is an error."""
     UPSERT = "upsert"
     """The new row replaces the old one: ``INSERT OR REPLACE``."""
+
+
+class ChangeKind(Enum):
+    """What an UPDATE or DELETE does with the rows that its query finds. The value is the operation's name in the storage API."""
+
+    UPDATE = "upsert"
+    """They replace those with the same keys."""
+    DELETE = "delete"
+    """They are keys: the rows with these keys go."""
 
 
 class ExplainFormat(Enum):
@@ -156,6 +167,21 @@ class InsertSelect:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeStatement:
+    """UPDATE or DELETE: the query's rows, whose columns have the names and types of the table's, replace or remove those with the same keys.
+
+    Attributes:
+        table: The table; the query's first scan. Further scans are of replicated tables.
+        kind: What happens to the rows.
+        select: Finds them: complete rows for an UPDATE, keys for a DELETE. It can be run over each partition by itself.
+    """
+
+    table: TableDef
+    kind: ChangeKind
+    select: SelectStatement
+
+
+@dataclass(frozen=True, slots=True)
 class SetOption:
     """``SET name = value``, checked: the name is known and the value is one of its values."""
 
@@ -172,4 +198,4 @@ class ExplainStatement:
     analyze: bool
 
 
-Statement: TypeAlias = SelectStatement | CreateTable | AlterTable | DropTable | InsertRows | InsertSelect | SetOption | ExplainStatement
+Statement: TypeAlias = SelectStatement | CreateTable | AlterTable | DropTable | InsertRows | InsertSelect | ChangeStatement | SetOption | ExplainStatement

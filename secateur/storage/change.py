@@ -23,7 +23,7 @@ class Operation(StrEnum):
     """Add rows, or replace those with the same key; of a key that is given twice the last row wins."""
 
     DELETE = "delete"
-    """Remove the rows with the keys given; keys that are not there are ignored."""
+    """Remove the rows with the keys given; keys that are not there are ignored. Loads of DELETE statements have this mode, those of users do not."""
 
 
 @dataclass(slots=True)

@@ -196,6 +196,14 @@ class MemberStore:
         """
         return self.partition(table_id, partition).apply(load_mode(mode), rows)
 
+    def apply(self, table_id: int, partition: int, operation: Operation, rows: pa.Table) -> int:
+        """Make any change to one partition, as ``Partition.apply``.
+
+        Raises:
+            Error: As ``Partition.apply`` and :meth:`partition`.
+        """
+        return self.partition(table_id, partition).apply(operation, rows)
+
     def delete(self, table_id: int, partition: int, keys: pa.Table) -> int:
         """Delete rows of one partition by their complete keys.
 
@@ -207,8 +215,16 @@ class MemberStore:
         """
         return self.partition(table_id, partition).delete(keys)
 
-    def stage(self, load_id: str, table_id: int, partition: int, attempt: int, rows: pa.Table) -> int:
+    def stage(self, load_id: str, table_id: int, partition: int, attempt: int, rows: pa.Table, *, keys: bool = False) -> int:
         """Keep rows of a load aside. Calls with the same partition and attempt add up.
+
+        Args:
+            load_id: The load.
+            table_id: Its table.
+            partition: The partition that all rows belong to.
+            attempt: The number of the attempt that brings them.
+            rows: Of exactly the table's schema.
+            keys: Whether they are keys instead, with at least the key columns, for a load that deletes.
 
         Returns:
             Rows staged for this partition and attempt so far.
@@ -223,7 +239,7 @@ class MemberStore:
         """
         self.partition(table_id, partition)
         layout = self._table(table_id).layout
-        admitted = layout.admit(rows)
+        admitted = layout.admit_keys(rows) if keys else layout.admit(rows)
         layout.check_partition(admitted, partition)
         return self._loads.stage(self._loads.open(load_id, table_id), partition, attempt, admitted)
 
@@ -236,7 +252,8 @@ class MemberStore:
         Args:
             load_id: The load.
             table_id: Its table.
-            mode: ``append``, ``overwrite`` or ``upsert``. Overwriting empties the partitions of this member that ``parts`` does not name.
+            mode: ``append``, ``overwrite``, ``upsert`` or, for keys, ``delete``. Overwriting empties the partitions of this member that ``parts`` does not
+                name.
             parts: The attempts that count, in the order of their rows, for each partition of this member that has rows: several tasks may each bring
                 a share of a partition.
 
@@ -256,7 +273,7 @@ class MemberStore:
 
     def begin_prepare(self, load_id: str, table_id: int, mode: str, parts: Mapping[int, Sequence[int]]) -> Preparation:
         """First step of :meth:`prepare`: collect what the second needs. Costs microseconds per partition."""
-        operation = load_mode(mode)
+        operation = Operation.DELETE if mode == Operation.DELETE else load_mode(mode)
         table = self._table(table_id)
         for number in parts:
             self.partition(table_id, number)
@@ -270,9 +287,13 @@ class MemberStore:
             message = f"{name}: load {load_id} has no rows here for partition {number}, attempt {attempt}; stage them on this member first"
             raise LoadFailedError(message, load_id=load_id, table=name)
         staged = []
+        wanted = table.layout.key_schema if operation is Operation.DELETE else table.layout.schema
         for number in sorted(parts):
             partition = table.partitions[number]
             tables = [rows for attempt in parts[number] for rows in load.staged[number, attempt]]
+            if any(rows.schema.names != wanted.names for rows in tables):
+                message = f"{table.layout.tdef.name}: load {load_id} cannot {operation.value}: a deletion takes keys, and everything else complete rows"
+                raise LoadFailedError(message, load_id=load_id, table=table.layout.tdef.name)
             staged.append(StagedPart(number, tables, partition.snapshot(), partition.version))
         return Preparation(load_id, table.layout, operation, parts, staged)
 

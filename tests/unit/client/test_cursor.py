@@ -183,7 +183,7 @@ def test_executemany_is_one_load(cluster: Any, conn: Connection) -> None:
 
 
 def test_executemany_of_a_query_is_refused(conn: Connection) -> None:
-    with pytest.raises(NotSupportedError, match=r"executemany.. is for INSERT; call execute"):
+    with pytest.raises(NotSupportedError, match=r"executemany.. is for INSERT, UPDATE and DELETE; call execute"):
         conn.executemany("one", [["C1"], ["C2"]])
 
 

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from secateur.partitioning.affinity import assign
+from secateur.partitioning.topology import Ownership
+
 
 def pruning(bench: Any, sql: str, params: Any = (), **settings: str) -> dict[str, Any]:
     explained = bench.explain(sql, params, **settings).json
@@ -148,11 +151,92 @@ def test_values_of_every_type_are_plain_json(bench: Any) -> None:
     assert len(scan["partitions"]) == 1
 
 
-@pytest.mark.parametrize("sql", ["CREATE TABLE x (a INT PRIMARY KEY)", "DROP TABLE orders", "SET pruning = off", "INSERT INTO customers VALUES ('a', 'b', 1)"])
+@pytest.mark.parametrize("sql", ["CREATE TABLE x (a INT PRIMARY KEY)", "DROP TABLE orders", "SET pruning = off"])
 def test_what_reads_nothing_has_the_same_form(bench: Any, sql: str) -> None:
     facts = pruning(bench, f"EXPLAIN {sql}")
     assert set(facts) == {"enabled", "applicable", "reason", "tree", "execution", "topology_version", "required_members", "members_total", "scans"}
     assert facts["scans"] == []
+
+
+def with_backups(bench: Any) -> Ownership:
+    scheme = bench.table("orders").scheme
+    bench.owners[scheme.affinity_group()] = ownership = assign(scheme.partition_count, bench.topology.member_ids, 2)
+    return ownership
+
+
+def test_an_insert_says_where_its_rows_go(bench: Any) -> None:
+    partition = bench.partition("orders", customer_id="C2")
+    primary, backup = with_backups(bench).holders(partition)
+    explained = bench.explain("INSERT INTO orders (customer_id, id) VALUES ('C2', 1)")
+    facts = explained.json["pruning"]
+    assert (facts["execution"], facts["required_members"], facts["backup_members"]) == ("local", [primary], [backup])
+    assert facts["scans"] == [
+        {
+            "table": "orders",
+            "alias": "orders",
+            "partitions": [partition],
+            "partitions_total": 271,
+            "partitioning_key": ["customer_id"],
+            "partitioning_key_values": [["C2"]],
+            "primary_key_bounds": {"lower": None, "upper": None},
+            "reason": None,
+        }
+    ]
+    assert explained.text.splitlines() == [
+        "INSERT of 1 row into orders",
+        f"execution: local on 1 of 3 members [{primary}]",
+        f"tree: orders: (p{partition})",
+        f"rows go to 1 of 271 partitions [p{partition}]",
+        f"backups: [{backup}]",
+        "written: by the primary, then by its backups",
+        "dag:",
+        f"  insert into orders x1 [{primary}]",
+    ]
+
+
+def test_an_insert_of_many_rows_or_into_a_replicated_table_is_published(bench: Any) -> None:
+    many = bench.explain("INSERT INTO orders (customer_id, id) VALUES ('C1', 1), ('C2', 1), ('C3', 1)")
+    assert many.json["pruning"]["scans"][0]["partitions"] == sorted(bench.partition("orders", customer_id=key) for key in ("C1", "C2", "C3"))
+    assert "published at once" in many.text
+    everywhere = bench.explain("INSERT INTO airlines VALUES ('AA', 'American')")
+    assert everywhere.json["pruning"]["required_members"] == ["m1", "m2", "m3"]
+    assert everywhere.json["pruning"]["execution"] == "distributed"
+
+
+def test_a_change_explains_its_query_and_who_keeps_copies(bench: Any) -> None:
+    partition = bench.partition("orders", customer_id="C2")
+    primary, backup = with_backups(bench).holders(partition)
+    explained = bench.explain("UPDATE orders SET priority = 'high' WHERE customer_id = ?", ["C2"])
+    facts = explained.json["pruning"]
+    assert (facts["execution"], facts["required_members"], facts["backup_members"]) == ("local", [primary], [backup])
+    assert facts["scans"][0]["partitions"] == [partition]
+    assert facts["scans"][0]["partitioning_key_values"] == [["C2"]]
+    assert explained.json["dag"] == {"vertices": [{"name": "update orders", "members": [primary], "local_parallelism": 1}], "edges": []}
+    assert explained.text.splitlines()[0] == "UPDATE of orders"
+    assert "written: by the primary, then by its backups" in explained.text
+
+
+@pytest.mark.parametrize(
+    ("sql", "execution", "members", "partitions", "reason"),
+    [
+        pytest.param("DELETE FROM orders WHERE amount > 1", "distributed", ["m1", "m2", "m3"], None, "no predicate on the partition key", id="unpruned"),
+        pytest.param("DELETE FROM orders WHERE customer_id = 'a' AND customer_id = 'b'", "none", [], [], None, id="contradiction"),
+        pytest.param("UPDATE airlines SET name = 'x' WHERE code = 'AA'", "distributed", ["m1", "m2", "m3"], [0], None, id="replicated"),
+        pytest.param("TRUNCATE orders", "distributed", ["m1", "m2", "m3"], None, "no WHERE clause", id="truncate"),
+    ],
+)
+def test_what_changes_concern(bench: Any, sql: str, execution: str, members: list[str], partitions: list[int] | None, reason: str | None) -> None:
+    facts = pruning(bench, sql)
+    assert (facts["execution"], facts["required_members"]) == (execution, members)
+    (scan,) = facts["scans"]
+    assert scan["partitions"] == partitions
+    assert reason is None or reason in scan["reason"]
+
+
+def test_a_change_with_open_parameters(bench: Any) -> None:
+    explained = bench.explain("DELETE FROM orders WHERE customer_id IN (?, ?)")
+    assert explained.json["pruning"]["tree"] == "orders: (?0 | ?1)"
+    assert "written: as on one partition" in explained.text
 
 
 def test_an_insert_from_a_query_explains_the_query(bench: Any) -> None:

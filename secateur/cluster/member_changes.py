@@ -1,0 +1,142 @@
+"""UPDATE and DELETE on a member: find the rows where they are, write what becomes of them, send that to the backups.
+
+What travels to the backups are rows and keys, never the statement: they hold what the primary holds, whatever the statement calls (``random()``, ``now()``).
+
+**One partition.** The primary finds the rows and writes them with nothing in between, so that no other write is lost: changes of one partition take turns, and
+rows that were found while something else wrote to the partition are found again.
+
+**Several partitions.** The changed rows are staged as a load that the controller publishes: all of it becomes visible at once, or nothing. From the moment that
+a member looks for rows until the publication, its gate is closed, so that no other write comes in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from functools import partial
+from typing import Any, Final
+from weakref import WeakValueDictionary
+
+import pyarrow as pa
+
+from secateur.cluster.change_book import Applied
+from secateur.cluster.local_call import bound_partitions, check_versions, local_call
+from secateur.cluster.statements import StatementRunner
+from secateur.cluster.writes import MemberWrites
+from secateur.engine.kernels.fragment import run
+from secateur.engine.plan import SelectPlan
+from secateur.errors import ProtocolError
+from secateur.partitioning.conform import conform
+from secateur.partitioning.split import split
+from secateur.storage.change import Operation
+from secateur.storage.member_store import MemberStore
+from secateur.wire import Reply, Request
+
+__all__ = ["ATTEMPT", "MemberChanges"]
+
+ATTEMPT: Final = 0
+"""The number of the one attempt by which a change stages its rows."""
+
+_TRIES_MAX: Final = 3
+"""Tries beside other writes; then the rows are found on the event loop, where nothing comes in between."""
+_OPERATIONS: Final = (Operation.UPSERT, Operation.DELETE)
+
+
+class MemberChanges:
+    """Answers ``change`` and ``change_stage`` requests. Lives on the member's event loop.
+
+    Args:
+        store: The member's partitions.
+        statements: Its plans.
+        writes: Its gates, and the way to the backups.
+        executor: Threads for kernel calls.
+    """
+
+    def __init__(self, store: MemberStore, statements: StatementRunner, writes: MemberWrites, executor: Executor) -> None:
+        self._store = store
+        self._statements = statements
+        self._writes = writes
+        self._executor = executor
+        self._turns: WeakValueDictionary[tuple[int, int], asyncio.Lock] = WeakValueDictionary()
+
+    async def change(self, request: Request) -> Reply:
+        """Change rows of a single partition, visible at once.
+
+        Raises:
+            TopologyChangedError: This member is not the primary; nothing was changed.
+            ProtocolError: The statement concerns another number of partitions.
+            MemberLostError: The rows are changed here, but a backup that the cluster counts on has not confirmed them.
+            Error: What the statement gives on these rows, such as a value that its column cannot hold; nothing was changed.
+        """
+        args = request.args
+        plan = await self._statements.plan(args["plan"])
+        params, pruning, operation = args["params"], args["pruning"], _operation(args["operation"])
+        check_versions(self._store, plan)
+        partitions = bound_partitions(plan, params, pruning=pruning)
+        table_id = plan.scans[0].table_id
+        if plan.scans[0].replicated or len(partitions[0]) != 1:
+            raise ProtocolError(f"change is for one partition, the statement concerns {len(partitions[0])} of them: the controller publishes it")
+        partition = partitions[0][0]
+        backups = self._writes.backups(table_id, [partition])
+        make = partial(self._change_partition, plan, params, partitions, operation, args["change_id"], pruning=pruning)
+        rows = await self._writes.write_once(table_id, args["change_id"], make)
+        return Reply({"rows": rows, "members_touched": 1 + len(backups)})
+
+    async def stage(self, request: Request) -> Reply:
+        """Find the rows of some partitions and stage what becomes of them, here and on the backups; no other write comes in between from now on.
+
+        Raises:
+            TopologyChangedError: This member is not the primary of a partition; nothing was staged.
+            Error: What the statement gives on these rows.
+        """
+        args = request.args
+        plan = await self._statements.plan(args["plan"])
+        params, pruning, operation = args["params"], args["pruning"], _operation(args["operation"])
+        check_versions(self._store, plan)
+        wanted: Sequence[int] = args["partitions"]
+        partitions = [wanted, *bound_partitions(plan, params, pruning=pruning)[1:]]
+        load_id, table_id = args["load_id"], plan.scans[0].table_id
+        self._writes.backups(table_id, wanted)
+        async with self._writes.closed_unless_failed(load_id, table_id):
+            call = local_call(self._store, plan, params, partitions, pruning=pruning)
+            found = await asyncio.get_running_loop().run_in_executor(self._executor, run, call.fragment, call.relations, params)
+            rows = self._shaped(found, table_id, operation)
+            pieces = split(rows, self._writes.table(table_id)) if not plan.scans[0].replicated else {0: rows} if rows.num_rows else {}
+            copies = self._writes.other_copies(table_id, wanted)
+            await self._writes.stage_pieces(load_id, table_id, ATTEMPT, pieces, copies, keys=operation is Operation.DELETE)
+        return Reply({"parts": list(pieces)})
+
+    async def _change_partition(
+        self, plan: SelectPlan, params: Sequence[Any], partitions: Sequence[Sequence[int]], operation: Operation, change_id: str, *, pruning: bool
+    ) -> Applied:
+        table_id, partition = plan.scans[0].table_id, partitions[0][0]
+        turn = self._turns.setdefault((table_id, partition), asyncio.Lock())
+        async with turn:
+            found = await self._find(plan, params, partitions, pruning=pruning)
+            # From here to the frames to the backups nothing is awaited.
+            return self._writes.apply(table_id, partition, operation, self._shaped(found, table_id, operation), change_id)
+
+    async def _find(self, plan: SelectPlan, params: Sequence[Any], partitions: Sequence[Sequence[int]], *, pruning: bool) -> pa.Table:
+        """The rows, as of now."""
+        hosted = self._store.partition(plan.scans[0].table_id, partitions[0][0])
+        for _ in range(_TRIES_MAX):
+            version = hosted.version
+            call = local_call(self._store, plan, params, partitions, pruning=pruning)
+            if call.is_quick:
+                return run(call.fragment, call.relations, params)
+            found = await asyncio.get_running_loop().run_in_executor(self._executor, run, call.fragment, call.relations, params)
+            if hosted.version == version:
+                return found
+        call = local_call(self._store, plan, params, partitions, pruning=pruning)
+        return run(call.fragment, call.relations, params)
+
+    def _shaped(self, rows: pa.Table, table_id: int, operation: Operation) -> pa.Table:
+        return rows if operation is Operation.DELETE else conform(rows, self._writes.table(table_id))
+
+
+def _operation(text: str) -> Operation:
+    found = next((operation for operation in _OPERATIONS if operation.value == text), None)
+    if found is None:
+        raise ProtocolError(f"operation {text!r} is none of {', '.join(repr(operation.value) for operation in _OPERATIONS)}")
+    return found

@@ -1,0 +1,88 @@
+"""What EXPLAIN says of statements that write: whose partitions, who keeps the copies, and how the change becomes visible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from secateur.partitioning.split import split
+from secateur.partitioning.table import TableDef
+from secateur.partitioning.topology import Topology
+
+__all__ = ["copy_holders", "insert_pruning", "publication", "write_dag"]
+
+_KEYS_SHOWN_MAX: Final = 100
+
+
+def copy_holders(table: TableDef, partitions: Iterable[int], topology: Topology) -> tuple[list[str], list[str]]:
+    """The members that own some partitions, and those that keep backups of them; of a replicated table every member is an owner."""
+    if table.replicated:
+        return list(topology.member_ids), []
+    ownership = topology.ownership(table.scheme.affinity_group())
+    holders = [ownership.holders(partition) for partition in partitions]
+    owners = {primary for primary, *_ in holders}
+    backups = {member for _, *others in holders for member in others}
+    return [member for member in topology.member_ids if member in owners], [member for member in topology.member_ids if member in backups]
+
+
+def publication(table: TableDef, partitions: int | None) -> str:
+    """How a change of so many partitions becomes visible; None when that depends on parameters."""
+    if partitions is None:
+        return "written: as on one partition, by its primary and backups, or else aside on all copies, then published at once by the controller"
+    if partitions == 1 and not table.replicated:
+        return "written: by the primary, then by its backups"
+    return "written: aside on all copies, then published at once by the controller"
+
+
+def insert_pruning(table: TableDef, rows: pa.Table, topology: Topology, *, enabled: bool) -> dict[str, Any]:
+    """The member ``pruning`` of the document for the rows of an INSERT, which say themselves where they go.
+
+    Raises:
+        NoRangeError: A row that no range covers.
+    """
+    partitions = [0] if table.replicated else list(split(rows, table))
+    owners, backups = copy_holders(table, partitions, topology)
+    execution = "none" if not rows.num_rows else "local" if len(owners) == 1 else "distributed"
+    key = table.scheme.columns
+    scan = {
+        "table": table.name,
+        "alias": table.name,
+        "partitions": partitions,
+        "partitions_total": table.scheme.live_partition_count,
+        "partitioning_key": list(key),
+        "partitioning_key_values": _key_values(rows, key),
+        "primary_key_bounds": {"lower": None, "upper": None},
+        "reason": None,
+    }
+    return {
+        "enabled": enabled,
+        "applicable": not table.replicated,
+        "reason": None,
+        "tree": f"{table.name}: {'any' if table.replicated else '(' + ' | '.join(f'p{partition}' for partition in partitions) + ')'}",
+        "execution": execution,
+        "topology_version": topology.version,
+        "required_members": owners,
+        "backup_members": backups,
+        "members_total": len(topology.members),
+        "scans": [scan],
+    }
+
+
+def write_dag(what: str, members: Sequence[str]) -> dict[str, Any]:
+    """The member ``dag`` of the document: every owner changes what it has, and nothing flows between them."""
+    return {"vertices": [{"name": what, "members": list(members), "local_parallelism": 1}] if members else [], "edges": []}
+
+
+def _key_values(rows: pa.Table, key: Sequence[str]) -> list[list[Any]] | None:
+    if not key or rows.num_rows > _KEYS_SHOWN_MAX:
+        return None
+    found = {tuple(row[name] for name in key) for row in rows.select(list(key)).to_pylist()}
+    return [list(map(_json_value, row)) for row in sorted(found)]
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, (bool, int, str)):
+        return value
+    return value.hex() if isinstance(value, bytes) else str(value)
