@@ -7,18 +7,19 @@ make more boxes of one predicate, and the tree of partitions must not be less ex
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from secateur.engine.key_search import KeyOperand, KeySearch
+from secateur.engine.key_search import DirectSearch, KeyEnd, KeyOperand, KeySearch
 from secateur.partitioning.comparison import Comparison
-from secateur.partitioning.condition import Choice, Constant, Constraint, Operand, Parameter, Test
+from secateur.partitioning.condition import Box, Choice, Constant, Constraint, Operand, ParameterList, Test
+from secateur.partitioning.domain import Domain
 from secateur.partitioning.key_bounds import KeyBounds
 from secateur.partitioning.subject import Bare
 from secateur.partitioning.table import TableDef
+from secateur.partitioning.types import SqlType
 from secateur.planner.bounds import Boxes
-from secateur.planner.constants import operand_of
 from secateur.planner.predicate import PredicateReader
 from secateur.planner.scope import Scope
 
@@ -56,26 +57,28 @@ def key_search(table: TableDef, scope: Scope, factors: Sequence[Boxes], *, whole
         table: The table.
         scope: All conjuncts of the scan.
         factors: What those of them say that may be used.
-        whole: Whether all may be used.
+        whole: Whether all may be used, and each says something.
     """
-    prefix = _prefix(table, factors[0]) if len(factors) == 1 else None
-    if prefix is not None:
-        return KeySearch(prefix, decides=whole and _equal_columns(table, scope) == sorted(table.primary_key[: len(prefix)]))
     types = [(name, table.column(name).type) for name in table.primary_key]
-    return KeySearch(bounds=KeyBounds.of(types, factors))
+    bounds = KeyBounds.of(types, factors)
+    if bounds is None or len(factors) != 1 or len(factors[0]) != 1:
+        return KeySearch(bounds)
+    direct = _direct(types, factors[0][0])
+    if direct is not None and whole and all(_is_comparison(conjunct, scope, table) for conjunct in scope.conjuncts):
+        direct = replace(direct, decides=True)
+    return KeySearch(bounds, direct)
 
 
-def _prefix(table: TableDef, boxes: Boxes) -> tuple[KeyOperand, ...] | None:
-    """The equalities on leading columns that a union of boxes is; None when it is anything else."""
-    if len(boxes) != 1:
-        return None
-    prefix = []
-    for name in table.primary_key[: len(boxes[0].constraints)]:
-        operand = _only_operand(boxes[0][name])
+def _direct(types: Sequence[tuple[str, SqlType]], box: Box) -> DirectSearch | None:
+    """A box that is equalities on leading columns and at most one span behind them; None when it is anything else."""
+    prefix: list[KeyOperand] = []
+    for name, column_type in types[: len(box.constraints)]:
+        operand = _only_operand(box[name])
         if operand is None:
-            return None
-        prefix.append(KeyOperand(operand, table.column(name).type))
-    return tuple(prefix)
+            ends = _ends(box[name], column_type)
+            return None if ends is None or len(prefix) + 1 < len(box.constraints) else DirectSearch(tuple(prefix), *ends)
+        prefix.append(KeyOperand(operand, column_type))
+    return DirectSearch(tuple(prefix))
 
 
 def _only_operand(constraint: Constraint) -> Operand | None:
@@ -84,26 +87,50 @@ def _only_operand(constraint: Constraint) -> Operand | None:
         case Constraint((Choice(domain, ()),)) if domain.is_finite and len(domain.points) == 1:
             (value,) = domain.points
             return Constant(value)
-        case Constraint((Choice(domain, (Test(Comparison.IN, (Parameter() as parameter,), Bare()),)),)) if domain.is_nothing:
-            return parameter
+        case Constraint((Choice(domain, (Test(Comparison.IN, (operand,), Bare()),)),)) if domain.is_nothing and not isinstance(operand, ParameterList):
+            return operand
         case _:
             return None
 
 
-def _equal_columns(table: TableDef, scope: Scope) -> list[str] | None:
-    """The primary-key columns that the conjuncts equate, sorted, one entry for each conjunct; None when a conjunct says something else."""
-    names = frozenset(table.primary_key)
-    columns = [_equal_column(conjunct, scope, names) for conjunct in scope.conjuncts]
-    return None if None in columns else sorted(column for column in columns if column is not None)
-
-
-def _equal_column(conjunct: exp.Expr, scope: Scope, names: frozenset[str]) -> str | None:
-    """The column of a conjunct ``column = operand``."""
-    if not isinstance(conjunct, exp.EQ):
+def _ends(constraint: Constraint, column_type: SqlType) -> tuple[KeyEnd | None, KeyEnd | None] | None:
+    """The two ends of the one span that a constraint leaves; None when it has several, or an end that is the tighter of two."""
+    lower: list[KeyEnd] = []
+    upper: list[KeyEnd] = []
+    for choice in constraint.choices:
+        match choice:
+            case Choice(Domain(values, (span,)), ()) if not values:
+                if span.lower is not None:
+                    lower.append(KeyEnd(KeyOperand(Constant(span.lower), column_type), span.lower_closed))
+                if span.upper is not None:
+                    upper.append(KeyEnd(KeyOperand(Constant(span.upper), column_type), span.upper_closed))
+            case Choice(domain, (Test(comparison, operands, Bare()),)) if domain.is_nothing:
+                ends = [KeyOperand(operand, column_type) for operand in operands if not isinstance(operand, ParameterList)]
+                match comparison, ends:
+                    case ((Comparison.GREATER | Comparison.GREATER_EQUAL), [low]):
+                        lower.append(KeyEnd(low, comparison is Comparison.GREATER_EQUAL))
+                    case ((Comparison.LESS | Comparison.LESS_EQUAL), [high]):
+                        upper.append(KeyEnd(high, comparison is Comparison.LESS_EQUAL))
+                    case Comparison.BETWEEN, [low, high]:
+                        lower.append(KeyEnd(low, closed=True))
+                        upper.append(KeyEnd(high, closed=True))
+                    case _:
+                        return None
+            case _:
+                return None
+    if len(lower) > 1 or len(upper) > 1:
         return None
-    left, right = conjunct.this.unnest(), conjunct.expression.unnest()
-    for side, other in ((left, right), (right, left)):
-        column = scope.column_of(side) if isinstance(side, exp.Column) else None
-        if column in names:
-            return None if operand_of(other) is None else column
-    return None
+    return lower[0] if lower else None, upper[0] if upper else None
+
+
+def _is_comparison(conjunct: exp.Expr, scope: Scope, table: TableDef) -> bool:
+    """Whether a conjunct compares a primary-key column with operands, so that the boxes read from it are all that it says."""
+    match conjunct:
+        case exp.EQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
+            sides = [conjunct.this, conjunct.expression]
+        case exp.Between() if not conjunct.args.get("symmetric"):
+            sides = [conjunct.this]
+        case _:
+            return False
+    bare = [side for side in (side.unnest() for side in sides) if isinstance(side, exp.Column)]
+    return len(bare) == 1 and scope.column_of(bare[0]) in table.primary_key

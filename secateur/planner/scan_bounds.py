@@ -63,7 +63,7 @@ def bound_scan(scan: Scan, scope: Scope) -> ScanBounds:
         read.append(boxes)
         read_keys.append(key_reader.read(conjunct, boxes))
     factors, key_factors = _multiplied(read), _multiplied(read_keys)
-    keys = key_search(table, scope, key_factors, whole=scope.whole)
+    keys = key_search(table, scope, key_factors, whole=scope.whole and UNBOUNDED not in read_keys)
     total, limit = scheme.live_partition_count, combination_limit(scheme)
     if table.replicated:
         return ScanBounds((), PartitionTree(table.name, scheme, Everywhere(), total, limit), keys, None)

@@ -30,6 +30,11 @@ class CellRange:
     upper: Cells
     after_upper: bool
 
+    @property
+    def is_prefix(self) -> bool:
+        """Whether it is all keys that begin with ``lower``."""
+        return not self.after_lower and self.after_upper and self.lower == self.upper
+
 
 @dataclass(frozen=True, slots=True)
 class KeyOrder:

@@ -12,6 +12,7 @@ from secateur.errors import InternalError, LoadFailedError, TableExistsError, To
 from secateur.partitioning.key_range import KeyRanges, KeySlice
 from secateur.partitioning.table import TableDef
 from secateur.storage.change import ChangeCount, Operation, load_mode
+from secateur.storage.key_windows import KeyWindows
 from secateur.storage.layout import TableLayout
 from secateur.storage.load import Load, Preparation, PreparedPart, StagedPart
 from secateur.storage.load_book import LoadBook, LoadInfo, LoadOutcome
@@ -144,7 +145,8 @@ class MemberStore:
             table_id: The table.
             partitions: Partitions hosted here; one that is named twice is read once.
             columns: Columns wanted, in that order, found without regard to case; None for all. With none at all, only the number of rows remains.
-            keys: The part of each partition that is wanted, None for all of it. A NULL in a prefix matches nothing.
+            keys: The part of each partition that is wanted, None for all of it. A NULL in a prefix matches nothing. Of one range or prefix exactly its rows
+                are returned; of several, perhaps rows between them as well.
 
         Returns:
             One chunk per partition and range of keys that has rows; sorted by primary key inside each partition. All partitions are read at one moment.
@@ -166,8 +168,8 @@ class MemberStore:
         except KeyError as missing:
             raise _not_here(table, missing.args[0]) from None
         if isinstance(keys, KeyRanges):
-            windows = [layout.order.window(span) for span in keys.ranges]
-            found = [partition.snapshot().read_window(positions, window) for partition in hosted for window in windows]
+            windows = KeyWindows.of(layout, keys)
+            found = [piece for partition in hosted for piece in partition.snapshot().read_windows(positions, windows.of_partition(partition.number))]
         else:
             cells = () if keys is None else layout.order.cells(keys.values)
             found = [partition.snapshot().read(positions, cells) for partition in hosted]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -14,6 +14,9 @@ from secateur.storage.overlay import Overlay
 from secateur.storage.sorted_rows import SortedRows
 
 __all__ = ["PartitionSnapshot"]
+
+_ROWS_PER_SEARCH: Final = 512
+"""Rows that a kernel filters in the time of one search."""
 
 
 class PartitionSnapshot:
@@ -75,13 +78,14 @@ class PartitionSnapshot:
         """The rows between two cuts of the key order.
 
         Returns:
-            A slice without copying where no recent write touches it.
+            A slice without copying where no recent write touches it; with the table's schema also when it is empty.
 
         Raises:
             DataError: A value of another type than its column, or a NULL.
             ParameterError: More values than key columns.
         """
-        return self.read_window(None, self._layout.order.window(keys))
+        found = self.read_windows(None, [self._layout.order.window(keys)])
+        return found[0] if found else self._layout.schema.empty_table()
 
     def read(self, columns: Sequence[int] | None, prefix: Cells | None = ()) -> pa.Table:
         """The rows whose key begins with a prefix of cells, cut to some columns; the form of :meth:`lookup` for callers that ask many partitions the same.
@@ -98,21 +102,34 @@ class PartitionSnapshot:
         first, last = (0, 0) if overlay is None else overlay.equal_range(prefix)
         return _window(base, overlay, start, stop, first, last, columns)
 
-    def read_window(self, columns: Sequence[int] | None, keys: CellRange) -> pa.Table:
-        """The rows of :meth:`slice`, cut to some columns, for callers that ask many partitions the same.
+    def read_windows(self, columns: Sequence[int] | None, windows: Sequence[CellRange]) -> list[pa.Table]:
+        """The rows between cuts of the key order, cut to some columns, for callers that ask many partitions the same.
 
         The partition's own bounds narrow the search by themselves: keys before its first or after its last row are an empty slice, found in microseconds.
 
         Args:
             columns: Positions of the columns wanted, at least one; None for all.
-            keys: From ``KeyOrder.window``.
+            windows: From ``KeyOrder.window``: ascending, none overlapping another. Where there are so many that a search for each would cost more than it
+                spares, the rows between the first and the last come as well.
+
+        Returns:
+            Tables with rows, in key order; possibly none.
         """
+        if len(windows) > 1 and len(windows) * _ROWS_PER_SEARCH > self.rows:
+            windows = [CellRange(windows[0].lower, windows[0].after_lower, windows[-1].upper, windows[-1].after_upper)]
         base, overlay = self._state
-        start = base.bound(keys.lower, after=keys.after_lower)
-        stop = max(start, base.bound(keys.upper, after=keys.after_upper))
-        first = 0 if overlay is None else overlay.bound(keys.lower, after=keys.after_lower)
-        last = 0 if overlay is None else overlay.bound(keys.upper, after=keys.after_upper)
-        return _window(base, overlay, start, stop, first, last, columns)
+        found = []
+        for window in windows:
+            if window.is_prefix:
+                start, stop = base.equal_range(window.lower)
+            else:
+                start = base.bound(window.lower, after=window.after_lower)
+                stop = max(start, base.bound(window.upper, after=window.after_upper))
+            first = 0 if overlay is None else overlay.bound(window.lower, after=window.after_lower)
+            last = 0 if overlay is None else overlay.bound(window.upper, after=window.after_upper)
+            if start < stop or first < last:
+                found.append(_window(base, overlay, start, stop, first, last, columns))
+        return found
 
 
 def _window(base: SortedRows, overlay: Overlay | None, start: int, stop: int, first: int, last: int, columns: Sequence[int] | None) -> pa.Table:

@@ -19,6 +19,7 @@ from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.table import Column, TableDef
 from secateur.partitioning.types import parse_type
 from secateur.storage import partition as partition_module
+from secateur.storage import snapshot as snapshot_module
 from secateur.storage.member_store import MemberStore
 from secateur.storage.snapshot import PartitionSnapshot
 
@@ -73,14 +74,17 @@ class StorageMachine(RuleBasedStateMachine):
         self.numbers = {"A": 0, "B": 0}
         self.snapshots: list[tuple[PartitionSnapshot, dict[Key, int | None]]] = []
         self.patch = mock.patch.multiple(partition_module, _DELTA_MIN=30, _DELTA_MAX=30)
+        self.searches = mock.patch.object(snapshot_module, "_ROWS_PER_SEARCH", 0)
 
     @initialize(delta_max=st.sampled_from([0, 8, 30, 256]))
     def bound_the_delta(self, delta_max: int) -> None:
         self.patch = mock.patch.multiple(partition_module, _DELTA_MIN=delta_max, _DELTA_MAX=delta_max)
         self.patch.start()
+        self.searches.start()
 
     def teardown(self) -> None:
         self.patch.stop()
+        self.searches.stop()
 
     @rule(mode=modes, batch=batches)
     def write(self, mode: str, batch: list[tuple[Key, int | None]]) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import Any
+from unittest import mock
 
 import duckdb
 import pyarrow as pa
@@ -22,6 +23,7 @@ from secateur.partitioning.split import split
 from secateur.partitioning.table import TableDef
 from secateur.planner.planner import Planner
 from secateur.planner.statement import CreateTable, SelectStatement
+from secateur.storage import snapshot
 from secateur.storage.member_store import MemberStore
 
 __all__ = ["DAYS", "INTEGERS", "TEXTS", "World", "check", "has_range", "random_world", "rows_as_tuples", "sorted_rows"]
@@ -89,7 +91,9 @@ class World:
 
     def relation(self, scan: ScanPlan, params: Sequence[Any], ids: Sequence[int]) -> pa.Table:
         """What a member reads for a scan: the slices of the partitions that hold the keys."""
-        return self.store.relation(scan.table_id, ids, scan.columns, scan.keys.bind(params))
+        # The partitions are so small that not even two searches would pay.
+        with mock.patch.object(snapshot, "_ROWS_PER_SEARCH", 1):
+            return self.store.relation(scan.table_id, ids, scan.columns, scan.keys.bind(params))
 
     def local(self, plan: SelectPlan, params: Sequence[Any], kept: Sequence[Sequence[int]]) -> pa.Table:
         relations = {scan.relation: self.relation(scan, params, ids) for scan, ids in zip(plan.scans, kept, strict=True)}

@@ -2,44 +2,87 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pytest
 
-from secateur.engine.key_search import KeyOperand, KeySearch
+from secateur.engine.key_search import DirectSearch, KeyEnd, KeyOperand, KeySearch
 from secateur.partitioning.comparison import Comparison
-from secateur.partitioning.condition import Box, Choice, Constant, Constraint, Parameter, Test
+from secateur.partitioning.condition import Box, Choice, Constant, Constraint, Operand, Parameter, Test
+from secateur.partitioning.domain import points
 from secateur.partitioning.key_bounds import KeyBounds
 from secateur.partitioning.key_range import Cut, KeyPrefix, KeyRange, KeyRanges, KeySlice
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.types import SqlType, parse_type
 from secateur.wire import pack, unpack
 
 BIGINT = parse_type("BIGINT")
-PREFIX = KeySearch((KeyOperand(Constant("C2"), parse_type("VARCHAR")), KeyOperand(Parameter(0), BIGINT)), decides=True)
-ABOVE = Box.of({"id": Constraint((Choice(tests=(Test(Comparison.GREATER, (Parameter(0),)),)),))})
-BOUNDS = KeySearch(bounds=KeyBounds.of([("id", BIGINT)], [[ABOVE]]))
+VARCHAR = parse_type("VARCHAR")
+COLUMNS = (("customer", VARCHAR), ("id", BIGINT))
+
+
+def compared(comparison: Comparison, *operands: Operand) -> Constraint:
+    return Constraint((Choice(tests=(Test(comparison, operands),)),))
+
+
+def bounds(**constraints: Constraint) -> KeyBounds | None:
+    return KeyBounds.of(COLUMNS, [[Box.of(constraints)]])
+
+
+def key(operand: Operand, column_type: SqlType = BIGINT) -> KeyOperand:
+    return KeyOperand(operand, column_type)
+
+
+C2 = Constraint((Choice(points(["C2"])),))
+ONE = KeySearch(bounds(customer=C2, id=compared(Comparison.IN, Parameter(0))), DirectSearch((key(Constant("C2"), VARCHAR), key(Parameter(0))), decides=True))
+SPAN = KeySearch(
+    bounds(customer=C2, id=compared(Comparison.BETWEEN, Parameter(0), Constant(9))),
+    DirectSearch((key(Constant("C2"), VARCHAR),), KeyEnd(key(Parameter(0)), closed=True), KeyEnd(key(Constant(9)), closed=False)),
+)
+ABOVE = KeySearch(
+    bounds(customer=compared(Comparison.GREATER, Parameter(0))), DirectSearch((), lower=KeyEnd(key(Parameter(0), VARCHAR), closed=False), decides=True)
+)
+BELOW = KeySearch(
+    bounds(customer=C2, id=compared(Comparison.LESS_EQUAL, Parameter(0))),
+    DirectSearch((key(Constant("C2"), VARCHAR),), upper=KeyEnd(key(Parameter(0)), closed=True)),
+)
+GENERAL = KeySearch(bounds(customer=compared(Comparison.IN, Parameter(0), Parameter(1))))
+
+
+def span(lower: tuple[Any, ...], after_lower: bool, upper: tuple[Any, ...], after_upper: bool) -> KeyRanges:
+    return KeyRanges((KeyRange(Cut(lower, after_lower), Cut(upper, after_upper)),))
 
 
 @pytest.mark.parametrize(
     ("search", "params", "expected"),
     [
         pytest.param(KeySearch(), [], None, id="nothing known"),
-        pytest.param(PREFIX, [7], KeyPrefix(("C2", 7)), id="whole"),
-        pytest.param(PREFIX, ["7"], KeyPrefix(("C2", 7)), id="converted"),
-        pytest.param(PREFIX, [b"7"], KeyPrefix(("C2",)), id="ends where the value does not compare"),
-        pytest.param(PREFIX, [1.5], KeyRanges(()), id="equals no key"),
-        pytest.param(PREFIX, [None], KeyRanges(()), id="NULL"),
-        pytest.param(KeySearch(PREFIX.prefix[1:]), [b"7"], None, id="no value compares"),
-        pytest.param(BOUNDS, [7], KeyRanges((KeyRange(Cut((7,), after=True), Cut((), after=True)),)), id="bounds"),
-        pytest.param(BOUNDS, [b"7"], None, id="bounds that do not compare"),
+        pytest.param(ONE, [7], KeyPrefix(("C2", 7)), id="whole"),
+        pytest.param(ONE, ["7"], KeyPrefix(("C2", 7)), id="converted"),
+        pytest.param(ONE, [b"7"], KeyPrefix(("C2",)), id="a value that does not compare"),
+        pytest.param(ONE, [1.5], KeyRanges(()), id="equals no key"),
+        pytest.param(ONE, [None], KeyRanges(()), id="NULL"),
+        pytest.param(SPAN, [7], span(("C2", 7), False, ("C2", 9), False), id="span"),
+        pytest.param(SPAN, [9], KeyRanges(()), id="span of nothing"),
+        pytest.param(SPAN, ["7"], span(("C2", 7), False, ("C2", 9), True), id="span, converted"),
+        pytest.param(SPAN, [None], KeyRanges(()), id="span from NULL"),
+        pytest.param(ABOVE, ["C2"], span(("C2",), True, (), True), id="above"),
+        pytest.param(ABOVE, [7], None, id="above what does not compare"),
+        pytest.param(BELOW, [7], span(("C2",), False, ("C2", 7), True), id="below"),
+        pytest.param(GENERAL, ["C3", "C3"], KeyPrefix(("C3",)), id="one range is a prefix"),
+        pytest.param(GENERAL, ["C3", 7], None, id="no value compares"),
     ],
 )
 def test_binding(search: KeySearch, params: list[Any], expected: KeySlice | None) -> None:
     assert search.bind(params) == expected
-    assert KeySearch.from_wire(unpack(pack(search.to_wire()))) == search
+    again = KeySearch.from_wire(unpack(pack(search.to_wire())))
+    assert again == search
+    assert again.bind(params) == expected
 
 
-@pytest.mark.parametrize("search", [PREFIX, BOUNDS], ids=["prefix", "bounds"])
+@pytest.mark.parametrize("search", [ONE, SPAN, GENERAL], ids=["key", "span", "general"])
 def test_too_few_parameters(search: KeySearch) -> None:
     assert not search.is_constant
     with pytest.raises(IndexError):
@@ -47,6 +90,34 @@ def test_too_few_parameters(search: KeySearch) -> None:
 
 
 def test_the_search_decides_only_for_values_that_are_keys_as_they_stand() -> None:
-    assert PREFIX.decides_for([7])
-    assert not PREFIX.decides_for(["7"])
-    assert not KeySearch(PREFIX.prefix).decides_for([7])
+    assert ONE.decides_for([7])
+    assert not ONE.decides_for(["7"])
+    assert not SPAN.decides_for([7])
+    assert ABOVE.decides_for(["C2"])
+    assert not GENERAL.decides
+    assert not GENERAL.decides_for(["C3", "C4"])
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "expected"),
+    [
+        ("INTEGER", 2**31 - 1, True),
+        ("INTEGER", 2**31, False),
+        ("INTEGER", True, False),
+        ("VARCHAR", "x", True),
+        ("BOOLEAN", True, True),
+        ("BOOLEAN", 1, False),
+        ("DATE", date(2024, 1, 1), True),
+        ("DATE", datetime(2024, 1, 1), False),
+        ("TIMESTAMP", datetime(2024, 1, 1), True),
+        ("TIMESTAMP", datetime(2024, 1, 1, tzinfo=UTC), False),
+        ("TIMESTAMP", date(2024, 1, 1), False),
+        ("TIMESTAMPTZ", datetime(2024, 1, 1, tzinfo=UTC), False),
+        ("UUID", UUID(int=1), True),
+        ("BLOB", b"x", True),
+        ("DECIMAL(5,2)", Decimal("1.5"), False),
+        ("VARCHAR", None, False),
+    ],
+)
+def test_what_is_a_key_as_it_stands(text: str, value: Any, expected: bool) -> None:
+    assert key(Parameter(0), parse_type(text)).holds(value) is expected

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.engine.kernels.fragment import Fragment
-from secateur.engine.key_search import KeyOperand, KeySearch
+from secateur.engine.key_search import DirectSearch, KeyOperand, KeySearch
 from secateur.engine.plan import ScanPlan, SelectPlan, Strategy
 from secateur.engine.select_job import describe_select, select_dag
 from secateur.engine.services import EngineLimits
@@ -104,7 +104,7 @@ def test_sort_and_limit_at_both_stages(run: RunTest, orders: TableDef, order_row
 
 
 def test_parameters_and_the_key_search_reach_the_members(run: RunTest, orders: TableDef, order_rows: pa.Table) -> None:
-    plan = totals(orders, KeySearch((KeyOperand(Parameter(0), parse_type("VARCHAR")),)), "WHERE customer = $1")
+    plan = totals(orders, KeySearch(direct=DirectSearch((KeyOperand(Parameter(0), parse_type("VARCHAR")),))), "WHERE customer = $1")
 
     async def main() -> None:
         async with LocalCluster(3) as cluster:
@@ -249,7 +249,7 @@ def test_many_statements_at_once(run: RunTest, orders: TableDef, order_rows: pa.
     async def main() -> list[float]:
         async with LocalCluster(3) as cluster:
             cluster.create_table(orders, order_rows)
-            plan = totals(orders, KeySearch((KeyOperand(Parameter(0), parse_type("VARCHAR")),)), "WHERE customer = $1")
+            plan = totals(orders, KeySearch(direct=DirectSearch((KeyOperand(Parameter(0), parse_type("VARCHAR")),))), "WHERE customer = $1")
 
             async def one(number: int) -> float:
                 dag, config = select_dag(plan, [range(16)])

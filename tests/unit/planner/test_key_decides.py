@@ -22,9 +22,14 @@ def plan_of(bench: Any, where: str, params: list[Any]) -> SelectPlan:
         ("customer_id = ? AND id = ?", ["C2", 7]),
         ("id = 7 AND 'C2' = customer_id", []),
         ("(customer_id = $1) AND id = $2", ["C2", 7]),
+        ("customer_id = ? AND id > 3", ["C2"]),
+        ("customer_id = ? AND id BETWEEN ? AND ?", ["C2", 3, 5]),
+        ("customer_id = ? AND id >= ? AND 5 > id", ["C2", 3]),
+        ("customer_id > ?", ["C2"]),
+        ("customer_id >= 'C2' AND customer_id < 'C3'", []),
     ],
 )
-def test_equalities_on_a_prefix_decide(bench: Any, where: str, params: list[Any]) -> None:
+def test_equalities_on_a_prefix_and_one_span_decide(bench: Any, where: str, params: list[Any]) -> None:
     plan = plan_of(bench, where, params)
     assert plan.scans[0].keys.decides_for(params)
     assert plan.scans[0].keys.decides
@@ -40,7 +45,14 @@ def test_equalities_on_a_prefix_decide(bench: Any, where: str, params: list[Any]
     [
         ("customer_id = ? AND priority = 'high'", ["C2"]),
         ("customer_id = ? AND customer_id = ?", ["C2", "C3"]),
-        ("customer_id = ? AND id > 3", ["C2"]),
+        ("customer_id = ? AND id > ? AND id > 3", ["C2", 3]),
+        ("customer_id = ? AND id > ? AND id BETWEEN 1 AND 9", ["C2", 3]),
+        ("customer_id = ? AND NOT id > 3", ["C2"]),
+        ("customer_id = ? AND id > 3 AND amount > 3", ["C2"]),
+        ("customer_id = ? AND id > amount", ["C2"]),
+        ("customer_id > ? AND id > 3", ["C2"]),
+        ("customer_id IN (?, 'C1')", ["C2"]),
+        ("customer_id = ? AND id + 1 > 3", ["C2"]),
         ("customer_id = ? OR id = 3", ["C2"]),
         ("NOT customer_id = ?", ["C2"]),
         ("id = 3", []),

@@ -1,0 +1,74 @@
+"""Pruning again at the member: which ranges of keys each partition is searched for.
+
+A statement's partitions are found for all its keys together. Here, where each partition is at hand, a range that names every partitioning column is searched
+for in the one partition that can hold it: of ten keys in ten partitions each partition sees one.
+
+Source: Apache Kudu, "Scan Optimization & Partition Pruning", where the tablet server prunes once more with the bounds of the tablet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from secateur.errors import Error
+from secateur.partitioning.key_range import KeyRange, KeyRanges
+from secateur.storage.key_order import CellRange
+from secateur.storage.layout import TableLayout
+
+__all__ = ["KeyWindows"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyWindows:
+    """Ranges of keys as cells, ascending, dealt to partitions.
+
+    Attributes:
+        windows: For a partition that nothing is dealt to.
+        dealt: For the others.
+    """
+
+    windows: Sequence[CellRange]
+    dealt: Mapping[int, Sequence[CellRange]]
+
+    @classmethod
+    def of(cls, layout: TableLayout, keys: KeyRanges) -> KeyWindows:
+        """Deal ranges to partitions.
+
+        Raises:
+            DataError: A value that its column cannot be compared with.
+            ParameterError: More values than key columns.
+        """
+        windows = [layout.order.window(span) for span in keys.ranges]
+        if len(windows) < 2:
+            return cls(windows, {})
+        partitions = [_partition(layout, span) for span in keys.ranges]
+        anywhere = [window for window, partition in zip(windows, partitions, strict=True) if partition is None]
+        dealt: dict[int, list[CellRange]] = {}
+        for number in dict.fromkeys(partition for partition in partitions if partition is not None):
+            dealt[number] = [window for window, partition in zip(windows, partitions, strict=True) if partition in (None, number)]
+        return cls(anywhere, dealt)
+
+    def of_partition(self, number: int) -> Sequence[CellRange]:
+        """The ranges that a partition can hold keys of."""
+        return self.dealt.get(number, self.windows)
+
+
+def _partition(layout: TableLayout, span: KeyRange) -> int | None:
+    """The one partition that can hold the keys of a range; None when there may be several, or none that is known."""
+    scheme = layout.tdef.scheme
+    if not scheme.is_known_function:
+        return None
+    shared: dict[str, Any] = {}
+    for name, low, high in zip(layout.tdef.primary_key, span.lower.values, span.upper.values, strict=False):
+        if low != high:
+            break
+        shared[name] = low
+    if not scheme.columns or not shared.keys() >= set(scheme.columns):
+        return None
+    try:
+        return scheme.partition_of(shared)
+    except Error:
+        # A value that no range holds, or that the column cannot have: no partition has such keys, and searching them all is not wrong.
+        return None
