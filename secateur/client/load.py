@@ -17,6 +17,7 @@ from typing import Final
 import pyarrow as pa
 
 from secateur.client.arrow_data import as_chunks
+from secateur.client.ranges_on_demand import with_ranges_for
 from secateur.client.session import Session
 from secateur.errors import DeadlineError, Error, LoadFailedError, MemberLostError, NoRangeError, ProgrammingError, TopologyChangedError, UnreachableError
 from secateur.partitioning.conform import conform
@@ -122,6 +123,9 @@ def _write_directly(session: Session, table: TableDef, data: pa.Table | pa.Recor
     if data.num_rows == 0:
         conform(data, table)
         return Loaded(0, 0, 0)
+    if table.scheme.makes_ranges:
+        data = conform(data, table)
+        table = with_ranges_for(session, table, data)
     # Looking at both ends first spares nearly all loads of many partitions from being split twice.
     ends = conform(pa.concat_tables([data.slice(0, 1), data.slice(data.num_rows - 1)]), table)
     parts = {} if len(split(ends, table)) > 1 else split(conform(data, table), table)
@@ -180,6 +184,9 @@ def _stage(
     staged = 0
     with ThreadPoolExecutor(min(_SENDERS_MAX, len(topology.members)), thread_name_prefix="secateur-load") as senders:
         for rows in (rows for chunk in as_chunks(data) for rows in as_chunks(conform(chunk, table))):
+            covered = with_ranges_for(session, table, rows)
+            if covered is not table:
+                table, sharing = covered, Sharing.of(covered, session.topology)
             shares = list(sharing.shares(rows))
             for _ in senders.map(send, shares):
                 pass

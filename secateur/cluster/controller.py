@@ -25,6 +25,7 @@ from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.statement_replies import Params, PlanningView, StatementReplies
 from secateur.errors import MemberLostError, OperationalError, ProtocolError, TopologyChangedError, UnreachableError
 from secateur.partitioning.range_changes import RangeChange, alter_ranges
+from secateur.partitioning.ranges_on_demand import with_cells
 from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import MemberAddress, Topology
@@ -71,6 +72,7 @@ class Controller:
             "prepare": self._prepare,
             "explain": self._explain,
             "plan": self._send_plan,
+            "make_ranges": self._make_ranges,
             "load_publish": self._publish_load,
             "load_abort": self._abort_load,
             "change": self._change_rows,
@@ -264,6 +266,21 @@ class Controller:
             types = {column.name: column.type for column in before.columns}
             scheme = alter_ranges(before.scheme, changes, types=types, primary_key=before.primary_key, table=before.name)
             return await self._change_ranges(before, scheme)
+
+    async def _make_ranges(self, request: Request) -> Reply:
+        """Make the ranges that rows need, which are on their way to a table with EVERY. They take nothing from anybody, so loads need not wait."""
+        args = request.args
+        async with self._changing:
+            table = self._catalog.table(args["table"])
+            if table.table_id != args["table_id"]:
+                raise TopologyChangedError(f"table {table.name} was dropped and created again while rows were on their way to it", table=table.name)
+            cells = args["cells"]
+            if not all(type(cell) is int for cell in cells):
+                raise ProtocolError("make_ranges: cells are numbers")
+            scheme = with_cells(table.scheme, cells, table=table.name)
+            if scheme is not table.scheme:
+                await self._change_ranges(table, scheme)
+        return Reply(self._versions())
 
     async def _change_ranges(self, before: TableDef, scheme: PartitionScheme) -> TableDef:
         taken = {other.scheme.affinity_group() for other in self._catalog.tables() if not other.replicated and other.table_id != before.table_id}

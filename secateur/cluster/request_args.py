@@ -24,6 +24,7 @@ CONTROLLER_ARGS: Final[Mapping[str, ArgTypes]] = {
     "load_abort": _LOAD,
     "table_versions": {"tables": (list,)},
     "change": {**_CHANGE, **_LOAD},
+    "make_ranges": {"table": (str,), "table_id": (int,), "cells": (list,)},
     "join": {"member": (str,), "host": (str,), "port": (int,)},
     "member_lost": {"member": (str,)},
 }

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from secateur.partitioning.components import HashComponent, RangeComponent
+from secateur.partitioning.every import Every
 from secateur.partitioning.range_spec import RangeSpec
 from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.scheme_rules import SchemeRules, by_lower_bound
@@ -22,6 +23,7 @@ def build_scheme(
     hashes: Sequence[HashComponent] = (),
     range_columns: Sequence[str] = (),
     ranges: Sequence[RangeSpec] = (),
+    every: Every | None = None,
     types: Mapping[str, SqlType],
     primary_key: Sequence[str],
     table: str,
@@ -32,6 +34,7 @@ def build_scheme(
         hashes: The table's hash components as written; names are matched without regard to case.
         range_columns: The columns of the range component; empty for none.
         ranges: The ranges in any order; their ordinals are their positions once sorted, the catch-all behind them.
+        every: The grid by which ranges are made on demand, as written: its unit is brought into the one of the column's type.
         types: The type of every column of the table, by its name as declared.
         primary_key: The primary key, in order.
         table: The table's name, for messages.
@@ -49,14 +52,18 @@ def build_scheme(
         columns = check.columns(range_columns, "the range component")
         bounded = sorted((check.range(spec, columns) for spec in ranges if not spec.is_catch_all), key=by_lower_bound)
         others = [check.range(spec, columns) for spec in ranges if spec.is_catch_all]
-        if not ranges:
+        grid = None if every is None else check.every(every, columns)
+        if not ranges and grid is None:
             raise check.error("the range component has no ranges; give at least one, or SPLIT AT (...)")
+        if others and grid is not None and grid.start is None:
+            raise check.error("with EVERY every row has a range, and nothing is left for a DEFAULT PARTITION; say STARTING to keep what is before for it")
         if len(others) > 1:
             raise check.error("it has two DEFAULT PARTITIONs; one takes whatever no range holds")
         component = RangeComponent(
             columns,
             tuple(replace(r, ordinal=ordinal) for ordinal, r in enumerate(bounded)),
             catch_all=replace(others[0], ordinal=len(bounded)) if others else None,
+            every=grid,
         )
         check.disjoint(component)
     elif ranges:

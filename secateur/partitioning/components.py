@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from secateur.partitioning.every import Every
+
 __all__ = ["HashComponent", "RangeComponent", "RangePartition", "RetiredRange"]
 
 
@@ -67,13 +69,15 @@ class RangeComponent:
         columns: The range columns, most significant first.
         ranges: The live ranges, sorted by lower bound, disjoint, possibly with gaps.
         retired: The dropped ranges, by ordinal.
-        catch_all: The partition that takes what no range holds, unbounded on both sides; None when such rows are refused.
+        catch_all: The partition that takes what no range holds, unbounded on both sides; None when such rows are refused. With EVERY, below its start only.
+        every: The grid by which ranges are made when rows for them arrive; None when they are made by ALTER TABLE alone.
     """
 
     columns: tuple[str, ...]
     ranges: tuple[RangePartition, ...]
     retired: tuple[RetiredRange, ...] = ()
     catch_all: RangePartition | None = None
+    every: Every | None = None
 
     @property
     def partitions(self) -> tuple[RangePartition, ...]:

@@ -40,7 +40,7 @@ class Layout:
     def __init__(self, hashes: tuple[HashComponent, ...], component: RangeComponent | None) -> None:
         self._hashes = hashes
         self.segments = (RangePartition(0, None, None),) if component is None else segments_of(component)
-        self.has_gaps = component is not None and component.catch_all is None and bool(gaps_between(component.ranges))
+        self.has_gaps = component is not None and bool(gaps_between(self.segments))
         retired = () if component is None else component.retired
         ranges = self.segments if component is None else component.partitions
         self.live = {r.ordinal: r for r in sorted(ranges, key=lambda r: r.ordinal)}

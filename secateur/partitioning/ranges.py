@@ -9,25 +9,21 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
-from decimal import Context
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from secateur.errors import InternalError
 from secateur.partitioning.components import RangePartition
-from secateur.partitioning.encoding import decimal_words, fixed_width, is_narrow_decimal, uuid_bytes
+from secateur.partitioning.encoding import decimal_words, is_narrow_decimal, uuid_bytes
+from secateur.partitioning.order_keys import order_array, order_key
 from secateur.partitioning.types import SqlType, TypeKind
 
 __all__ = ["NO_RANGE", "RangeIndex"]
 
 NO_RANGE: Final = -1
 
-_EXACT: Final = Context(prec=80)
-_EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 _WORD: Final = 2**64
 
 
@@ -107,9 +103,9 @@ class _ColumnCodes:
 
     def __init__(self, type_: SqlType, bound_values: Sequence[Any]) -> None:
         self._type = type_
-        self._keys = sorted({_order_key(value, type_) for value in bound_values})
+        self._keys = sorted({order_key(value, type_) for value in bound_values})
         self.span = np.int64(2 * len(self._keys) + 1)
-        self.of_bounds = np.array([_code(self._keys, _order_key(value, type_)) for value in bound_values], dtype=np.int64)
+        self.of_bounds = np.array([_code(self._keys, order_key(value, type_)) for value in bound_values], dtype=np.int64)
 
     def of_array(self, array: pa.Array) -> npt.NDArray[np.int64]:
         match self._type.kind:
@@ -124,7 +120,7 @@ class _ColumnCodes:
                 words = decimal_words(array)
                 return _wide_codes([divmod(key, _WORD) for key in self._keys], words[:, 1].view(np.int64), words[:, 0])
             case _:
-                values = _order_array(array, self._type)
+                values = order_array(array, self._type)
                 return _codes(np.array(self._keys, dtype=values.dtype), values)
 
 
@@ -148,41 +144,3 @@ def _wide_codes(keys: Sequence[tuple[int, int]], high: npt.NDArray[Any], low: np
     highs, lows = np.unique(key_high), np.unique(key_low)
     span = np.int64(2 * len(lows) + 1)
     return _codes(_codes(highs, key_high) * span + _codes(lows, key_low), _codes(highs, high) * span + _codes(lows, low))
-
-
-def _order_key(value: Any, type_: SqlType) -> Any:
-    """A canonical value as something whose Python order is the column's order and equals that of :func:`_order_array`."""
-    match type_.kind:
-        case TypeKind.VARCHAR:
-            return value.encode()
-        case TypeKind.BLOB:
-            return value
-        case TypeKind.BOOLEAN:
-            return int(value)
-        case TypeKind.DATE:
-            return value.toordinal() - _EPOCH_DAY
-        case TypeKind.TIMESTAMP | TypeKind.TIMESTAMPTZ:
-            since = value - datetime(1970, 1, 1, tzinfo=value.tzinfo and UTC)
-            return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
-        case TypeKind.DECIMAL:
-            return int(_EXACT.scaleb(value, type_.scale))
-        case TypeKind.UUID:
-            return value.int
-        case _ if type_.is_integer:
-            return value
-        case _:
-            raise InternalError(f"a column of type {type_} was about to partition a table by range; its scheme should have been refused")
-
-
-def _order_array(array: pa.Array, type_: SqlType) -> npt.NDArray[Any]:
-    match type_.kind:
-        case TypeKind.BOOLEAN:
-            return fixed_width(array.cast(pa.uint8()), np.uint8)
-        case TypeKind.DATE:
-            return fixed_width(array, np.int32)
-        case TypeKind.TIMESTAMP | TypeKind.TIMESTAMPTZ:
-            return fixed_width(array, np.int64)
-        case TypeKind.DECIMAL:
-            return np.ascontiguousarray(decimal_words(array)[:, 0]).view(np.int64)
-        case _:
-            return fixed_width(array, array.type.to_pandas_dtype())

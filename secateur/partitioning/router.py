@@ -47,11 +47,12 @@ class _Bucketer:
 class Router:
     """The compiled form of one scheme; holds no reference to any row."""
 
-    __slots__ = ("_bases", "_bucketers", "_by_hashes", "_group_of", "_groups", "_index", "_range_classes", "_range_columns", "_route", "_types")
+    __slots__ = ("_bases", "_bucketers", "_by_hashes", "_every", "_group_of", "_groups", "_index", "_range_classes", "_range_columns", "_route", "_types")
 
     def __init__(self, layout: Layout, component: RangeComponent | None, types: Sequence[tuple[str, SqlType]]) -> None:
         self._types = dict(types)
         self._range_columns = () if component is None else component.columns
+        self._every = None if component is None else component.every
         self._range_classes = tuple(type(minimum(self._types[name])) for name in self._range_columns)
         self._index = None if component is None else RangeIndex(layout.segments, [self._types[name] for name in component.columns])
         # Everything below is by position of the segment: sorted by lower bound. Without a range component there is one that holds everything.
@@ -80,6 +81,14 @@ class Router:
     def locate(self, key: tuple[Any, ...]) -> int:
         """The position among the segments of the one that holds a key, or ``NO_RANGE``."""
         return 0 if self._index is None else self._index.locate(key)
+
+    def missing_cells(self, values: pa.Array) -> frozenset[int]:
+        """The cells of EVERY in which those values lie that no range holds; see :meth:`PartitionScheme.missing_cells`."""
+        if self._every is None or self._index is None:
+            return frozenset()
+        present = values.drop_null()
+        outside = present.filter(pa.array(self._index.locate_rows([present]) == NO_RANGE))
+        return self._every.cells_of(outside, self._types[self._range_columns[0]]) if len(outside) else frozenset()
 
     def partitions_of(self, batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
         """The partition of each row of a batch whose columns have exactly the Arrow types of the scheme."""
@@ -165,10 +174,11 @@ class Router:
 
     def _no_range(self, key: Sequence[str], *, rows: int) -> NoRangeError:
         shown = ", ".join(f"{name}={value}" for name, value in zip(self._range_columns, key, strict=True))
-        return NoRangeError(
-            f"no range partition covers {shown} ({rows} such row{'s' if rows > 1 else ''}); add one with ALTER TABLE ... ADD PARTITION, or leave the row out",
-            value=list(key),
-        )
+        remedy = "add one with ALTER TABLE ... ADD PARTITION, or leave the row out"
+        if self._every is not None:
+            start = "" if self._every.start is None else f" of {self._every.start!s} or later"
+            remedy = f"EVERY makes one when a row{start} is written; for others add one with ALTER TABLE ... ADD PARTITION"
+        return NoRangeError(f"no range partition covers {shown} ({rows} such row{'s' if rows > 1 else ''}); {remedy}", value=list(key))
 
 
 class _RowHashes:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import date, datetime
 from itertools import pairwise
 from typing import Any, Final
 
 from secateur.errors import DataError, SchemeError
 from secateur.partitioning.coerce import coerce
 from secateur.partitioning.components import HashComponent, RangeComponent, RangePartition
+from secateur.partitioning.every import Every, EveryUnit
 from secateur.partitioning.ordering import successor
 from secateur.partitioning.range_spec import RangeSpec
 from secateur.partitioning.scheme import PartitionScheme
@@ -21,6 +23,19 @@ PARTITIONS_MAX: Final = 1_000_000
 """The most partition ids a table may use up, dropped ranges included."""
 
 _SEED_MAX: Final = 2**63 - 1
+_GRID_MAX: Final = 2**62
+_DAY_MICROSECONDS: Final = 86_400_000_000
+_INSTANTS: Final = {
+    EveryUnit.MONTH: (EveryUnit.MONTH, 1),
+    EveryUnit.DAY: (EveryUnit.MICROSECOND, _DAY_MICROSECONDS),
+    EveryUnit.MICROSECOND: (EveryUnit.MICROSECOND, 1),
+}
+_GRID_UNITS: Final = {
+    TypeKind.DATE: {EveryUnit.MONTH: (EveryUnit.MONTH, 1), EveryUnit.DAY: (EveryUnit.DAY, 1)},
+    TypeKind.TIMESTAMP: _INSTANTS,
+    TypeKind.TIMESTAMPTZ: _INSTANTS,
+}
+"""By type of the column and unit as written, the unit that the grid is counted in, and how many of it make one as written."""
 
 
 class SchemeRules:
@@ -68,6 +83,24 @@ class SchemeRules:
         if lower is not None and upper is not None and not lower < upper:
             raise self.error(f"the range {resolved} is empty: its lower bound, which is inside, must be less than its upper bound, which is not")
         return resolved
+
+    def every(self, every: Every, columns: tuple[str, ...]) -> Every:
+        """Resolve the grid of ranges made on demand: in the unit of the column's type, with a canonical start."""
+        if len(columns) > 1:
+            raise self.error(f"EVERY makes ranges of one column; the range component has {', '.join(columns)}")
+        (column,) = columns
+        type_ = self._types[column]
+        units = _GRID_UNITS.get(type_.kind, {EveryUnit.NUMBER: (EveryUnit.NUMBER, 1)} if type_.is_integer else {})
+        if every.unit not in units:
+            raise self.error(f"EVERY does not fit column {column} of type {type_}: {_grid_remedy(type_)}")
+        unit, factor = units[every.unit]
+        if not 1 <= every.count * factor <= _GRID_MAX:
+            raise self.error(f"EVERY {every.count} {every.unit.value}s: a range has to have a width of 1 to {_GRID_MAX // factor}")
+        bound = None if every.start is None else self._bound((every.start,), columns)
+        start = None if bound is None else bound[0]
+        if unit is EveryUnit.MONTH and start is not None and start != _first_of_month(start):
+            raise self.error(f"EVERY counts months: STARTING has to be the beginning of a month, not {start}")
+        return Every(every.count * factor, unit, start)
 
     def disjoint(self, component: RangeComponent) -> None:
         """Check that the ranges, sorted by lower bound, have no key in common, nor a name."""
@@ -118,6 +151,23 @@ class SchemeRules:
 def by_lower_bound(partition: RangePartition) -> tuple[int, tuple[Any, ...]]:
     """Sort key: unbounded below comes first."""
     return (0, ()) if partition.lower is None else (1, partition.lower)
+
+
+def _first_of_month(value: date) -> date:
+    midnight = {"hour": 0, "minute": 0, "second": 0, "microsecond": 0} if isinstance(value, datetime) else {}
+    return value.replace(day=1, **midnight)
+
+
+def _grid_remedy(type_: SqlType) -> str:
+    if type_.is_integer:
+        return "write a number, as in EVERY 1000"
+    match type_.kind:
+        case TypeKind.DATE:
+            return "write days or months, as in EVERY INTERVAL 1 DAY"
+        case TypeKind.TIMESTAMP | TypeKind.TIMESTAMPTZ:
+            return "write an interval, as in EVERY INTERVAL 1 HOUR"
+        case _:
+            return "ranges are made of integers, dates and timestamps"
 
 
 def _remedy(type_: SqlType) -> str:

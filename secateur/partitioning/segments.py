@@ -17,14 +17,19 @@ _Bound = tuple[Any, ...] | None
 
 
 def segments_of(component: RangeComponent) -> tuple[RangePartition, ...]:
-    """The intervals that hold rows, sorted by lower bound and disjoint; those of the catch-all carry its ordinal, name and hash components.
+    """The intervals of the keys that have a partition, sorted by lower bound and disjoint; those of the catch-all carry its ordinal, name and hash components.
 
     Cost: linear in the ranges.
     """
-    catch_all = component.catch_all
+    catch_all, every = component.catch_all, component.every
     if catch_all is None:
         return component.ranges
-    filled = [replace(catch_all, lower=lower, upper=upper) for lower, upper in gaps_between(component.ranges)]
+    gaps = gaps_between(component.ranges)
+    if every is not None and every.start is not None:
+        # From there on every gap is a range that has not been made yet.
+        end = (every.start,)
+        gaps = [(lower, end if upper is None else min(upper, end)) for lower, upper in gaps if lower is None or lower < end]
+    filled = [replace(catch_all, lower=lower, upper=upper) for lower, upper in gaps]
     return tuple(sorted((*component.ranges, *filled), key=lambda r: (r.lower is not None, r.lower or ())))
 
 

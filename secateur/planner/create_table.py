@@ -211,7 +211,13 @@ def _scheme(cursor: TokenCursor, table: str, draft: _Draft, clause: PartitionBy 
         offset = draft.primary_key_offset or 0
     try:
         return build_scheme(
-            hashes=clause.hashes, range_columns=clause.range_columns, ranges=clause.ranges, types=types, primary_key=draft.primary_key, table=table
+            hashes=clause.hashes,
+            range_columns=clause.range_columns,
+            ranges=clause.ranges,
+            every=clause.every,
+            types=types,
+            primary_key=draft.primary_key,
+            table=table,
         )
     except SchemeError as error:
         raise located(SchemeError, error.message, cursor.sql, offset, len("PARTITION BY"), **error.details) from error

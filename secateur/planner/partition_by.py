@@ -3,7 +3,8 @@
 ::
 
     PARTITION BY HASH (a, b) PARTITIONS 16 [SEED 7] [, HASH (c) PARTITIONS 3] [, RANGE (c) <ranges>]
-    <ranges>   := SPLIT AT (v, ...)  |  SPLIT AT ((v1, v2), ...)  |  (<range>, ...)
+    <ranges>   := SPLIT AT (v, ...)  |  SPLIT AT ((v1, v2), ...)  |  (<range>, ...)  |  EVERY <width> [STARTING v] [(<range>, ...)]
+    <width>    := n  |  INTERVAL n { YEAR | QUARTER | MONTH | WEEK | DAY | HOUR | MINUTE | SECOND | MILLISECOND | MICROSECOND }
     <range>    := PARTITION [name] [lower <=] VALUES [< upper] [<own hash>]  |  PARTITION [name] VALUE = v [<own hash>]
                 | DEFAULT PARTITION [name] [<own hash>]
     <own hash> := HASH (c) PARTITIONS 8 [SEED s] [, HASH ...]  |  NO HASH
@@ -17,7 +18,9 @@ from typing import Final
 from sqlglot import TokenType
 
 from secateur.partitioning.components import HashComponent
+from secateur.partitioning.every import Every
 from secateur.partitioning.range_spec import RangeSpec, catch_all, single_value, split_at
+from secateur.planner.every import read_every
 from secateur.planner.literals import at_literal, read_tuple
 from secateur.planner.token_cursor import TokenCursor, is_name
 
@@ -33,6 +36,7 @@ class PartitionBy:
     hashes: tuple[HashComponent, ...] = ()
     range_columns: tuple[str, ...] = ()
     ranges: tuple[RangeSpec, ...] = ()
+    every: Every | None = None
 
 
 def read_partition_by(cursor: TokenCursor) -> PartitionBy:
@@ -44,6 +48,7 @@ def read_partition_by(cursor: TokenCursor) -> PartitionBy:
     hashes: list[HashComponent] = []
     columns: tuple[str, ...] = ()
     ranges: tuple[RangeSpec, ...] = ()
+    every: Every | None = None
     while True:
         if cursor.at("HASH"):
             hashes.append(read_hash(cursor))
@@ -51,11 +56,13 @@ def read_partition_by(cursor: TokenCursor) -> PartitionBy:
             raise cursor.expected("HASH (a table has at most one RANGE component)")
         elif cursor.accept("RANGE"):
             columns = cursor.names("a column")
-            ranges = _read_ranges(cursor, len(columns))
+            every = read_every(cursor) if cursor.at("EVERY") else None
+            if every is None or cursor.at("("):
+                ranges = _read_ranges(cursor, len(columns))
         else:
             raise cursor.expected("HASH (...) or RANGE (...)")
         if not cursor.accept(","):
-            return PartitionBy(tuple(hashes), columns, ranges)
+            return PartitionBy(tuple(hashes), columns, ranges, every)
 
 
 def read_hash(cursor: TokenCursor) -> HashComponent:
@@ -76,7 +83,7 @@ def _read_ranges(cursor: TokenCursor, columns: int) -> tuple[RangeSpec, ...]:
         cursor.expect(")")
         return split_at(splits)
     if not cursor.accept("("):
-        raise cursor.expected("SPLIT AT (...) or (PARTITION ..., ...)")
+        raise cursor.expected("SPLIT AT (...), EVERY ... or (PARTITION ..., ...)")
     ranges = [read_range(cursor, columns)]
     while cursor.accept(","):
         ranges.append(read_range(cursor, columns))

@@ -124,7 +124,8 @@ def _gathered(df: DataFrame, endpoint: Endpoint, table: str, tasks: int) -> Data
     with endpoint.session() as session:
         definition = session.table(table)
     check_columns(df.schema, definition)  # names every column at fault, where Spark would say that it cannot resolve one
-    return df.repartitionById(tasks, F.pmod(partition_id(definition.scheme), F.lit(tasks)))
+    # Rows without a range have no id: EVERY makes them one when they are sent, or they are refused then.
+    return df.repartitionById(tasks, F.pmod(F.coalesce(partition_id(definition.scheme), F.lit(0)), F.lit(tasks)))
 
 
 def _drop(endpoint: Endpoint, load_id: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self
 
@@ -32,10 +33,22 @@ class Stager:
         attempt: Tells the rows of this task from those of a task that failed before it: only attempts that the publication names count.
         token: The secret of the cluster, if it has one.
         chunk_bytes: Arrow bytes to gather before sending.
+        make_ranges: Has the ranges made that rows of a table with EVERY need; returns the table with them, and the owners. None for a table without EVERY.
     """
 
-    def __init__(self, table: TableDef, topology: Topology, *, load_id: str, attempt: int, token: str | None = None, chunk_bytes: int = CHUNK_BYTES) -> None:
+    def __init__(
+        self,
+        table: TableDef,
+        topology: Topology,
+        *,
+        load_id: str,
+        attempt: int,
+        token: str | None = None,
+        chunk_bytes: int = CHUNK_BYTES,
+        make_ranges: Callable[[TableDef, pa.Table], tuple[TableDef, Topology]] | None = None,
+    ) -> None:
         self._table = table
+        self._make_ranges = make_ranges
         self._args = {"load_id": load_id, "table_id": table.table_id, "attempt": attempt, "topology_version": topology.version}
         self._chunk_bytes = chunk_bytes
         self._pending: list[pa.RecordBatch] = []
@@ -78,6 +91,9 @@ class Stager:
     def _send(self) -> None:
         rows = conform(pa.Table.from_batches(self._pending), self._table)
         self._pending, self._pending_bytes = [], 0
+        if self._make_ranges is not None and self._table.scheme.missing_cells(rows):
+            self._table, topology = self._make_ranges(self._table, rows)
+            self._sharing = Sharing.of(self._table, topology)
         shares = list(self._sharing.shares(rows))
         for share in shares:
             self._channels[share.member].request("stage", {**self._args, "parts": share.parts}, encode_table(share.rows))

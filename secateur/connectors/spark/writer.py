@@ -22,6 +22,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from secateur.client.load import LoadMode
+from secateur.client.ranges_on_demand import with_ranges_for
 from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.failures import noted_errors
 from secateur.connectors.spark.staging import Stager
@@ -74,11 +75,23 @@ class LoadWriter(DataSourceArrowWriter):
         context = TaskContext.get()
         assert context is not None  # Spark calls this in a task and nowhere else
         attempt = context.taskAttemptId()
-        stager = Stager(self.table, self.topology, load_id=self.load_id, attempt=attempt, token=self.endpoint.token, chunk_bytes=self.chunk_bytes)
+        stager = Stager(
+            self.table,
+            self.topology,
+            load_id=self.load_id,
+            attempt=attempt,
+            token=self.endpoint.token,
+            chunk_bytes=self.chunk_bytes,
+            make_ranges=self._make_ranges,
+        )
         with noted_errors(), stager:
             for batch in iterator:
                 stager.add(batch)
             return StagedTask(attempt, stager.finish())
+
+    def _make_ranges(self, table: TableDef, rows: pa.Table) -> tuple[TableDef, Topology]:
+        with self.endpoint.session() as session:
+            return with_ranges_for(session, table, rows), session.topology
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Publish what the tasks have staged, in the order of Spark's partitions: of several rows with one key, an upsert keeps the last."""

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -8,6 +8,7 @@ import pytest
 
 from secateur.errors import Error, NotSupportedError, ParameterError, SchemeError, SqlSyntaxError
 from secateur.partitioning.components import HashComponent
+from secateur.partitioning.every import Every, EveryUnit
 from secateur.planner.planner import Planner
 from secateur.planner.statement import CreateTable, DropTable
 
@@ -216,3 +217,49 @@ def test_a_default_partition_takes_what_no_range_holds() -> None:
         assert component is not None
         assert component.catch_all is not None
         assert (component.catch_all.ordinal, component.catch_all.name, component.catch_all.hashes) == (1, name, hashes)
+
+
+@pytest.mark.parametrize(
+    ("type_", "clause", "expected"),
+    [
+        ("INT", "EVERY 1000", Every(1000, EveryUnit.NUMBER)),
+        ("BIGINT", "EVERY 1000 STARTING -5", Every(1000, EveryUnit.NUMBER, -5)),
+        ("DATE", "EVERY INTERVAL 1 DAY", Every(1, EveryUnit.DAY)),
+        ("DATE", "every interval 2 weeks starting date '2024-01-01'", Every(14, EveryUnit.DAY, date(2024, 1, 1))),
+        ("DATE", "EVERY INTERVAL '1 month'", Every(1, EveryUnit.MONTH)),
+        ("DATE", "EVERY INTERVAL '3' YEAR", Every(36, EveryUnit.MONTH)),
+        ("TIMESTAMP", "EVERY INTERVAL 1 QUARTER STARTING '2024-01-01'", Every(3, EveryUnit.MONTH, datetime(2024, 1, 1))),
+        ("TIMESTAMP", "EVERY INTERVAL 6 HOURS", Every(21_600_000_000, EveryUnit.MICROSECOND)),
+        ("TIMESTAMPTZ", "EVERY INTERVAL 1 DAY", Every(86_400_000_000, EveryUnit.MICROSECOND)),
+    ],
+)
+def test_ranges_made_on_demand(type_: str, clause: str, expected: Every) -> None:
+    component = create(f"CREATE TABLE t (a {type_} PRIMARY KEY) PARTITION BY RANGE (a) {clause} BACKUPS 1").tdef.scheme.range
+    assert component is not None
+    assert (component.every, component.ranges) == (expected, ())
+
+
+def test_ranges_made_on_demand_beside_others() -> None:
+    component = create(
+        "CREATE TABLE t (a INT PRIMARY KEY) PARTITION BY RANGE (a) EVERY 10 STARTING 100 (PARTITION 0 <= VALUES < 9, DEFAULT PARTITION)"
+    ).tdef.scheme.range
+    assert component is not None
+    assert (component.every, len(component.ranges), component.catch_all is None) == (Every(10, EveryUnit.NUMBER, 100), 1, False)
+
+
+@pytest.mark.parametrize(
+    ("clause", "error", "message"),
+    [
+        ("EVERY", SqlSyntaxError, "expected a number, or INTERVAL 1 DAY, found the end"),
+        ("EVERY INTERVAL 1", SqlSyntaxError, "expected YEAR, QUARTER, MONTH"),
+        ("EVERY INTERVAL 1 FORTNIGHT", SqlSyntaxError, "expected YEAR, QUARTER, MONTH"),
+        ("EVERY INTERVAL '1 day 2 hours'", SqlSyntaxError, "expected an interval of one unit"),
+        ("EVERY INTERVAL -1 DAY", SqlSyntaxError, "expected how many units"),
+        ("EVERY 10 STARTING", SqlSyntaxError, "expected a value"),
+        ("EVERY INTERVAL 1 DAY", SchemeError, r"EVERY does not fit column a of type INTEGER: write a number, as in EVERY 1000 \(line 1, column 36\)"),
+        ("EVERY 10 SPLIT AT (5)", SqlSyntaxError, "found 'SPLIT'"),
+    ],
+)
+def test_every_refused(clause: str, error: type[Error], message: str) -> None:
+    with pytest.raises(error, match=message):
+        create(f"CREATE TABLE t (a INT PRIMARY KEY) PARTITION BY RANGE (a) {clause}")

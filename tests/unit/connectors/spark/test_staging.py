@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -8,9 +9,14 @@ import pytest
 
 from secateur.connectors.spark.staging import Stager
 from secateur.errors import AuthenticationError, DataError, NullKeyError
+from secateur.partitioning.affinity import assign
+from secateur.partitioning.build import build_scheme
 from secateur.partitioning.conform import conform
+from secateur.partitioning.every import Every, EveryUnit
+from secateur.partitioning.ranges_on_demand import with_cells
 from secateur.partitioning.split import split
 from secateur.partitioning.table import TableDef
+from secateur.partitioning.topology import Topology
 
 Define = Callable[..., TableDef]
 Start = Callable[..., Any]
@@ -87,3 +93,22 @@ def test_members_ask_for_the_token(orders: TableDef, loads_only: Start) -> None:
         stager.add(rows(0, 10))
         with pytest.raises(AuthenticationError):
             stager.finish()
+
+
+def test_ranges_are_made_for_the_rows_that_need_them(orders: TableDef, loads_only: Start) -> None:
+    every = Every(10, EveryUnit.NUMBER)
+    scheme = build_scheme(range_columns=["id"], every=every, types={"id": orders.column("id").type}, primary_key=["id"], table="orders")
+    before, after = replace(orders, scheme=scheme), replace(orders, scheme=with_cells(scheme, [0, 1], table="orders"))
+    cluster = loads_only(after)
+    nobody = Topology(2, cluster.topology.members, {scheme.affinity_group(): assign(0, cluster.topology.member_ids, 1)})
+    asked: list[frozenset[int]] = []
+
+    def make_ranges(table: TableDef, rows: pa.Table) -> tuple[TableDef, Topology]:
+        asked.append(table.scheme.missing_cells(rows))
+        return after, cluster.topology
+
+    with Stager(before, nobody, load_id="L", attempt=0, chunk_bytes=1, make_ranges=make_ranges) as stager:
+        stager.add(rows(5, 15))
+        stager.add(rows(0, 5))
+        assert stager.finish() == {0: 10, 1: 5}
+    assert asked == [frozenset({0, 1})]
