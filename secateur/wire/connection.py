@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Coroutine
 from typing import Any, Final, Protocol, cast
 
 from secateur.errors import Error, InternalError, LimitExceededError, ProtocolError, to_wire
@@ -174,6 +174,8 @@ class Connection(asyncio.Protocol):
         self._in_flight += 1
         self._tasks.add(task)
         task.add_done_callback(self._finished)
+        if isinstance(reply, Coroutine):
+            task.add_done_callback(lambda _: reply.close())  # of a task that is cancelled before it begins, it would never be awaited
         if not isinstance(reply, Awaitable):
             self._streams.add(task)
             task.add_done_callback(self._streams.discard)

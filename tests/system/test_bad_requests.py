@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 import secateur
+from secateur.client.statement import ChangeStatement
 from secateur.cluster.request_args import CONTROLLER_ARGS, MEMBER_ARGS
-from secateur.errors import ProtocolError, TopologyChangedError
+from secateur.errors import ParameterError, ProtocolError, TopologyChangedError
 
 
 @pytest.mark.parametrize("op", CONTROLLER_ARGS)
@@ -52,3 +53,19 @@ def test_a_load_that_was_staged_for_a_table_of_the_past_is_refused(conn: secateu
         conn._session.ask("load_publish", {**load, "table_id": table_id + 1, "parts": {"x": [1]}})
     assert conn.execute("SELECT id FROM again").fetchall() == [(2,)]
     conn.execute("DROP TABLE again")
+
+
+def test_a_change_says_what_it_wants(conn: secateur.Connection) -> None:
+    conn.execute("CREATE TABLE wanted (id BIGINT PRIMARY KEY, v BIGINT)")
+    prepared, _ = conn._session.prepare("DELETE FROM wanted WHERE v = 1", [])
+    assert isinstance(prepared, ChangeStatement)
+    args = {"plan": prepared.source.plan_id, "params": [], "pruning": True, "operation": "delete", "change_id": "c"}
+    with pytest.raises(ProtocolError, match="change is for one partition, the statement concerns 271 of them"):
+        conn._session.ask_member("m1", "change", args)
+    with pytest.raises(ProtocolError, match="operation 'append' is none of 'upsert', 'delete'"):
+        conn._session.ask_member("m1", "change", {**args, "operation": "append"})
+    with pytest.raises(TopologyChangedError, match="plan nothing is not known any more"):
+        conn._session.ask_member("m1", "change", {**args, "plan": "nothing"})
+    with pytest.raises(ParameterError, match="has 0 parameters, 1 were given"):
+        conn._session.ask_member("m1", "change", {**args, "params": [1]})
+    conn.execute("DROP TABLE wanted")

@@ -50,3 +50,29 @@ def test_a_write_behind_a_load_learns_at_once_that_the_table_was_dropped() -> No
                 await asyncio.wait_for(writing, 1)
 
     asyncio.run(run())
+
+
+def test_a_copy_from_a_primary_that_was_left_behind_is_refused() -> None:
+    async def run() -> None:
+        store = MemberStore()
+        with ThreadPoolExecutor(1) as executor:
+            writes = MemberWrites("m2", store, Peers("m2", ClusterSettings()), executor)
+            store.create_table(TABLE, [0])
+            writes.add_table(TABLE)
+            members = tuple(MemberAddress(name, "127.0.0.1", 1) for name in ("m1", "m2"))
+            copy = {"table_id": 1, "partition": 0, "mode": "upsert", "change_id": "c", "copy": True}
+            writes.update(Topology(1, members, {SCHEME.affinity_group(): assign(1, ("m1", "m2"), 2)}))
+            await writes.write(request("write", ROWS, **copy, topology_version=1))
+            writes.update(Topology(2, members[1:], {SCHEME.affinity_group(): assign(1, ("m2",), 1)}))
+            with pytest.raises(TopologyChangedError, match="belongs to m2 at topology version 2: no copies are taken"):
+                await writes.write(request("write", ROWS, **copy, topology_version=1))
+            assert store.partition(1, 0).version == 1
+
+    asyncio.run(run())
+
+
+def test_a_table_is_known_or_not() -> None:
+    with ThreadPoolExecutor(1) as executor:
+        writes = MemberWrites("m1", MemberStore(), Peers("m1", ClusterSettings()), executor)
+        with pytest.raises(TopologyChangedError, match="does not know table 1"):
+            writes.table(1)

@@ -393,3 +393,23 @@ def test_outcomes_are_not_remembered_without_bound(store: MemberStore, monkeypat
     assert store.publish("C") == 0
     with pytest.raises(LoadFailedError, match="load A is not prepared on this member"):
         store.publish("A")
+
+
+def test_a_load_of_keys_deletes_them_at_publication(store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
+    kept, gone = keys_of[0][1], keys_of[0][0]
+    store.write(1, 0, batch([gone, kept], 5), "upsert")
+    store.stage("l", 1, 0, 0, batch([gone], 0).select(["k"]), keys=True)
+    before = store.partition(1, 0).rows
+    assert store.prepare("l", 1, "delete", {0: [0]}) == 1
+    assert store.partition(1, 0).rows == before, "nothing is gone before publication"
+    assert store.publish("l") == 1
+    assert store.partition(1, 0).snapshot().lookup([gone]).num_rows == 0
+    assert store.partition(1, 0).snapshot().lookup([kept]).num_rows == 1
+
+
+@pytest.mark.parametrize(("mode", "keys"), [("delete", False), ("upsert", True)])
+def test_keys_and_rows_are_not_taken_for_each_other(store: MemberStore, keys_of: list[list[int]], batch: Any, mode: str, keys: bool) -> None:
+    rows = batch([keys_of[0][0]], 0)
+    store.stage("l", 1, 0, 0, rows.select(["k"]) if keys else rows, keys=keys)
+    with pytest.raises(LoadFailedError, match=f"cannot {mode}: a deletion takes keys, and everything else complete rows"):
+        store.prepare("l", 1, mode, {0: [0]})
