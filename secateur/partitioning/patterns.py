@@ -46,22 +46,22 @@ def texts_like(pattern: str, escape: str = "") -> Liked | None:
     if not _is_text(pattern) or "\0" in pattern or len(escape) > 1 or not escape.isascii():
         return None
     prefix: list[str] = []
-    position = 0
-    while position < len(pattern):
-        character = pattern[position]
-        if character == escape:
-            position += 1
-            if position == len(pattern):
+    rest = ""
+    characters = iter(pattern)
+    for character in characters:
+        literal = character == escape
+        if literal:
+            character = next(characters, "")
+            if not character:
                 return None
-            character = pattern[position]
-        elif character in "%_":
-            break
-        prefix.append(character)
-        position += 1
-    else:
-        return Liked(points(["".join(prefix)]), exact=True)
+        if rest or (not literal and character in "%_"):
+            rest += "x" if literal else character
+        else:
+            prefix.append(character)
     found = starting_with("".join(prefix))
-    return None if found is None else Liked(found, exact=escape != "%" and not pattern[position:].strip("%"))
+    if not rest:
+        return Liked(points(["".join(prefix)]), exact=True)
+    return None if found is None else Liked(found, exact=not rest.strip("%"))
 
 
 def _behind(prefix: str) -> str | None:

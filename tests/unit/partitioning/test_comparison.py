@@ -14,7 +14,7 @@ import pytest
 from secateur.engine.kernels.duckdb_kernel import default_kernel
 from secateur.errors import DatabaseError
 from secateur.partitioning.comparison import Comparison, compare
-from secateur.partitioning.domain import NOTHING, Domain, Span, points
+from secateur.partitioning.domain import EVERYTHING, NOTHING, Domain, Span, points
 from secateur.partitioning.types import SqlType, parse_type
 
 SOME_UUID = UUID("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11")
@@ -67,7 +67,7 @@ PAIRED = [
     NOON,
     SOME_UUID,
 ]
-OPERATORS = [Comparison.IN, Comparison.LESS, Comparison.LESS_EQUAL, Comparison.GREATER, Comparison.GREATER_EQUAL]
+OPERATORS = [Comparison.NOT_IN, Comparison.DISTINCT, Comparison.IN, Comparison.LESS, Comparison.LESS_EQUAL, Comparison.GREATER, Comparison.GREATER_EQUAL]
 
 
 def _table(column_type: SqlType, values: list[Any]) -> pa.Table:
@@ -93,7 +93,7 @@ def test_a_comparison_with_one_value_finds_what_duckdb_finds(type_text: str) -> 
         domain = compare(comparison, [value], column_type)
         if domain is None:
             continue
-        operator = "=" if comparison is Comparison.IN else comparison.value
+        operator = {Comparison.IN: "=", Comparison.NOT_IN: "<>"}.get(comparison, comparison.value)
         found = _found(column_type, values, f"k {operator} $1", [value])
         assert found is not None, f"{type_text} {operator} {value!r}: DuckDB refuses, so nothing may be said"
         assert sorted(found) == sorted(v for v in values if v in domain), f"{type_text} {operator} {value!r}: {domain}"
@@ -104,8 +104,14 @@ def test_a_comparison_with_one_value_finds_what_duckdb_finds(type_text: str) -> 
 @pytest.mark.parametrize("type_text", COLUMNS)
 def test_lists_and_betweens_find_what_duckdb_finds(type_text: str) -> None:
     column_type, values = parse_type(type_text), COLUMNS[type_text]
-    for pair in itertools.product(PAIRED, PAIRED):
-        for comparison, condition in ((Comparison.IN, "k IN ($1, $2)"), (Comparison.BETWEEN, "k BETWEEN $1 AND $2")):
+    forms = [
+        (Comparison.IN, "k IN ($1, $2)"),
+        (Comparison.NOT_IN, "k NOT IN ($1, $2)"),
+        (Comparison.BETWEEN, "k BETWEEN $1 AND $2"),
+        (Comparison.NOT_BETWEEN, "k NOT BETWEEN $1 AND $2"),
+    ]
+    for pair in itertools.product([*PAIRED, None], [*PAIRED, None]):
+        for comparison, condition in forms:
             domain = compare(comparison, pair, column_type)
             if domain is not None:
                 found = _found(column_type, values, condition, list(pair))
@@ -137,6 +143,22 @@ def test_lists_and_betweens_find_what_duckdb_finds(type_text: str) -> None:
         pytest.param(Comparison.IN, ["\ud800"], "VARCHAR", None, id="a lone surrogate is no text"),
         pytest.param(Comparison.IN, [object()], "INTEGER", None, id="any object"),
         pytest.param(Comparison.IN, [1], "HUGEINT", None, id="a type that does not partition"),
+        pytest.param(Comparison.NOT_IN, [1, None], "INTEGER", NOTHING, id="NOT IN with NULL is never TRUE"),
+        pytest.param(Comparison.NOT_IN, [1.5], "INTEGER", EVERYTHING, id="every integer differs from a fraction"),
+        pytest.param(Comparison.NOT_IN, [1], "VARCHAR", None, id="not equal to a number casts the text column"),
+        pytest.param(Comparison.DISTINCT, [None], "INTEGER", EVERYTHING, id="every value is distinct from NULL"),
+        pytest.param(Comparison.NOT_BETWEEN, [None, 3], "INTEGER", Domain(spans=(Span(lower=3, lower_closed=False),)), id="NOT BETWEEN is decided by one side"),
+        pytest.param(Comparison.NOT_BETWEEN, [3, 1], "INTEGER", EVERYTHING, id="NOT BETWEEN the wrong way round"),
+        pytest.param(Comparison.LIKE, ["a%"], "VARCHAR", Domain(spans=(Span("a", "b", upper_closed=False),)), id="a prefix is a span"),
+        pytest.param(Comparison.LIKE, ["a%b"], "VARCHAR", Domain(spans=(Span("a", "b", upper_closed=False),)), id="a pattern is bounded by its prefix"),
+        pytest.param(Comparison.NOT_LIKE, ["a%b"], "VARCHAR", None, id="and what does not match it is not"),
+        pytest.param(Comparison.NOT_LIKE, ["ab"], "VARCHAR", points(["ab"]).complement(), id="a pattern without wildcards is a value"),
+        pytest.param(Comparison.LIKE, ["a!%", "!"], "VARCHAR", points(["a%"]), id="an escaped wildcard is a character"),
+        pytest.param(Comparison.LIKE, [None], "VARCHAR", NOTHING, id="LIKE NULL is never TRUE"),
+        pytest.param(Comparison.LIKE, ["1%"], "INTEGER", None, id="a pattern for a number"),
+        pytest.param(Comparison.LIKE, [1], "VARCHAR", None, id="a number for a pattern"),
+        pytest.param(Comparison.STARTS_WITH, [""], "VARCHAR", EVERYTHING, id="everything begins with nothing"),
+        pytest.param(Comparison.NOT_STARTS_WITH, [None], "VARCHAR", NOTHING, id="a prefix that is NULL"),
     ],
 )
 def test_named_cases(comparison: Comparison, values: list[Any], type_text: str, expected: Domain | None) -> None:

@@ -1,0 +1,131 @@
+"""Expressions of a column that turn round exactly, against DuckDB: where a domain is named, it holds exactly the column values that DuckDB finds."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from secateur.engine.kernels.duckdb_kernel import default_kernel
+from secateur.errors import DatabaseError, InternalError
+from secateur.partitioning.comparison import Comparison
+from secateur.partitioning.domain import NOTHING, Domain, Span, points
+from secateur.partitioning.subject import BARE, RowField, Shifted, Subject, Truncated, Widened, allowed, subject_from_wire, subject_to_wire
+from secateur.partitioning.types import parse_type
+
+DAY = date(2024, 2, 29)
+NOON = datetime(2024, 2, 29, 12)
+INTEGERS = [-128, -3, -1, 0, 1, 2, 127]
+DATES = [DAY + timedelta(days=days) for days in (-60, -31, -1, 0, 1, 2, 31, 307)]
+INSTANTS = [datetime.combine(day, datetime.min.time()) + offset for day in DATES for offset in (timedelta(0), timedelta(hours=12), timedelta(microseconds=-1))]
+NUMBERS: list[Any] = [-1, 0, 2, 5, 127, 128, 300, -(2**40), 1.5, 2.0, Decimal("2"), Decimal("1.5"), "2", True, None]
+MOMENTS: list[Any] = [
+    DAY,
+    DAY + timedelta(days=1),
+    NOON,
+    datetime(2024, 2, 1),
+    datetime(2024, 1, 1),
+    datetime(2023, 12, 31),
+    "2024-02-29",
+    "2024-03-01",
+    None,
+    5,
+]
+
+CASES: list[tuple[str, list[Any], str, Subject, list[Any]]] = [
+    ("TINYINT", INTEGERS, "CAST(k AS BIGINT)", Widened(parse_type("BIGINT")), NUMBERS),
+    ("TINYINT", INTEGERS, "CAST(k AS SMALLINT)", Widened(parse_type("SMALLINT")), NUMBERS),
+    ("UTINYINT", [0, 1, 255], "CAST(k AS INTEGER)", Widened(parse_type("INTEGER")), NUMBERS),
+    ("INTEGER", INTEGERS, "k + 1", Shifted(1), NUMBERS),
+    ("TINYINT", INTEGERS[:-1], "k + 1", Shifted(1), NUMBERS),
+    ("INTEGER", INTEGERS, "k - 3", Shifted(-3), NUMBERS),
+    ("INTEGER", INTEGERS, "-k", Shifted(0, mirrored=True), NUMBERS),
+    ("BIGINT", [*INTEGERS, 2**53, 2**53 + 1], "4 - k", Shifted(4, mirrored=True), NUMBERS),
+    ("DATE", DATES, "k + 1", Shifted(1), MOMENTS),
+    ("DATE", DATES, "k - 31", Shifted(-31), MOMENTS),
+    ("TIMESTAMP", INSTANTS, "CAST(k AS DATE)", Truncated("day", as_date=True), MOMENTS),
+    *(("TIMESTAMP", INSTANTS, f"date_trunc('{unit}', k)", Truncated(unit), MOMENTS) for unit in ("hour", "day", "week", "month", "quarter", "year")),
+    *(("DATE", DATES, f"date_trunc('{unit}', k)", Truncated(unit), MOMENTS) for unit in ("day", "week", "month", "quarter", "year")),
+]
+ONE = {Comparison.IN: "=", Comparison.NOT_IN: "<>"} | {
+    form: form.value for form in (Comparison.DISTINCT, Comparison.LESS, Comparison.LESS_EQUAL, Comparison.GREATER, Comparison.GREATER_EQUAL)
+}
+TWO = {
+    Comparison.IN: "{} IN ($1, $2)",
+    Comparison.NOT_IN: "{} NOT IN ($1, $2)",
+    Comparison.BETWEEN: "{} BETWEEN $1 AND $2",
+    Comparison.NOT_BETWEEN: "{} NOT BETWEEN $1 AND $2",
+}
+
+
+def _found(type_text: str, values: list[Any], condition: str, params: list[Any]) -> list[Any] | None:
+    try:
+        answer = default_kernel().run(f"SELECT k FROM s0 WHERE {condition}", {"s0": pa.table({"k": pa.array(values, parse_type(type_text).arrow)})}, params)
+    except DatabaseError:
+        return None
+    return answer.column("k").to_pylist()
+
+
+@pytest.mark.parametrize(("type_text", "values", "expression", "subject", "operands"), CASES, ids=lambda value: value if isinstance(value, str) else "")
+def test_an_expression_passes_what_duckdb_finds(type_text: str, values: list[Any], expression: str, subject: Subject, operands: list[Any]) -> None:
+    forms = [(comparison, f"{expression} {operator} $1", [value]) for (comparison, operator), value in itertools.product(ONE.items(), operands)]
+    forms += [
+        (comparison, condition.format(expression), list(pair))
+        for (comparison, condition), pair in itertools.product(TWO.items(), itertools.product(operands, operands))
+    ]
+    decided = 0
+    for comparison, condition, params in forms:
+        domain = allowed(subject, comparison, params, parse_type(type_text))
+        if domain is not None:
+            found = _found(type_text, values, condition, params)
+            assert found is not None, f"{condition} with {params!r}: DuckDB refuses, so nothing may be said"
+            assert sorted(found) == sorted(value for value in values if value in domain), f"{condition} with {params!r}: {domain}"
+            decided += 1
+    assert decided >= 20, "the operands must hold some that compare exactly"
+
+
+@pytest.mark.parametrize(
+    ("subject", "comparison", "values", "type_text", "expected"),
+    [
+        pytest.param(Widened(parse_type("BIGINT")), Comparison.IN, [300, 5], "TINYINT", points([5]), id="values that the column cannot hold"),
+        pytest.param(Widened(parse_type("HUGEINT")), Comparison.IN, [5], "BIGINT", None, id="a type in which nothing is compared"),
+        pytest.param(Shifted(1), Comparison.IN, [1.5], "INTEGER", None, id="a fraction"),
+        pytest.param(Shifted(1), Comparison.LESS, [date.min], "DATE", None, id="a date before the first one"),
+        pytest.param(Shifted(1), Comparison.LIKE, ["a%"], "INTEGER", None, id="a pattern of a number"),
+        pytest.param(Truncated("day"), Comparison.IN, [NOON], "TIMESTAMP", NOTHING, id="no day starts at noon"),
+        pytest.param(Truncated("day", as_date=True), Comparison.GREATER, [date.max], "TIMESTAMP", None, id="behind the last day of Python"),
+        pytest.param(
+            Truncated("day", as_date=True),
+            Comparison.IN,
+            [DAY],
+            "TIMESTAMP",
+            Domain(spans=(Span(datetime(2024, 2, 29), datetime(2024, 3, 1), upper_closed=False),)),
+            id="a day of instants",
+        ),
+        pytest.param(RowField(1), Comparison.IN, [5], "INTEGER", points([5]), id="a field of the column's own type"),
+        pytest.param(RowField(1), Comparison.IN, ["5"], "INTEGER", None, id="a text makes the field a text"),
+        pytest.param(RowField(1), Comparison.IN, [5, "5"], "INTEGER", None, id="so does a text in the row beside"),
+        pytest.param(RowField(1), Comparison.IN, [5, 7], "INTEGER", points([5]), id="the row beside is not compared"),
+        pytest.param(RowField(1), Comparison.LESS, [None], "INTEGER", None, id="NULL is greater than all"),
+        pytest.param(RowField(1), Comparison.IN, [Decimal("1.5")], "DECIMAL(10,2)", None, id="another scale"),
+        pytest.param(RowField(1), Comparison.IN, [Decimal("1.50")], "DECIMAL(10,2)", points([Decimal("1.50")]), id="the column's scale"),
+        pytest.param(RowField(1), Comparison.IN, [NOON.replace(tzinfo=UTC)], "TIMESTAMP", None, id="an instant with a zone"),
+        pytest.param(RowField(1), Comparison.IN, [NOON], "DATE", None, id="an instant for a date"),
+    ],
+)
+def test_named_cases(subject: Subject, comparison: Comparison, values: list[Any], type_text: str, expected: Domain | None) -> None:
+    assert allowed(subject, comparison, values, parse_type(type_text)) == expected
+
+
+@pytest.mark.parametrize("subject", [BARE, Widened(parse_type("BIGINT")), Shifted(-3, mirrored=True), Truncated("week"), RowField(2)], ids=repr)
+def test_subjects_travel(subject: Subject) -> None:
+    assert subject_from_wire(subject_to_wire(subject)) == subject
+
+
+def test_a_subject_of_another_version_is_an_error() -> None:
+    with pytest.raises(InternalError, match="another version"):
+        subject_from_wire(["truncated", "fortnight", False])
