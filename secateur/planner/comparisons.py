@@ -20,6 +20,7 @@ from secateur.partitioning.tree_text import value_text
 from secateur.partitioning.types import SqlType, TypeKind
 from secateur.planner.bounds import NOWHERE, UNBOUNDED, Boxes, intersect, unite
 from secateur.planner.constants import operand_of
+from secateur.planner.equalities import equated
 from secateur.planner.key_expression import KeyExpression, key_expression
 from secateur.planner.row_values import fields_of, row_boxes
 from secateur.planner.truth import Truth
@@ -58,12 +59,14 @@ class ComparisonReader:
         column_of: The name of the scan's column that a column node means, or None when it is another table's.
         nullable: The columns that may be NULL where the predicate is evaluated.
         notes: Why something about a key column could not be used, in the user's terms; grows as predicates are read.
+        pairs: The columns of the scan that were seen compared for equality; grows as well.
     """
 
     types: Mapping[str, SqlType]
     column_of: Callable[[exp.Column], str | None]
     nullable: frozenset[str]
     notes: list[str] = field(default_factory=list)
+    pairs: dict[tuple[str, str], None] = field(default_factory=dict)
 
     def comparison(self, node: exp.Expr, wanted: Truth) -> Boxes:
         """``x = y`` and its relatives, of values or rows, ``IS [NOT] DISTINCT FROM``."""
@@ -76,6 +79,8 @@ class ComparisonReader:
             return UNBOUNDED if comparison is Comparison.DISTINCT else self._row(comparison, fields, [others], node, wanted)
         if left == right and (column := self._key(left)) is not None:
             return self._itself(column, comparison, wanted)
+        if (pair := equated(node, self.column_of, wanted)) is not None:
+            self.pairs[pair] = None
         found, operand = self._expression(left), right
         if found is None:
             found, operand, comparison = self._expression(right), left, _MIRRORED.get(comparison, comparison)

@@ -49,6 +49,10 @@ class KeyReader:
             return self._reader.read(conjunct)
         return boxes
 
+    def close(self, boxes: Boxes, conjuncts: Sequence[exp.Expr]) -> Boxes:
+        """What a conjunction says about the primary key, when ``boxes`` hold all that passes it."""
+        return self._reader.close(boxes, conjuncts)
+
 
 def key_search(table: TableDef, scope: Scope, factors: Sequence[Boxes], *, whole: bool) -> KeySearch:
     """The search that follows from a conjunction of unions of boxes over the primary-key columns.

@@ -18,6 +18,7 @@ from secateur.partitioning.condition import Box
 from secateur.partitioning.types import SqlType
 from secateur.planner.bounds import NOWHERE, UNBOUNDED, Boxes, intersect, unite
 from secateur.planner.comparisons import ComparisonReader
+from secateur.planner.equalities import Equalities, equated
 from secateur.planner.membership import list_membership
 from secateur.planner.truth import Truth
 from secateur.planner.unused import shown
@@ -36,17 +37,44 @@ class PredicateReader:
         column_of: The name of the scan's column that a column node means, or None when it is another table's.
         null_extended: Whether the predicates may be evaluated on rows in which an outer join has put NULL for all columns of the scan. What is TRUE of such
             rows must not prune: a row that is left out may have been what kept another one from being extended.
+        further: The types of the table's other columns, which count where a conjunction equates them with one that matters.
         notes: Why something about a key column could not be used, in the user's terms; grows as predicates are read.
     """
 
     types: Mapping[str, SqlType]
     column_of: Callable[[exp.Column], str | None]
     null_extended: bool = True
+    further: Mapping[str, SqlType] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     _leaves: ComparisonReader = field(init=False)
 
     def __post_init__(self) -> None:
-        self._leaves = ComparisonReader(self.types, self.column_of, frozenset(self.types) if self.null_extended else frozenset(), self.notes)
+        self._read_about(self.types)
+
+    def _read_about(self, types: Mapping[str, SqlType]) -> None:
+        nullable = frozenset(types) if self.null_extended else frozenset(types) - frozenset(self.types)
+        self._leaves = ComparisonReader(types, self.column_of, nullable, self.notes)
+
+    def read_conjuncts(self, conjuncts: Sequence[exp.Expr]) -> list[Boxes]:
+        """The boxes of each conjunct of a conjunction, for :meth:`close`.
+
+        They may speak of ``further`` columns, where the conjuncts equate such a one with a column of the key.
+        """
+        read = [self.read(conjunct) for conjunct in conjuncts]
+        known = {**self.further, **self.types}
+        linked = Equalities.of(self._leaves.pairs, known).linked_with(self.types)
+        if linked <= self.types.keys():
+            return read
+        self.notes.clear()
+        self._read_about({**{name: known[name] for name in linked}, **self.types})
+        return [self.read(conjunct) for conjunct in conjuncts]
+
+    def close(self, boxes: Boxes, conjuncts: Sequence[exp.Expr]) -> Boxes:
+        """What a conjunction says about the columns of ``types`` when ``boxes`` hold all that passes it: the equalities among its conjuncts are used up."""
+        equalities = self._equalities(conjuncts, Truth.TRUE)
+        if not equalities.classes and all(column in self.types for box in boxes for column, _ in box.constraints):
+            return boxes
+        return unite((box.restrict(tuple(self.types)),) for box in equalities.applied(boxes))
 
     def read(self, node: exp.Expr, wanted: Truth = Truth.TRUE) -> Boxes:
         """The boxes outside of which ``node`` is none of the values ``wanted``."""
@@ -113,7 +141,13 @@ class PredicateReader:
                 return UNBOUNDED if wanted else NOWHERE
 
     def _all(self, parts: Sequence[exp.Expr], wanted: Truth) -> Boxes:
-        return intersect(*(self.read(part, wanted) for part in parts))
+        boxes = intersect(*(self.read(part, wanted) for part in parts))
+        return self._equalities(parts, wanted).applied(boxes)
+
+    def _equalities(self, parts: Sequence[exp.Expr], wanted: Truth) -> Equalities:
+        pairs = [pair for part in parts if (pair := equated(part, self.column_of, wanted)) is not None]
+        types = self._leaves.types
+        return Equalities.of([pair for pair in pairs if pair[0] in types and pair[1] in types], types) if pairs else Equalities()
 
     def _any(self, parts: Sequence[exp.Expr], wanted: Truth) -> Boxes:
         alternatives = []

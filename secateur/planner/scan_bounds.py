@@ -54,15 +54,13 @@ def bound_scan(scan: Scan, scope: Scope) -> ScanBounds:
         scope: The conjuncts for it.
     """
     table, scheme = scan.table, scan.table.scheme
-    reader = PredicateReader(dict(scheme.types), scope.column_of, null_extended=False)
+    columns = {column.name: column.type for column in table.columns}
+    reader = PredicateReader(dict(scheme.types), scope.column_of, null_extended=False, further=columns)
     key_reader = KeyReader.of(table, scope)
-    read: list[Boxes] = []
-    read_keys: list[Boxes] = []
-    for conjunct in scope.conjuncts:
-        boxes = reader.read(conjunct)
-        read.append(boxes)
-        read_keys.append(key_reader.read(conjunct, boxes))
-    factors, key_factors = _multiplied(read), _multiplied(read_keys)
+    read = reader.read_conjuncts(scope.conjuncts)
+    read_keys = [key_reader.read(conjunct, boxes) for conjunct, boxes in zip(scope.conjuncts, read, strict=True)]
+    factors = tuple(reader.close(boxes, scope.conjuncts) for boxes in _multiplied(read))
+    key_factors = tuple(key_reader.close(boxes, scope.conjuncts) for boxes in _multiplied(read_keys))
     keys = key_search(table, scope, key_factors, whole=scope.whole and UNBOUNDED not in read_keys)
     total, limit = scheme.live_partition_count, combination_limit(scheme)
     if table.replicated:

@@ -106,7 +106,8 @@ class Predicates:
                 expression = expression.format(name, rng.choice(["day", "week", "month", "year", "quarter"]))
                 return rng.choice(["{0} = {1}", "{0} <= {1}", "{0} NOT IN ({1}, {2})", "{0} BETWEEN {1} AND {2}"]).format(expression, value(), value())
             case "columns":
-                return rng.choice([f"{self.qualifier}a = {self.qualifier}v", f"{self.qualifier}a + 1 = {self.qualifier}v"])
+                v, w = f"{self.qualifier}a", f"{self.qualifier}v"
+                return rng.choice([f"{v} = {w}", f"({v} = {w} AND {w} = {self.value('v')})", f"{v} + 1 = {w}", f"NOT ({v} <> {w} OR {w} < {self.value('v')})"])
             case _:
                 return f"{name} {form} {value()}"
 
