@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.condition import Box, Choice, Constraint
+from secateur.partitioning.comparison import Comparison
+from secateur.partitioning.condition import Box, Choice, Constraint, Parameter, Test
 from secateur.partitioning.domain import points
 from secateur.partitioning.types import parse_type
 from secateur.planner.equalities import Equalities
@@ -73,8 +74,11 @@ def test_a_contradiction_between_equals_is_never_true(bench: Any) -> None:
     assert kept(bench, "a = s AND a = 100000") == []
 
 
-def test_a_parameter_passes_between_columns_of_one_type_only(bench: Any) -> None:
-    assert kept(bench, "a = s AND s = ?", [5]) is None
+def test_a_test_passes_between_columns_of_one_type_only() -> None:
+    types = {"a": parse_type("INTEGER"), "b": parse_type("INTEGER"), "s": parse_type("SMALLINT")}
+    tested = Constraint((Choice(tests=(Test(Comparison.IN, (Parameter(0),)),)),))
+    (box,) = Equalities.of([("a", "b"), ("b", "s")], types).applied((Box.of({"a": tested}),))
+    assert dict(box.constraints) == {"a": tested, "b": tested}
 
 
 def test_classes_are_joined_by_any_pair() -> None:
