@@ -22,7 +22,7 @@ from secateur.partitioning.conform import conform
 from secateur.partitioning.split import split
 from secateur.partitioning.table import TableDef
 from secateur.planner.planner import Planner
-from secateur.planner.statement import CreateTable, SelectStatement
+from secateur.planner.statement import CreateTable, SelectStatement, SubqueryUse
 from secateur.storage import snapshot
 from secateur.storage.member_store import MemberStore
 
@@ -43,6 +43,7 @@ class World:
     planner: Planner = field(default_factory=Planner)
     version: int = 1
     topology: Any = None
+    ddl: dict[str, str] = field(default_factory=dict)
 
     def table(self, name: str) -> TableDef:
         if name.casefold() not in self.tables:
@@ -115,6 +116,17 @@ class World:
         found = self.oracle(f'SELECT placed_in, {keys} FROM "placed_{table}" AS "{table}" WHERE {where}', params)
         return {row[0] for row in found}, {row[1:] for row in found}
 
+    def in_steps(self, statement: SelectStatement, params: Sequence[Any], members: int) -> pa.Table:
+        """As a client runs a statement whose subqueries run first."""
+        values = list(params)
+        for step in () if statement.materialized is None else statement.materialized.steps:
+            rows = rows_as_tuples(self.in_steps(step.query, params, members))
+            if len(rows) > step.use.values_max:
+                return self.distributed(statement.plan, params, self.kept(statement.plan, params), members)
+            values.append([value for (value,) in rows] if step.use is SubqueryUse.LIST else rows[0][0] if rows else None)
+        plan = statement.plan if statement.materialized is None else statement.materialized.outer.plan
+        return self.distributed(plan, values, self.kept(plan, values), members)
+
     def oracle(self, sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
         return self.duck.execute(sql, list(params)).fetchall()
 
@@ -165,7 +177,8 @@ def random_scheme(rng: random.Random) -> str:
 def random_world(rng: random.Random, tables: Sequence[str] = ("t",)) -> World:
     world = World()
     for name in tables:
-        ddl = f"CREATE TABLE {name} (a INTEGER, b VARCHAR, c DATE, v BIGINT, PRIMARY KEY (a, b, c)) PARTITION BY {random_scheme(rng)}"
+        world.ddl[name] = random_scheme(rng)
+        ddl = f"CREATE TABLE {name} (a INTEGER, b VARCHAR, c DATE, v BIGINT, PRIMARY KEY (a, b, c)) PARTITION BY {world.ddl[name]}"
         world.create(ddl, random_rows(rng, 120))
     return world
 
@@ -197,6 +210,9 @@ def check(world: World, sql: str, params: Sequence[Any], rng: random.Random) -> 
     plan = SelectPlan.from_wire(statement.plan.to_wire())
     kept = world.kept(plan, params)
     members = rng.randint(1, 4)
-    for name, answer in (("local", world.local(plan, params, kept)), (f"distributed over {members}", world.distributed(plan, params, kept, members))):
+    answers = {"local": world.local(plan, params, kept), f"distributed over {members}": world.distributed(plan, params, kept, members)}
+    if statement.materialized is not None:
+        answers["in steps"] = world.in_steps(statement, params, members)
+    for name, answer in answers.items():
         assert sorted_rows(rows_as_tuples(answer)) == expected, f"{name}: {sql} with {params!r}: trees {[str(scan.tree) for scan in plan.scans]}, kept {kept}"
     return True
