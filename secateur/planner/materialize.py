@@ -6,8 +6,8 @@ Partitions and members are found when the values are known. A scalar subquery be
 
 **Why the answer is the same.** The outer query is the user's own text with the values of the subquery in place of the subquery: NULLs are among them, and
 nothing else about a subquery behind IN matters than the set of its values. It is one as long as it binds by itself (so it reads nothing of the statement
-around it), is repeatable, and stands where both readings of the statement see it (:mod:`secateur.planner.substitution`). The two reads are two moments: the
-subquery may be answered from before a write and the rest from after it, as if the user had sent two statements.
+around it), is repeatable, gives no collation to its values, and stands where both readings of the statement see it (:mod:`secateur.planner.substitution`). The
+two reads are two moments: the subquery may be answered from before a write and the rest from after it, as if the user had sent two statements.
 
 **When.** Only where the list or value ends up in the partition tree of a scan that other conjuncts do not already bind to a few keys.
 
@@ -143,8 +143,9 @@ class _Statement:
         without = around.left_out(original, other, unneeded)
         if without is None or not is_substituted(without, other, known):
             return None
-        if not all(reading is not None and reading.is_repeatable and around.are_those_of(original, reading) for reading in rest[1::2]):
-            return None
+        for reading in rest[1::2]:
+            if reading is None or not reading.is_repeatable or reading.has_collations or not around.are_those_of(original, reading):
+                return None
         return Materialized(tuple(candidate.step for candidate in found), outer)
 
     def _candidates(self, subqueries: Sequence[Subquery], around: EnclosingCTEs) -> Iterator[_Candidate]:

@@ -63,6 +63,11 @@ class SecondReading:
         return any(node.get("class") == "WINDOW" for node in _nodes(self.tree))
 
     @property
+    def has_collations(self) -> bool:
+        """Whether some text has a collation: it goes along with the text, and decides how whatever meets it compares."""
+        return any(node.get("class") == "COLLATE" for node in _nodes(self.tree))
+
+    @property
     def has_subqueries(self) -> bool:
         return any(node.get("class") == "SUBQUERY" for node in _nodes(self.tree))
 

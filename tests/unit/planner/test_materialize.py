@@ -128,6 +128,8 @@ def test_steps(steps: Any, sql: str, params: Any, expected: list[str]) -> None:
         pytest.param("SELECT * FROM orders WHERE customer_id IN (SELECT priority)", id="nothing but a column of the outer query"),
         pytest.param("SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE random() < 0.5)", id="volatile"),
         pytest.param("SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE since < current_date)", id="clock"),
+        pytest.param("SELECT * FROM orders WHERE customer_id IN (SELECT customer_id COLLATE NOCASE FROM vip)", id="collation"),
+        pytest.param("SELECT * FROM orders WHERE customer_id = (SELECT k FROM (SELECT max(customer_id COLLATE NOCASE) AS k FROM vip))", id="inner collation"),
         pytest.param("SELECT * FROM orders WHERE customer_id = 'C1' AND customer_id IN (SELECT customer_id FROM vip)", id="bound to one key already"),
         pytest.param("SELECT * FROM orders WHERE customer_id IN ('C1', 'C2') AND customer_id IN (SELECT customer_id FROM vip)", id="bound to a few keys"),
         pytest.param("SELECT * FROM orders WHERE priority IN (SELECT region FROM vip)", id="not a key"),
