@@ -93,13 +93,12 @@ def _resolver(names: Mapping[int, str]) -> Callable[[exp.Column], str | None]:
 
 
 def _said(relation: ScanRelation, restrictions: Sequence[Restriction], first: ScanRelation) -> list[Restriction]:
-    """What is said of one mention, about the attributes of the first: its own, what follows from constants around it, and what follows from equalities."""
+    """What is said of one mention, about the attributes of the first: its own, and what follows from values around it."""
     own = frozenset(attribute.owner for attribute in relation.attributes)
     classes = Classes(restrictions)
     carried = [there for restriction in restrictions if (there := classes.carry(restriction, own)) is not None]
     alike: dict[Attribute, Attribute] = dict(zip(relation.attributes, first.attributes, strict=True))
-    everything = [*restrictions, *carried, *classes.constants([*restrictions, *carried])]
-    useful = [restriction for restriction in everything if restriction.touches(own) or not restriction.attributes]
+    useful = [restriction for restriction in (*restrictions, *carried) if restriction.touches(own) or not restriction.attributes]
     return list(distinct(restriction.rebound(alike.get) for restriction in useful))
 
 

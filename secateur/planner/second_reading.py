@@ -209,7 +209,7 @@ def _memberships_plain(node: dict[str, Any]) -> dict[str, Any]:
 
 def _type_name(name: str) -> str:
     try:
-        return parse_type(name).kind.value
+        return parse_type("HUGEINT" if name.upper() == "INT128" else name).kind.value
     except NotSupportedError:
         return name.upper()
 

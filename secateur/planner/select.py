@@ -7,8 +7,7 @@ statement a second time, bound each scan by the conjuncts that both readings hav
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from typing import Any, Final
@@ -30,11 +29,9 @@ from secateur.planner.long_lists import lists_agree
 from secateur.planner.parameters import Parameters, read_parameters
 from secateur.planner.positions import located
 from secateur.planner.query import Query, Scan, bind_query, near_names
-from secateur.planner.relations.build import TooLargeError, build_relations
-from secateur.planner.relations.transform import apart, conjuncts_of, unconfirmed_blocked
-from secateur.planner.scan_bounds import ScanBounds, bound_scan
-from secateur.planner.scope import Scope, refused, scopes_of
-from secateur.planner.second_reading import SecondReading, expressions_in, expressions_query, read_statements
+from secateur.planner.scan_reading import ScanReading, read_query
+from secateur.planner.scope import Scope
+from secateur.planner.second_reading import SecondReading
 from secateur.planner.statement import SelectStatement
 from secateur.planner.two_stage import Halves, cut
 from secateur.wire import encode_table
@@ -58,6 +55,7 @@ def plan_select(
     schema_version: int,
     parameter_types: Sequence[str],
     rewritten: Sequence[tuple[int, int, str]] = (),
+    disabled_rules: Collection[str] = (),
 ) -> SelectStatement:
     """Plan one query.
 
@@ -70,6 +68,7 @@ def plan_select(
         schema_version: The catalog's version.
         parameter_types: The types of the values, part of the plan's identity.
         rewritten: As :func:`~secateur.planner.query.bind_query`.
+        disabled_rules: Names of rewrites to leave out.
 
     Raises:
         ProgrammingError, DataError: The statement is wrong; positions are those in ``text``.
@@ -80,7 +79,8 @@ def plan_select(
         raise NotSupportedError("the statement has a list that may not be taken out of it")
     columns = _described(query, params)
     schemas = {scan.relation: _schema(scan) for scan in query.scans}
-    reading, scans, faithful = _read(query)
+    read = read_query(query, disabled_rules)
+    reading, scans, faithful = read.second, read.scans, read.is_faithful
     repeatable = reading is not None and reading.is_repeatable
     binder = _Binder(params, parameters.total)
     local = Fragment.over(query.sql, schemas, columns, _arrow(query, schemas, columns) if faithful else None)
@@ -99,7 +99,9 @@ def plan_select(
         partials = tuple(_gather(read, schemas[read.scan.relation], binder, repeatable=repeatable) for read in scans)
         final = Fragment.over(query.gathered_sql, {f"p{index}": dict(partial.columns) for index, partial in enumerate(partials)}, columns)
     plan = SelectPlan(
-        plan_id=blake2b(repr((text, len(parameters.lists), tuple(parameter_types), schema_version)).encode(), digest_size=12).hexdigest(),
+        plan_id=blake2b(
+            repr((text, len(parameters.lists), tuple(parameter_types), schema_version, sorted(disabled_rules))).encode(), digest_size=12
+        ).hexdigest(),
         scans=tuple(_scan_plan(read) for read in scans),
         local=local,
         partials=partials,
@@ -113,10 +115,14 @@ def plan_select(
         deterministic=reading is not None and repeatable and not reading.depends_on_order,
         schema_version=schema_version,
     )
-    return SelectStatement(plan, tuple(read.bounds for read in scans), None)
+    return SelectStatement(plan, tuple(scan.bounds for scan in scans), None, rewrites=read.rewrites)
 
 
-def _scan_plan(read: _ScanReading) -> ScanPlan:
+def _plan_id(*parts: object) -> str:
+    return blake2b(repr(parts).encode(), digest_size=12).hexdigest()
+
+
+def _scan_plan(read: ScanReading) -> ScanPlan:
     scan, table = read.scan, read.scan.table
     return ScanPlan(
         relation=scan.relation,
@@ -216,43 +222,6 @@ def _schema(scan: Scan) -> dict[str, SqlType | str]:
     return {column.name: column.type for column in scan.table.columns if column.name in scan.columns}
 
 
-@dataclass(frozen=True, slots=True)
-class _ScanReading:
-    """One scan, what applies to it, and what follows for its keys.
-
-    Attributes:
-        scan: The scan.
-        scope: Its conjuncts.
-        bounds: What they say.
-    """
-
-    scan: Scan
-    scope: Scope
-    bounds: ScanBounds
-
-
-def _read(query: Query) -> tuple[SecondReading | None, list[_ScanReading], bool]:
-    """DuckDB's reading of a query, its scans bounded by the conjuncts that both readings have, and whether sqlglot's tree reads back as the same."""
-    try:
-        relations = build_relations(query)
-    except TooLargeError:
-        relations = ()
-    conjuncts = {id(conjunct.predicate): conjunct.predicate for relation in relations for conjunct in conjuncts_of(relation)}
-    texts = {number: to_sql(predicate) for number, predicate in conjuncts.items()}
-    unique = list(dict.fromkeys(texts.values()))
-    reading, own, expressions = read_statements([query.sql, to_sql(query.tree), expressions_query(unique)])
-    theirs = frozenset[str]() if reading is None else reading.conjuncts()
-    canonical = expressions_in(expressions, len(unique)) if unique else []
-    confirmed = frozenset(text for text, form in zip(unique, canonical, strict=True) if form is not None and form in theirs)
-    relations = tuple(unconfirmed_blocked(relation, lambda conjunct: texts[id(conjunct.predicate)] in confirmed) for relation in relations)
-    faithful = reading is not None and own == reading
-    if not faithful:
-        relations = tuple(apart(relation, "the statement is written in a form that DuckDB may read differently") for relation in relations)
-    scopes = scopes_of(query, relations) if relations else refused(query, "its common table expressions repeat one another too often")
-    scans = [_ScanReading(scan, scope, bound_scan(scan, scope)) for scan, scope in zip(query.scans, scopes, strict=True)]
-    return reading, scans, faithful
-
-
 def _halved(query: Query, reading: SecondReading, schemas: Schemas, columns: Sequence[tuple[str, str]], binder: _Binder) -> tuple[Fragment, Fragment]:
     """Partial and final of a cut statement, bound.
 
@@ -278,7 +247,7 @@ def _halved(query: Query, reading: SecondReading, schemas: Schemas, columns: Seq
     return binder.fragment(halves.partial, schemas, partial_columns), binder.fragment(halves.final, gathered, columns)
 
 
-def _gather(read: _ScanReading, schema: Mapping[str, SqlType | str], binder: _Binder, *, repeatable: bool) -> Fragment:
+def _gather(read: ScanReading, schema: Mapping[str, SqlType | str], binder: _Binder, *, repeatable: bool) -> Fragment:
     """The rows and columns of a scan that the statement may need."""
     scan, scope = read.scan, read.scope
     applied = [conjunct for conjunct in scope.local if repeatable and _is_local(conjunct, scope)]

@@ -68,6 +68,7 @@ class SelectStatement:
         params: The values of this call, in order of parameter index; None when none were given to a query that has parameters.
         lists: Values of hidden parameters that were lifted out of the text (:mod:`~secateur.planner.long_lists`); ``params`` ends with them.
         materialized: The same query in steps, where that prunes more; None where it does not.
+        rewrites: The names of the rules that opened it for pruning, in their order.
     """
 
     plan: SelectPlan
@@ -75,6 +76,7 @@ class SelectStatement:
     params: tuple[object, ...] | None
     lists: tuple[list[object], ...] = ()
     materialized: Materialized | None = None
+    rewrites: tuple[str, ...] = ()
 
 
 class SubqueryUse(Enum):

@@ -308,7 +308,7 @@ class _Select:
             sets = any(group.args.get(key) for key in ("grouping_sets", "cube", "rollup", "totals"))
             sets = sets or group.find(exp.GroupingSets, exp.Cube, exp.Rollup) is not None
             keys = [self._group_key(key) for key in (self._items if group.args.get("all") else group.expressions)]
-            relation = Aggregate(relation, frozenset(key for key in keys if key is not None), plain=not sets)
+            relation = Aggregate(relation, frozenset(key for key in keys if key is not None), not sets, exact=not sets and bool(keys) and None not in keys)
         conjuncts = self._conjuncts("having", beside_aliases=True)
         return Filter(relation, conjuncts) if conjuncts else relation
 
@@ -433,7 +433,10 @@ def _may_aggregate(part: exp.Expr | None) -> bool:
         item = pending.pop()
         if isinstance(item, exp.Func) and not isinstance(item, _SCALAR):
             return True
-        if not isinstance(item, (exp.Literal, exp.Query, exp.Window)):
+        if isinstance(item, exp.Window):
+            # Its function aggregates no rows; what is inside of the call may: sum(count(*)) OVER ().
+            pending.extend(part for child in item.iter_expressions() for part in (child.iter_expressions() if isinstance(child, exp.Func) else [child]))
+        elif not isinstance(item, (exp.Literal, exp.Query)):
             pending.extend(item.iter_expressions())
     return False
 

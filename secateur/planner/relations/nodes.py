@@ -123,11 +123,19 @@ class Limit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Aggregate:
-    """GROUP BY, or aggregates over all rows. ``keys`` are those by which every grouping set groups; ``plain`` is False where there are several sets."""
+    """GROUP BY, or aggregates over all rows.
+
+    Attributes:
+        input: The rows.
+        keys: The columns by which every grouping set groups.
+        plain: False where there are several grouping sets.
+        exact: Whether it groups by the keys alone, and by nothing computed.
+    """
 
     input: Relation
     keys: frozenset[Attribute]
     plain: bool = True
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,7 +174,6 @@ class Join:
         right: The right side; it may refer to attributes of the left side (LATERAL, a subquery that has become a join).
         on: The conjuncts of ON, and the equalities of USING.
         merged: For FULL JOIN ... USING: the merged attribute, and what it is on the left and on the right.
-        null_aware: Whether it is an ANTI join that stands for NOT IN, where one NULL on the right makes every comparison NULL.
     """
 
     kind: JoinKind
@@ -174,7 +181,6 @@ class Join:
     right: Relation
     on: tuple[Restriction, ...] = ()
     merged: tuple[tuple[Attribute, Attribute, Attribute], ...] = ()
-    null_aware: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -34,7 +34,6 @@ from secateur.planner.relations.nodes import (
     Unknown,
     Values,
     Window,
-    is_never_null,
     owners,
 )
 from secateur.planner.relations.null_rejecting import rejects_nulls
@@ -168,7 +167,7 @@ def _join(relation: Join, restrictions: Restrictions, facts: Facts) -> _Passed:
             yield relation.right, _lateral(relation, [*held, *relation.on], facts)
         case JoinKind.ANTI:
             yield relation.left, restrictions
-            yield relation.right, _anti(relation, [*held, *facts.of(relation.left)], left, right, facts)
+            yield relation.right, _anti(relation, [*held, *facts.of(relation.left)], right, facts)
         case JoinKind.LEFT:
             yield relation.left, _preserved(restrictions, merged, 0)
             yield (
@@ -216,6 +215,7 @@ def _side(side: frozenset[int], other: frozenset[int], held: Restrictions, own: 
     """What one side of an inner join is told: all that names it, and what names attributes that are equal to its own."""
     classes = Classes([*held, *own, *others])
     passed = [restriction for restriction in held if restriction.touches(side) or not restriction.touches(other)]
+    passed += [fact for fact in others if fact.touches(side)]
     carried = [there for restriction in (*held, *others) if (there := classes.carry(restriction, side)) is not None]
     return [*passed, *carried, *classes.implied(side, [*held, *own])]
 
@@ -249,34 +249,11 @@ def _producing(
     return [*relation.on, *carried, *around, *classes.implied(side, [*relation.on, *own])]
 
 
-def _anti(relation: Join, outer: Restrictions, left: frozenset[int], right: frozenset[int], facts: Facts) -> Restrictions:
-    """The right side of an anti join: a row of it removes the rows of the left that are equal to it.
-
-    Not so for NOT IN: one NULL on the right removes every row of the left, and any row removes those with a NULL. So both sides of the comparison have to be
-    without NULLs, and what is more than the comparison cannot be used.
-    """
-    own = facts.of(relation.right)
-    around = [restriction for restriction in outer if restriction.attributes]
-    if not relation.null_aware:
-        classes = Classes([*relation.on, *own])
-        carried = [there for restriction in (*outer, *relation.on) if (there := classes.carry(restriction, right)) is not None]
-        return [*relation.on, *carried, *around]
-    pairs = [pair for pair in relation.on if pair.attributes]
-    if len(pairs) != 1 or len(pairs[0].attributes) != 2:
-        return around
-    operand = next((attribute for attribute in pairs[0].attributes if attribute.owner in left), None)
-    output = next((attribute for attribute in pairs[0].attributes if attribute.owner in right), None)
-    if operand is None or output is None or not is_never_null(output, relation.right):
-        return around
-    refused = is_never_null(operand, relation.left)
-    classes = Classes(relation.on)
-    passed = []
-    for restriction in outer:
-        if refused or rejects_nulls(restriction, lambda attribute: attribute == operand):
-            there = classes.carry(restriction, right)
-            if there is not None:
-                passed.append(there)
-    return [*around, *passed]
+def _anti(relation: Join, outer: Restrictions, right: frozenset[int], facts: Facts) -> Restrictions:
+    """The right side of an anti join: a row of it removes the rows of the left that are equal to it, and matters to no others."""
+    classes = Classes([*relation.on, *facts.of(relation.right)])
+    carried = [there for restriction in (*outer, *relation.on) if (there := classes.carry(restriction, right)) is not None]
+    return [*relation.on, *carried, *(restriction for restriction in outer if restriction.attributes)]
 
 
 def _unmerged(restriction: Restriction, merged: dict[Attribute, tuple[Attribute, Attribute]], side: int) -> Restriction:

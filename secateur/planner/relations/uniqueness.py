@@ -1,0 +1,55 @@
+"""Uniqueness: whether a relation has each combination of values at most once."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from secateur.planner.relations.attribute import Attribute
+from secateur.planner.relations.nodes import (
+    Aggregate,
+    Apply,
+    Derived,
+    Distinct,
+    Filter,
+    Join,
+    JoinKind,
+    Limit,
+    Opaque,
+    Project,
+    Relation,
+    Scan,
+    SetOperation,
+    Sort,
+    Unknown,
+    Values,
+    Window,
+)
+
+__all__ = ["is_unique"]
+
+
+def is_unique(relation: Relation, attributes: frozenset[Attribute]) -> bool:
+    """Whether no two rows agree in all of the attributes. False when that is not certain.
+
+    Args:
+        relation: The relation.
+        attributes: Some of its own.
+    """
+    match relation:
+        case Scan(scan, own):
+            return set(scan.table.primary_key) <= {attribute.name for attribute in attributes if attribute in own}
+        case Project(input, own, sources):
+            source_of = dict(zip(own, sources, strict=True))
+            return is_unique(input, frozenset(source for attribute in attributes if (source := source_of.get(attribute)) is not None))
+        case Aggregate(input, keys, _, exact):
+            return bool(keys) and exact and keys <= attributes
+        case Distinct(input, keys):
+            return (keys is not None and bool(keys) and keys <= attributes) or is_unique(input, attributes)
+        case Join(kind, left):
+            return kind in (JoinKind.SEMI, JoinKind.ANTI) and is_unique(left, attributes)
+        case Filter() | Sort() | Limit() | Window() | Apply() | Derived():
+            return is_unique(relation.input, attributes)
+        case Values() | Unknown() | Opaque() | SetOperation():
+            return False
+        case _:
+            assert_never(relation)

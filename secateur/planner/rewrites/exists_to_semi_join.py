@@ -1,0 +1,29 @@
+"""A correlated EXISTS becomes a semi-join, NOT EXISTS an anti-join.
+
+::
+
+    WHERE EXISTS (SELECT 1 FROM dept WHERE dept.id = emp.dept_id AND state = 'CA')
+    FROM emp SEMI JOIN dept ON dept.id = emp.dept_id AND state = 'CA'
+
+Both keep the rows of the outer side as they are. The subquery stays what it is evaluated as, with the comparisons in it: a row of it matters to the outer rows
+that are equal to it.
+"""
+
+from __future__ import annotations
+
+from secateur.planner.relations.nodes import Apply, Join, JoinKind, Relation, SubqueryForm, owners
+from secateur.planner.rewrites.correlation import is_correlated
+from secateur.planner.rewrites.rule import Rule
+
+__all__ = ["RULE"]
+
+_KINDS = {SubqueryForm.EXISTS: JoinKind.SEMI, SubqueryForm.NOT_EXISTS: JoinKind.ANTI}
+
+
+def _apply(relation: Relation) -> Relation | None:
+    if not isinstance(relation, Apply) or relation.form not in _KINDS or not is_correlated(relation.subquery, owners(relation.input)):
+        return None
+    return Join(_KINDS[relation.form], relation.input, relation.subquery)
+
+
+RULE = Rule("exists_to_semi_join", _apply)

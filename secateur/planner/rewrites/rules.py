@@ -1,0 +1,63 @@
+"""The rules in their order, and what comes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from secateur.planner.relations.nodes import Relation
+from secateur.planner.relations.transform import transform
+from secateur.planner.rewrites import (
+    constant_propagation,
+    derived_table_to_join,
+    exists_to_semi_join,
+    in_group_by_to_join,
+    in_pull_out,
+    in_to_exists,
+    scalar_subquery_to_left_join,
+)
+from secateur.planner.rewrites.rule import Rule
+
+__all__ = ["RULES", "rewritten", "rule_names"]
+
+RULES: Final[tuple[Rule, ...]] = (
+    # First, so that the other rules see what is in subqueries in FROM, also in those of subqueries.
+    derived_table_to_join.RULE,
+    # Before in_pull_out, which would take these for semi-joins.
+    in_group_by_to_join.RULE,
+    # Before in_to_exists, which takes every IN: without correlation a join says more, for it may be an inner one.
+    in_pull_out.RULE,
+    # Before exists_to_semi_join, which takes what it makes.
+    in_to_exists.RULE,
+    exists_to_semi_join.RULE,
+    # Behind the rules for what is TRUE or FALSE: it takes the subqueries that stand for other values.
+    scalar_subquery_to_left_join.RULE,
+    # Last, when all equalities of a SELECT are in one tree.
+    constant_propagation.RULE,
+)
+
+
+def rule_names() -> tuple[str, ...]:
+    """All names, in order."""
+    return tuple(rule.name for rule in RULES)
+
+
+def rewritten(roots: Sequence[Relation], disabled: Collection[str]) -> tuple[tuple[Relation, ...], tuple[str, ...]]:
+    """Apply the rules.
+
+    Args:
+        roots: The relations of a statement.
+        disabled: Names of rules to leave out.
+
+    Returns:
+        The relations that have come of them, and the names of the rules that changed something.
+    """
+    trees = list(roots)
+    applied: list[str] = []
+    for rule in RULES:
+        if rule.name not in disabled:
+            changed = [transform(tree, lambda relation, rule=rule: rule.apply(relation) or relation) for tree in trees]  # type: ignore[misc]
+            if any(before is not after for before, after in zip(trees, changed, strict=True)):
+                applied.append(rule.name)
+            trees = changed
+    return tuple(trees), tuple(applied)
