@@ -76,7 +76,10 @@ def key_search(table: TableDef, scope: Scope, factors: Sequence[Boxes], *, whole
 def _direct(types: Sequence[tuple[str, SqlType]], box: Box) -> DirectSearch | None:
     """A box that is equalities on leading columns and at most one span behind them; None when it is anything else."""
     prefix: list[KeyOperand] = []
-    for name, column_type in types[: len(box.constraints)]:
+    leading = types[: len(box.constraints)]
+    if {name for name, _ in leading} != {name for name, _ in box.constraints}:
+        return None
+    for name, column_type in leading:
         operand = _only_operand(box[name])
         if operand is None:
             ends = _ends(box[name], column_type)

@@ -70,3 +70,10 @@ def test_anything_more_is_left_to_where(bench: Any, where: str, params: list[Any
 @pytest.mark.parametrize("params", [["C2", 7.0], ["C2", None], [b"C2", 7], ["C2", 2**70], ["C2", True]], ids=["float", "null", "bytes", "huge", "bool"])
 def test_a_value_that_is_no_key_as_it_stands_is_left_to_where(bench: Any, params: list[Any]) -> None:
     assert not plan_of(bench, "customer_id = ? AND id = ?", params).scans[0].keys.decides_for(params)
+
+
+def test_a_column_behind_a_gap_in_the_key_is_not_left_out(bench: Any) -> None:
+    bench.create("CREATE TABLE sparse (a INTEGER, b INTEGER, c INTEGER, PRIMARY KEY (a, b, c)) PARTITION BY HASH (a) PARTITIONS 4")
+    search = bench.select("SELECT b FROM sparse WHERE c = ? AND a = ?", [1, 2]).plan.scans[0].keys
+    assert search.direct is None
+    assert not search.decides
