@@ -15,9 +15,9 @@ from datetime import date, datetime
 from typing import Any, Final
 from uuid import UUID
 
-from secateur.partitioning.condition import Operand, operand_from_wire, operand_to_wire, resolve_operand
 from secateur.partitioning.key_bounds import KeyBounds
 from secateur.partitioning.key_range import Cut, KeyPrefix, KeyRange, KeyRanges, KeySlice
+from secateur.partitioning.operand import Operand, operand_from_wire, operand_to_wire, resolve_operand
 from secateur.partitioning.types import SqlType, TypeKind, parse_type
 
 __all__ = ["DirectSearch", "KeyEnd", "KeyOperand", "KeySearch"]
@@ -94,23 +94,23 @@ class DirectSearch:
         """Whether all values are keys as they stand; else there is more to comparing them than :meth:`bind` knows."""
         # A loop, not all(): this runs for each serving statement.
         for key in self.prefix:
-            if not key.holds(resolve_operand(key.operand, params)):
+            if not key.holds(resolve_operand(key.operand, params, key.type)):
                 return False
         lower, upper = self.lower, self.upper
-        return (lower is None or lower.key.holds(resolve_operand(lower.key.operand, params))) and (
-            upper is None or upper.key.holds(resolve_operand(upper.key.operand, params))
+        return (lower is None or lower.key.holds(resolve_operand(lower.key.operand, params, lower.key.type))) and (
+            upper is None or upper.key.holds(resolve_operand(upper.key.operand, params, upper.key.type))
         )
 
     def bind(self, params: Sequence[Any]) -> KeySlice:
         """The part of each partition that holds the rows, for values of which :meth:`holds` is true."""
-        prefix = tuple([resolve_operand(key.operand, params) for key in self.prefix])
+        prefix = tuple([resolve_operand(key.operand, params, key.type) for key in self.prefix])
         if self.lower is None and self.upper is None:
             return KeyPrefix(prefix)
         lower, upper = Cut(prefix, after=False), Cut(prefix, after=True)
         if self.lower is not None:
-            lower = Cut((*prefix, resolve_operand(self.lower.key.operand, params)), after=not self.lower.closed)
+            lower = Cut((*prefix, resolve_operand(self.lower.key.operand, params, self.lower.key.type)), after=not self.lower.closed)
         if self.upper is not None:
-            upper = Cut((*prefix, resolve_operand(self.upper.key.operand, params)), after=self.upper.closed)
+            upper = Cut((*prefix, resolve_operand(self.upper.key.operand, params, self.upper.key.type)), after=self.upper.closed)
         span = KeyRange(lower, upper)
         return KeyRanges(() if span.is_empty else (span,))
 

@@ -11,65 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
-from typing import Any, Final, assert_never
+from typing import Any
 
 from secateur.partitioning.comparison import Comparison
 from secateur.partitioning.domain import EVERYTHING, NOTHING, Domain, Span
+from secateur.partitioning.expression import UNKNOWN
+from secateur.partitioning.operand import Operand, ParameterList, listed_from_wire, operand_to_wire, resolve_list, resolve_operand
 from secateur.partitioning.subject import BARE, RowField, Subject, Truncated, allowed, subject_from_wire, subject_to_wire
-from secateur.partitioning.types import SqlType, TypeKind
+from secateur.partitioning.types import SqlType
 
 __all__ = [
     "UNCONSTRAINED",
-    "UNKNOWN",
     "Box",
     "Choice",
-    "Constant",
     "Constraint",
-    "Operand",
-    "Parameter",
-    "ParameterList",
     "Test",
-    "operand_from_wire",
-    "operand_to_wire",
-    "resolve_operand",
 ]
-
-
-class _Unknown(Enum):
-    UNKNOWN = "unknown"
-
-    def __str__(self) -> str:
-        return "a value that only DuckDB knows"
-
-
-UNKNOWN: Final = _Unknown.UNKNOWN
-"""In place of a value that is not known outside of DuckDB. It compares with no column, so what it is compared with stays unbounded."""
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """A value known at planning, as the Python object that DuckDB gives for it; None is NULL."""
-
-    value: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """The parameter at ``index``, counted from 0."""
-
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class ParameterList:
-    """All elements of the list that the parameter at ``index`` holds, as operands of IN. A list that is NULL has none."""
-
-    index: int
-
-
-Operand = Constant | Parameter
-"""What stands for one value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +55,10 @@ class Test:
     def values(self, params: Sequence[Any], column_type: SqlType) -> Sequence[Any]:
         """The values that the column is compared with; :data:`UNKNOWN` among them where one is not known."""
         match self.operands:
-            case (ParameterList(index),):
-                return _elements(params[index], column_type)
+            case (ParameterList() as elements,):
+                return resolve_list(elements, params, column_type)
             case operands:
-                return [UNKNOWN if isinstance(operand, ParameterList) else resolve_operand(operand, params) for operand in operands]
+                return [UNKNOWN if isinstance(operand, ParameterList) else resolve_operand(operand, params, column_type) for operand in operands]
 
     def resolve(self, params: Sequence[Any], column_type: SqlType) -> Domain:
         domain = allowed(self.subject, self.comparison, self.values(params, column_type), column_type)
@@ -210,57 +167,6 @@ class Box:
         return cls(tuple((column, Constraint(tuple(_choice_from_wire(choice) for choice in choices))) for column, choices in data))
 
 
-def resolve_operand(operand: Operand, params: Sequence[Any]) -> Any:
-    """The value of an operand.
-
-    Raises:
-        IndexError: There are fewer parameters than the statement has.
-    """
-    match operand:
-        case Constant(value):
-            return value
-        case Parameter(index):
-            return params[index]
-        case _:
-            assert_never(operand)
-
-
-def _elements(value: Any, column_type: SqlType) -> Sequence[Any]:
-    """The elements of a list as operands.
-
-    A list has a type before it meets the column: text in it stays text, where text alone would be read as a value of the column's type. What is no list has no
-    elements but may have a meaning (``x IN 'a text'`` finds substrings), which is DuckDB's to know.
-    """
-    if value is None:
-        return ()
-    if not isinstance(value, list) or (column_type.kind is not TypeKind.VARCHAR and any(isinstance(element, str) for element in value)):
-        return (UNKNOWN,)
-    return value
-
-
-def operand_to_wire(operand: Operand | ParameterList) -> list[Any]:
-    """Plain data for msgpack; :func:`operand_from_wire` reads it back."""
-    match operand:
-        case Constant(value):
-            return ["constant", value]
-        case Parameter(index):
-            return ["parameter", index]
-        case ParameterList(index):
-            return ["list", index]
-        case _:
-            assert_never(operand)
-
-
-def operand_from_wire(data: list[Any]) -> Operand:
-    """Read :func:`operand_to_wire` of what stands for one value."""
-    kind, content = data
-    return Parameter(content) if kind == "parameter" else Constant(content)
-
-
-def _test_operand_from_wire(data: list[Any]) -> Operand | ParameterList:
-    return ParameterList(data[1]) if data[0] == "list" else operand_from_wire(data)
-
-
 def _choice_to_wire(choice: Choice) -> list[Any]:
     spans = [[span.lower, span.upper, span.lower_closed, span.upper_closed] for span in choice.domain.spans]
     tests = [[test.comparison.value, [operand_to_wire(operand) for operand in test.operands], subject_to_wire(test.subject)] for test in choice.tests]
@@ -273,7 +179,7 @@ def _choice_from_wire(data: list[Any]) -> Choice:
     return Choice(
         domain,
         tuple(
-            Test(Comparison(comparison), tuple(_test_operand_from_wire(operand) for operand in operands), subject_from_wire(subject))
+            Test(Comparison(comparison), tuple(listed_from_wire(operand) for operand in operands), subject_from_wire(subject))
             for comparison, operands, subject in tests
         ),
     )

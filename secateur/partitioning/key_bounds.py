@@ -17,10 +17,11 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, Final
 
-from secateur.partitioning.condition import Box, Choice, Constraint, Operand, ParameterList
+from secateur.partitioning.condition import Box, Choice, Constraint
 from secateur.partitioning.discrete import enumerate_points
 from secateur.partitioning.domain import EVERYTHING, Domain, Span
 from secateur.partitioning.key_range import Cut, KeyRange, KeyRanges, intersect_ranges, unite_ranges
+from secateur.partitioning.operand import Operand, ParameterList
 from secateur.partitioning.types import SqlType, parse_type
 
 __all__ = ["RANGES_MAX", "KeyBounds", "key_ranges"]

@@ -14,11 +14,12 @@ from xxhash import xxh64_intdigest
 
 from secateur.partitioning.comparison import Comparison
 from secateur.partitioning.components import HashComponent
-from secateur.partitioning.condition import Box, Choice, Constraint, Parameter, Test
+from secateur.partitioning.condition import Box, Choice, Constraint, Test
 from secateur.partitioning.domain import NOTHING
 from secateur.partitioning.encoding import scalar_encoder
 from secateur.partitioning.hashing import first_seed, pmod
 from secateur.partitioning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions
+from secateur.partitioning.operand import Parameter
 from secateur.partitioning.reach import reach
 from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.subject import Bare

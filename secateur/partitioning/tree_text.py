@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from typing import Any, Final, assert_never
 
 from secateur.partitioning.comparison import Comparison, compare
-from secateur.partitioning.condition import Box, Choice, Constant, Constraint, Operand, Parameter, ParameterList, Test
+from secateur.partitioning.condition import Box, Choice, Constraint, Test
 from secateur.partitioning.domain import Domain, Span
+from secateur.partitioning.expression import Function
 from secateur.partitioning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions
+from secateur.partitioning.operand import Cast, Computed, Constant, Operand, Parameter, ParameterList
 from secateur.partitioning.reach import reach
 from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.subject import BARE, Bare, RowField, Shifted, Truncated, Widened
@@ -139,8 +141,25 @@ def _operand_text(operand: Operand | ParameterList) -> str:
             return f"?{index}[]"
         case Constant(value):
             return value_text(value)
+        case Cast(inner, wanted):
+            return f"CAST({_operand_text(inner)} AS {wanted})"
+        case Computed(function, operands):
+            return _computed_text(function, [_operand_text(inner) for inner in operands])
         case _:
             assert_never(operand)
+
+
+def _computed_text(function: Function, operands: Sequence[str]) -> str:
+    match function:
+        case Function.ADD | Function.SUBTRACT | Function.MULTIPLY | Function.MODULO | Function.JOIN:
+            return f"{operands[0]} {function.value} {operands[1]}"
+        case Function.NEGATE:
+            return f"-{operands[0]}"
+        case Function.SHIFT:
+            value, amount, unit = operands
+            return f"{value} + INTERVAL {amount} {unit.strip(chr(39)).upper()}"
+        case _:
+            return f"{function.value}({', '.join(operands)})"
 
 
 def domain_text(domain: Domain) -> str:

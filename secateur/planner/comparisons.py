@@ -13,8 +13,9 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.partitioning.comparison import EXCLUDING, NEGATED, Comparison
-from secateur.partitioning.condition import Box, Choice, Constant, Constraint, Operand, ParameterList, Test
+from secateur.partitioning.condition import Box, Choice, Constraint, Test
 from secateur.partitioning.domain import Domain, points
+from secateur.partitioning.operand import Constant, Operand, ParameterList
 from secateur.partitioning.subject import RowField, allowed
 from secateur.partitioning.tree_text import value_text
 from secateur.partitioning.types import SqlType, TypeKind

@@ -1,4 +1,4 @@
-"""Operands that are known before any row is read: literals, parameters, and expressions of literals, which DuckDB evaluates."""
+"""Operands that are known before any row is read: literals, parameters, expressions of literals, which DuckDB evaluates, and expressions of parameters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from sqlglot import exp
 
 from secateur.engine.kernels.duckdb_kernel import default_kernel
 from secateur.errors import Error
-from secateur.partitioning.condition import Constant, Operand, Parameter
+from secateur.partitioning.operand import Constant, Operand, Parameter
+from secateur.planner.computed import computed
 from secateur.planner.dialect import to_sql
 from secateur.planner.second_reading import read_statement
 
@@ -25,7 +26,7 @@ _COMPARABLE: Final = re.compile(r"BOOLEAN|U?(?:TINY|SMALL|BIG)?INT(?:EGER)?|HUGE
 
 
 def operand_of(node: exp.Expr) -> Operand | None:
-    """The constant or parameter that an expression is, or None when it depends on rows, or is not certainly the same at each evaluation.
+    """What an expression is without any row; None when it depends on rows, or is not certainly the same at each evaluation.
 
     Cost: nothing for literals and parameters; an expression of literals is evaluated by DuckDB, about a millisecond.
     """
@@ -45,6 +46,8 @@ def operand_of(node: exp.Expr) -> Operand | None:
         case exp.Neg() if isinstance(node.this, exp.Literal) and not node.this.is_string:
             number = _number(node.this.this)
             return None if number is None else Constant(-number.value)
+        case _ if node.find(exp.Placeholder, exp.Parameter) is not None:
+            return computed(node, operand_of)
         case _:
             return _folded(node)
 

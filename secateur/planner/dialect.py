@@ -30,9 +30,10 @@ class Secateur(DuckDB):
     """DuckDB's dialect, read whole: no keyword makes the tokenizer swallow the rest of the text."""
 
     class Tokenizer(DuckDB.Tokenizer):
-        """Without commands, with ``X'..'``."""
+        """Without commands, with ``X'..'``; ``?`` is a parameter also in front of an operator, as in ``?::DATE``."""
 
         COMMANDS: ClassVar[set[TokenType]] = set()
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {text: kind for text, kind in DuckDB.Tokenizer.KEYWORDS.items() if not text.startswith("?")}
         HEX_STRINGS: ClassVar[list[Any]] = [("x'", "'"), ("X'", "'")]
 
     class Parser(DuckDBParser):

@@ -13,9 +13,11 @@ from typing import Any, Final, Protocol, assert_never
 
 from secateur.engine.plan import ScanPlan, SelectPlan, Strategy
 from secateur.engine.select_job import describe_select
-from secateur.partitioning.condition import UNKNOWN, Box, Constant, Parameter, ParameterList
+from secateur.partitioning.condition import Box
+from secateur.partitioning.expression import UNKNOWN
 from secateur.partitioning.key_range import KeyPrefix, KeyRanges, KeySlice
 from secateur.partitioning.nodes import All, Everywhere, Keys
+from secateur.partitioning.operand import Constant, Parameter, ParameterList
 from secateur.partitioning.reach import reach
 from secateur.partitioning.subject import allowed
 from secateur.partitioning.topology import Topology
@@ -259,6 +261,8 @@ def _bound_reason(scan: ScanPlan, bounds: ScanBounds, params: Sequence[Any]) -> 
             for test in (test for choice in constraint.choices for test in choice.tests):
                 values = test.values(params, types[column])
                 if allowed(test.subject, test.comparison, values, types[column]) is None:
+                    if UNKNOWN in values and not any(isinstance(operand, ParameterList) for operand in test.operands):
+                        return f"what {column} is compared with is known to DuckDB alone for these parameters: pass the value itself"
                     if UNKNOWN in values:
                         return f"what {column} is compared with is not a list of {types[column]} values: pass one"
                     shown = ", ".join(value_text(value) for value in values[:3])

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from secateur.errors import NotSupportedError
 from secateur.partitioning.calendar import DAYS_OR_LONGER, UNITS
-from secateur.partitioning.condition import Constant
+from secateur.partitioning.operand import Constant
 from secateur.partitioning.subject import BARE, Bare, Shifted, Subject, Truncated, Widened
 from secateur.partitioning.types import SqlType, TypeKind, parse_type
 from secateur.planner.constants import operand_of

@@ -13,9 +13,10 @@ from sqlglot import exp
 
 from secateur.engine.key_search import DirectSearch, KeyEnd, KeyOperand, KeySearch
 from secateur.partitioning.comparison import Comparison
-from secateur.partitioning.condition import Box, Choice, Constant, Constraint, Operand, ParameterList, Test
+from secateur.partitioning.condition import Box, Choice, Constraint, Test
 from secateur.partitioning.domain import Domain
 from secateur.partitioning.key_bounds import KeyBounds
+from secateur.partitioning.operand import Constant, Operand, ParameterList
 from secateur.partitioning.subject import Bare
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.types import SqlType

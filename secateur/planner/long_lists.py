@@ -19,9 +19,10 @@ from typing import Any, Final
 from sqlglot import exp
 
 from secateur.partitioning.comparison import Comparison, compare
-from secateur.partitioning.condition import UNCONSTRAINED, Box, Choice, Constraint, ParameterList
+from secateur.partitioning.condition import UNCONSTRAINED, Box, Choice, Constraint
 from secateur.partitioning.domain import EVERYTHING
 from secateur.partitioning.nodes import AllOf, AnyOf, Keys, Node, intersect, unite
+from secateur.partitioning.operand import ParameterList
 from secateur.partitioning.tree import PartitionTree
 from secateur.partitioning.types import SqlType, TypeKind
 from secateur.planner.membership import list_membership

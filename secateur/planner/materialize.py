@@ -26,8 +26,9 @@ from sqlglot import Token, TokenType, exp
 from secateur.engine.plan import ScanPlan
 from secateur.errors import DatabaseError, NotSupportedError
 from secateur.partitioning.comparison import Comparison
-from secateur.partitioning.condition import Box, Constant, Parameter, ParameterList
+from secateur.partitioning.condition import Box
 from secateur.partitioning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions, boxes_of
+from secateur.partitioning.operand import Constant, Parameter, ParameterList
 from secateur.partitioning.subject import BARE
 from secateur.partitioning.types import SqlType, parse_type
 from secateur.planner.dialect import parse_query, tokenize

@@ -12,6 +12,13 @@ from worlds import DAYS, INTEGERS, TEXTS
 
 __all__ = ["Predicates"]
 
+COMPUTED = {
+    "a": ["({} + 1)", "CAST({} AS INTEGER)", "abs({})", "(- {})", "coalesce({}, 3)", "TRY_CAST({} AS SMALLINT)", "nullif({}, 2)", "{}::BIGINT"],
+    "b": ["upper({})", "({} || 'a')", "CAST({} AS VARCHAR)", "left({}, 1)", "coalesce({}, 'a')", "concat({}, '')", "trim({})", "lower({})"],
+    "c": ["CAST({} AS DATE)", "({} + INTERVAL 1 DAY)", "date_trunc('day', {})", "CAST({} AS TIMESTAMP)", "({} - INTERVAL '2 days')", "({} + 1)", "{}::DATE"],
+}
+COMPUTED["v"] = COMPUTED["a"]
+
 
 class Predicates:
     """Random predicates over the columns of ``t``; parameters are numbered as they appear."""
@@ -115,7 +122,8 @@ class Predicates:
         rng = self.rng
         if rng.random() < 0.35:
             self.makers.append(self.maker(column))
-            return f"${len(self.makers)}"
+            parameter = f"${len(self.makers)}"
+            return rng.choice(COMPUTED[column]).format(parameter) if rng.random() < 0.3 else parameter
         if rng.random() < 0.05:
             return "NULL"
         match column:

@@ -16,8 +16,9 @@ from secateur.client import Connection, connect
 from secateur.errors import DuplicateKeyError, Error, SqlSyntaxError, TopologyChangedError, UnknownTableError
 from secateur.partitioning.affinity import assign
 from secateur.partitioning.comparison import Comparison
-from secateur.partitioning.condition import UNCONSTRAINED, Box, Choice, Constraint, Parameter, Test
+from secateur.partitioning.condition import UNCONSTRAINED, Box, Choice, Constraint, Test
 from secateur.partitioning.nodes import All, Everywhere, Keys, Node, Nothing, Partitions
+from secateur.partitioning.operand import Parameter
 from secateur.partitioning.scheme import HashComponent, PartitionScheme
 from secateur.partitioning.table import Column, TableDef
 from secateur.partitioning.topology import MemberAddress, Ownership, Topology

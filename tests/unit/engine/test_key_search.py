@@ -11,10 +11,11 @@ import pytest
 
 from secateur.engine.key_search import DirectSearch, KeyEnd, KeyOperand, KeySearch
 from secateur.partitioning.comparison import Comparison
-from secateur.partitioning.condition import Box, Choice, Constant, Constraint, Operand, Parameter, Test
+from secateur.partitioning.condition import Box, Choice, Constraint, Test
 from secateur.partitioning.domain import points
 from secateur.partitioning.key_bounds import KeyBounds
 from secateur.partitioning.key_range import Cut, KeyPrefix, KeyRange, KeyRanges, KeySlice
+from secateur.partitioning.operand import Constant, Operand, Parameter
 from secateur.partitioning.types import SqlType, parse_type
 from secateur.wire import pack, unpack
 

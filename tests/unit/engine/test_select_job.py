@@ -19,8 +19,8 @@ from secateur.engine.services import EngineLimits
 from secateur.engine.testing import LocalCluster
 from secateur.errors import DataChangedError, DataError, TopologyChangedError
 from secateur.partitioning.build import build_scheme
-from secateur.partitioning.condition import Parameter
 from secateur.partitioning.nodes import All
+from secateur.partitioning.operand import Parameter
 from secateur.partitioning.table import Column, TableDef
 from secateur.partitioning.tree import PartitionTree
 from secateur.partitioning.types import parse_type

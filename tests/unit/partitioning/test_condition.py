@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from secateur.partitioning.comparison import Comparison
-from secateur.partitioning.condition import UNKNOWN, Box, Choice, Constant, Constraint, Parameter, ParameterList, Test
+from secateur.partitioning.condition import Box, Choice, Constraint, Test
 from secateur.partitioning.domain import EVERYTHING, NOTHING, Domain, points
+from secateur.partitioning.expression import UNKNOWN
+from secateur.partitioning.operand import Constant, Parameter, ParameterList
 from secateur.partitioning.types import parse_type
 from secateur.wire.values import pack, unpack
 

@@ -6,8 +6,9 @@ import pytest
 
 from secateur.errors import InternalError
 from secateur.partitioning.comparison import Comparison
-from secateur.partitioning.condition import Box, Choice, Constraint, Parameter, Test
+from secateur.partitioning.condition import Box, Choice, Constraint, Test
 from secateur.partitioning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions, intersect, node_from_wire, node_to_wire, unite
+from secateur.partitioning.operand import Parameter
 
 
 def parameter(index: int) -> Keys:

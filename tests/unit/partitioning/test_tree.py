@@ -11,9 +11,10 @@ from secateur.errors import ParameterError
 from secateur.partitioning.build import build_scheme
 from secateur.partitioning.comparison import Comparison
 from secateur.partitioning.components import HashComponent
-from secateur.partitioning.condition import Box, Choice, Constant, Constraint, Operand, Parameter, Test
+from secateur.partitioning.condition import Box, Choice, Constraint, Test
 from secateur.partitioning.domain import points
 from secateur.partitioning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions
+from secateur.partitioning.operand import Constant, Operand, Parameter
 from secateur.partitioning.range_spec import split_at
 from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.tree import PartitionTree
