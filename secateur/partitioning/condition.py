@@ -16,16 +16,34 @@ from typing import Any
 from secateur.partitioning.comparison import Comparison
 from secateur.partitioning.domain import EVERYTHING, NOTHING, Domain, Span
 from secateur.partitioning.expression import UNKNOWN
-from secateur.partitioning.operand import Operand, ParameterList, listed_from_wire, operand_to_wire, resolve_list, resolve_operand
+from secateur.partitioning.operand import (
+    Constant,
+    Operand,
+    Parameter,
+    ParameterList,
+    listed_from_wire,
+    operand_from_wire,
+    operand_to_wire,
+    resolve_list,
+    resolve_operand,
+)
 from secateur.partitioning.subject import BARE, RowField, Subject, Truncated, allowed, subject_from_wire, subject_to_wire
 from secateur.partitioning.types import SqlType
 
 __all__ = [
     "UNCONSTRAINED",
+    "UNKNOWN",
     "Box",
     "Choice",
+    "Constant",
     "Constraint",
+    "Operand",
+    "Parameter",
+    "ParameterList",
     "Test",
+    "operand_from_wire",
+    "operand_to_wire",
+    "resolve_operand",
 ]
 
 
