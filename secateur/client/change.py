@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from secateur.client.pruning import Pruning
+from secateur.client.ranges_known import check_ranges
 from secateur.client.routing import Rung, choose_route
 from secateur.client.select import run_select
 from secateur.client.session import Session
@@ -132,6 +133,7 @@ def _run(session: Session, change: ChangeStatement, params: Sequence[Any], chang
     ids = target.tree.bind(params).ids if pruning else target.tree.live_ids()
     args = {"plan": change.source.plan_id, "params": params, "pruning": pruning, "operation": change.operation}
     if not target.replicated and not len(ids):
+        check_ranges(session, change.source.scans)
         return _Outcome(0, Rung.NONE, 0, 0, topology.version)
     if target.replicated or len(ids) > 1:
         rung = Rung.DISTRIBUTED if target.replicated else choose_route(change.source, params, topology, pruning=pruning).rung

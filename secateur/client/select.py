@@ -12,6 +12,7 @@ import pyarrow as pa
 from secateur.client.materialize import run_in_steps
 from secateur.client.outcome import Outcome
 from secateur.client.pruning import Pruning
+from secateur.client.ranges_known import check_ranges
 from secateur.client.routing import Rung, choose_route
 from secateur.client.rows import ResultColumn, as_table
 from secateur.client.session import Session
@@ -141,23 +142,6 @@ def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any
             raise InterfaceError(f"{sql!r} was a query and is none any more") from because
 
 
-def _check_ranges(session: Session, statement: SelectStatement) -> None:
-    """No partition can match, as far as this client knows; but where a table has gaps, others may have added ranges to it, with rows. The controller knows.
-
-    Raises:
-        TopologyChangedError: A table has other ranges by now.
-
-    Cost: a round trip to the controller when a table has gaps, else nothing.
-    """
-    scans = [scan for scan in statement.scans if scan.tree.scheme.has_gaps]
-    if not scans:
-        return
-    known = session.ask("table_versions", {"tables": [scan.table_id for scan in scans]}).header["tables"]
-    for scan, version in zip(scans, known, strict=True):
-        if version != scan.table_version:
-            raise TopologyChangedError(f"the ranges of {scan.table} have changed since the statement was planned: plan it again", table=scan.table)
-
-
 def _run(session: Session, statement: SelectStatement, params: Sequence[Any], *, pruning: bool) -> Outcome:
     if statement.materialized is None or not pruning:
         return _run_whole(session, statement, params, pruning=pruning)
@@ -173,7 +157,7 @@ def _run_whole(session: Session, statement: SelectStatement, params: Sequence[An
     topology = session.topology
     route = choose_route(statement, params, topology, pruning=pruning)
     if route.rung is Rung.NONE:
-        _check_ranges(session, statement)
+        check_ranges(session, statement.scans)
         assert statement.empty is not None
         return Outcome(statement.empty, route.rung, (), 0, statement.partitions_total, len(topology.members), topology.version)
     if not route.members:

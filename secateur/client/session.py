@@ -14,7 +14,7 @@ from secateur.client.parameters import parameter_types
 from secateur.client.pruning import Pruning
 from secateur.client.statement import ChangeStatement, Prepared, SelectStatement, read_prepared
 from secateur.client.statement_cache import StatementCache, StatementKey
-from secateur.errors import InterfaceError, UnreachableError
+from secateur.errors import InterfaceError, TopologyChangedError, UnreachableError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 from secateur.wire import Answer, Channel, Payload, unpack
@@ -50,6 +50,7 @@ class Session:
         self._alone: set[Channel] = set()
         self._lock = threading.Lock()
         self._turns = itertools.count()
+        self._large: dict[str, TableDef] = {}  # the tables with large schemes, which statements name by reference
         try:
             hello = self._controller.connect()
         except BaseException:
@@ -151,7 +152,7 @@ class Session:
         known = self.statements.get(key)
         if known is not None:
             return known, True
-        prepared = read_prepared(self.ask("prepare", {"sql": sql, "params": params, "settings": self.settings()}))
+        prepared = self._prepare({"sql": sql, "params": params, "settings": self.settings()})
         if isinstance(prepared, (SelectStatement, ChangeStatement)) and prepared.catalog_version >= self._catalog_version:
             self.statements.put(key, prepared)
         return prepared, False
@@ -170,8 +171,28 @@ class Session:
         Raises:
             UnknownTableError: There is no such table.
         """
-        (definition,) = self.ask("catalog", {"name": name}).header["tables"]
-        return TableDef.from_wire(definition)
+        known = self._large.get(name.casefold())
+        args = {"name": name} if known is None else {"name": name, "known": known.scheme.reference}
+        (definition,) = self.ask("catalog", args).header["tables"]
+        table = TableDef.from_wire(definition)
+        if table.scheme.reference is not None:
+            self._large[name.casefold()] = table
+        return table
+
+    def _prepare(self, args: dict[str, Any]) -> Prepared:
+        """Have a statement prepared. Where it names the large scheme of a table, that is fetched once; when the ranges have changed meanwhile, all over."""
+        while True:
+            answer = self.ask("prepare", args)
+            fetched: set[str] = set()
+            while True:
+                try:
+                    return read_prepared(answer)
+                except TopologyChangedError as unknown:
+                    table = str(unknown.details.get("table"))
+                    if table in fetched:
+                        break
+                    fetched.add(table)
+                    self.table(table)
 
     def check_open(self) -> None:
         """Raise unless the connection is open.

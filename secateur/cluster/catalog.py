@@ -9,9 +9,11 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from uuid import uuid4
 
 from secateur.errors import NotSupportedError, TableExistsError, UnknownTableError
 from secateur.partitioning.scheme import PartitionScheme
+from secateur.partitioning.scheme_book import RANGES_INLINE_MAX
 from secateur.partitioning.table import TableDef
 
 __all__ = ["Catalog"]
@@ -25,11 +27,13 @@ class Catalog:
         version: Grows with every change; plans and clients remember the version they were made for.
         last_table_id: The newest id given out; ids are never used again.
         by_name: The tables by case-folded name.
+        book: Unique for ever; references of large schemes begin with it.
     """
 
     version: int = 1
     last_table_id: int = 0
     by_name: Mapping[str, TableDef] = field(default_factory=lambda: MappingProxyType({}))
+    book: str = field(default_factory=lambda: uuid4().hex)
 
     def tables(self) -> tuple[TableDef, ...]:
         """All tables, by name."""
@@ -64,9 +68,9 @@ class Catalog:
             raise NotSupportedError(f"table name {table.name!r}: schemas are not supported, use a name without a dot")
         if self.find(table.name) is not None:
             raise TableExistsError(f"table {table.name!r} exists already; DROP TABLE it first or use CREATE TABLE IF NOT EXISTS", table=table.name)
-        table = replace(table, table_id=self.last_table_id + 1)
+        table = self._referred(replace(table, table_id=self.last_table_id + 1))
         by_name = MappingProxyType({**self.by_name, table.name.casefold(): table})
-        return Catalog(self.version + 1, table.table_id, by_name), table
+        return replace(self, version=self.version + 1, last_table_id=table.table_id, by_name=by_name), table
 
     def with_scheme(self, name: str, scheme: PartitionScheme) -> tuple[Catalog, TableDef]:
         """The catalog with other ranges of a table, and the table at its next version.
@@ -75,9 +79,9 @@ class Catalog:
             UnknownTableError: No such table.
         """
         table = self.table(name)
-        table = replace(table, scheme=scheme, version=table.version + 1)
+        table = self._referred(replace(table, scheme=scheme, version=table.version + 1))
         by_name = MappingProxyType({**self.by_name, table.name.casefold(): table})
-        return Catalog(self.version + 1, self.last_table_id, by_name), table
+        return replace(self, version=self.version + 1, by_name=by_name), table
 
     def without_table(self, name: str) -> tuple[Catalog, TableDef]:
         """The catalog without a table, and the table that was dropped.
@@ -87,4 +91,10 @@ class Catalog:
         """
         table = self.table(name)
         by_name = MappingProxyType({key: value for key, value in self.by_name.items() if key != table.name.casefold()})
-        return Catalog(self.version + 1, self.last_table_id, by_name), table
+        return replace(self, version=self.version + 1, by_name=by_name), table
+
+    def _referred(self, table: TableDef) -> TableDef:
+        """The table with a reference for its scheme, if that is large."""
+        component = table.scheme.range
+        is_large = component is not None and len(component.ranges) > RANGES_INLINE_MAX
+        return replace(table, scheme=table.scheme.referred(f"{self.book}/{table.table_id}.{table.version}" if is_large else None))

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -127,7 +128,8 @@ class Controller:
     def _send_catalog(self, request: Request) -> Reply:
         name = request.args.get("name")
         tables = self._catalog.tables() if name is None else (self._catalog.table(str(name)),)
-        return Reply({**self._versions(), "tables": [table.to_wire() for table in tables]})
+        known = request.args.get("known")
+        return Reply({**self._versions(), "tables": [table.to_wire(by_reference=known is not None and known == table.scheme.reference) for table in tables]})
 
     def _send_table_versions(self, request: Request) -> Reply:
         known = {table.table_id: table.version for table in self._catalog.tables()}
@@ -264,8 +266,8 @@ class Controller:
         async with self._loads.exclusive(table.table_id), self._changing:
             before = self._catalog.table(name)
             types = {column.name: column.type for column in before.columns}
-            scheme = alter_ranges(before.scheme, changes, types=types, primary_key=before.primary_key, table=before.name)
-            return await self._change_ranges(before, scheme)
+            change = partial(alter_ranges, before.scheme, changes, types=types, primary_key=before.primary_key, table=before.name)
+            return await self._change_ranges(before, change)
 
     async def _make_ranges(self, request: Request) -> Reply:
         """Make the ranges that rows need, which are on their way to a table with EVERY. They take nothing from anybody, so loads need not wait."""
@@ -277,12 +279,20 @@ class Controller:
             cells = args["cells"]
             if not all(type(cell) is int for cell in cells):
                 raise ProtocolError("make_ranges: cells are numbers")
-            scheme = with_cells(table.scheme, cells, table=table.name)
-            if scheme is not table.scheme:
-                await self._change_ranges(table, scheme)
+            await self._change_ranges(table, partial(with_cells, table.scheme, cells, table=table.name))
         return Reply(self._versions())
 
-    async def _change_ranges(self, before: TableDef, scheme: PartitionScheme) -> TableDef:
+    async def _change_ranges(self, before: TableDef, change: Callable[[], PartitionScheme]) -> TableDef:
+        def changed() -> PartitionScheme:
+            scheme = change()
+            scheme.resolve()
+            scheme.structure()
+            return scheme
+
+        # With many ranges this takes its time, which the event loop does not have.
+        scheme = await asyncio.get_running_loop().run_in_executor(self._planning, changed)
+        if scheme is before.scheme:
+            return before
         taken = {other.scheme.affinity_group() for other in self._catalog.tables() if not other.replicated and other.table_id != before.table_id}
         unique = f"{before.table_id}.{before.version + 1}"
         scheme = scheme.in_group(group_after(self._topology, before.scheme, scheme, taken, unique))

@@ -54,7 +54,7 @@ class MemberRanges:
             SchemeError: The catch-all has rows of a range that is to be added.
             UnknownTableError: The table is not here.
         """
-        table = TableDef.from_wire(unpack(request.payload))
+        table = await asyncio.get_running_loop().run_in_executor(self._executor, _read, request.payload)
         partitions = tuple(request.args["partitions"])
         gate = self._gate(table.table_id) if _cuts_catch_all(self._store.table(table.table_id), table) else None
         self._prepared[table.table_id] = _Change(table, partitions, gate)
@@ -82,6 +82,13 @@ class MemberRanges:
         change = self._prepared.pop(table_id, None)
         if change is not None and change.gate is not None:
             await change.gate.open(_holder(change.table))
+
+
+def _read(payload: bytes | memoryview) -> TableDef:
+    """The table, resolved: with many ranges that takes its time, which the event loop does not have."""
+    table = TableDef.from_wire(unpack(payload))
+    table.scheme.resolve()
+    return table
 
 
 def _holder(table: TableDef) -> str:

@@ -113,11 +113,13 @@ class StatementReplies:
             case DropTable():
                 return _statement("ddl", {"message": "table dropped"})
             case InsertRows(table, rows, mode):
-                return _statement("insert", {"table": table.to_wire(), "mode": mode.value}, rows)
+                return _statement("insert", {"table": table.to_wire(by_reference=True), "mode": mode.value}, rows)
             case InsertSelect(table, columns, select, mode):
-                return _statement("insert", {"table": table.to_wire(), "mode": mode.value, "columns": list(columns), "source_select": self._keep(select)})
+                return _statement(
+                    "insert", {"table": table.to_wire(by_reference=True), "mode": mode.value, "columns": list(columns), "source_select": self._keep(select)}
+                )
             case ChangeStatement(table, kind, select):
-                return _statement("change", {"table": table.to_wire(), "operation": kind.value, "source_select": self._keep(select)})
+                return _statement("change", {"table": table.to_wire(by_reference=True), "operation": kind.value, "source_select": self._keep(select)})
             case SetOption(name, value):
                 return _statement("set", {"name": name, "value": value})
             case ExplainStatement(target, form, analyze):

@@ -29,13 +29,13 @@ class Layout:
         partition_count: The size of the id space, blocks of dropped ranges included.
         segments: The intervals of the range columns that hold rows, sorted and disjoint, each with the ordinal that it leads to; one without a range component.
         has_gaps: Whether some keys have no partition.
+        hash_lists: The distinct lists of hash components of the live ranges: thousands of ranges share a few.
         live: The live ranges by ordinal, ascending.
-        live_partitions: The ids that can hold rows, ascending; int32, read-only.
         bases: The first id of each live range by ordinal.
         columns: The partitioning key, in order of first mention.
     """
 
-    __slots__ = ("_hashes", "bases", "columns", "has_gaps", "live", "live_partitions", "partition_count", "segments")
+    __slots__ = ("_blocks", "_hashes", "_live_ids", "_live_partitions", "bases", "columns", "has_gaps", "hash_lists", "live", "partition_count", "segments")
 
     def __init__(self, hashes: tuple[HashComponent, ...], component: RangeComponent | None) -> None:
         self._hashes = hashes
@@ -43,19 +43,44 @@ class Layout:
         self.has_gaps = component is not None and bool(gaps_between(self.segments))
         retired = () if component is None else component.retired
         ranges = self.segments if component is None else component.partitions
+        own = dict.fromkeys(r.hashes for r in ranges if r.hashes is not None)
+        self.hash_lists = tuple(own if len(own) and all(r.hashes is not None for r in ranges) else dict.fromkeys((hashes, *own)))
         self.live = {r.ordinal: r for r in sorted(ranges, key=lambda r: r.ordinal)}
-        sizes = {r.ordinal: r.partitions for r in retired} | {ordinal: bucket_product(self.hashes_of(ordinal)) for ordinal in self.live}
+        usual = bucket_product(hashes)
+        sizes = [(r.ordinal, usual if r.hashes is None else bucket_product(r.hashes), True) for r in ranges]
+        sizes.extend((r.ordinal, r.partitions, False) for r in retired)
+        sizes.sort()
         self.bases: dict[int, int] = {}
         self.partition_count = 0
-        for ordinal, partitions in sorted(sizes.items()):
-            if ordinal in self.live:
+        for ordinal, partitions, is_live in sizes:
+            if is_live:
                 self.bases[ordinal] = self.partition_count
             self.partition_count += partitions
-        self.live_partitions = _live_ids([(ordinal in self.live, partitions) for ordinal, partitions in sorted(sizes.items())])
+        self._blocks = [(is_live, partitions) for _, partitions, is_live in sizes]
+        self._live_partitions: npt.NDArray[np.int32] | None = None
+        self._live_ids: tuple[int, ...] | None = None
         lists = [h.columns for h in hashes]
         lists.extend(() if component is None else (component.columns,))
-        lists.extend(h.columns for r in ranges for h in r.hashes or ())
+        lists.extend(h.columns for hashes_ in self.hash_lists for h in hashes_)
         self.columns = tuple(dict.fromkeys(name for names in lists for name in names))
+
+    @property
+    def live_partition_count(self) -> int:
+        return sum(partitions for is_live, partitions in self._blocks if is_live)
+
+    @property
+    def live_partitions(self) -> npt.NDArray[np.int32]:
+        """The ids that can hold rows, ascending; read-only."""
+        if self._live_partitions is None:
+            self._live_partitions = _live_ids(self._blocks)
+        return self._live_partitions
+
+    @property
+    def live_ids(self) -> tuple[int, ...]:
+        """:attr:`live_partitions` as Python numbers."""
+        if self._live_ids is None:
+            self._live_ids = tuple(self.live_partitions.tolist())
+        return self._live_ids
 
     def hashes_of(self, ordinal: int) -> tuple[HashComponent, ...]:
         own = self.live[ordinal].hashes

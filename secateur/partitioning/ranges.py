@@ -35,7 +35,7 @@ class RangeIndex:
         types: Those of the range columns.
     """
 
-    __slots__ = ("_columns", "_first_is_open", "_last", "_last_is_open", "_lowers", "_positions", "_prefixes", "_uppers")
+    __slots__ = ("_first_is_open", "_last", "_last_is_open", "_lowers", "_rows", "_types", "_uppers")
 
     def __init__(self, ranges: Sequence[RangePartition], types: Sequence[SqlType]) -> None:
         self._first_is_open = bool(ranges) and ranges[0].lower is None
@@ -44,18 +44,8 @@ class RangeIndex:
         # Sorted and disjoint: only the first range can be open below, only the last open above.
         self._lowers = [r.lower for r in ranges if r.lower is not None]
         self._uppers = [r.upper for r in ranges if r.upper is not None]
-        bounds = [*self._lowers, *self._uppers]
-        self._columns = [_ColumnCodes(type_, [bound[i] for bound in bounds]) for i, type_ in enumerate(types)]
-        # What stands before column i, folded: renumbered among the bounds it stays below 4 * (number of bounds)^2, however many columns there are.
-        self._prefixes: list[npt.NDArray[np.int64]] = []
-        folded = self._columns[0].of_bounds
-        for column in self._columns[1:]:
-            self._prefixes.append(np.unique(folded))
-            folded = _codes(self._prefixes[-1], folded) * column.span + column.of_bounds
-        if len(self._columns) > 1:
-            self._prefixes.append(np.unique(folded))
-            folded = _codes(self._prefixes[-1], folded)
-        self._positions = self._position_of_each_code(folded)
+        self._types = tuple(types)
+        self._rows: _RowIndex | None = None
 
     def locate(self, key: tuple[Any, ...]) -> int:
         """The position of the range that holds a key of canonical, non-null values. Cost: under 1 microsecond for 1,000 ranges."""
@@ -74,8 +64,43 @@ class RangeIndex:
 
         Returns:
             int64 of shape (rows,), :data:`NO_RANGE` where no range holds the row.
-            Cost: 30-80 ns per row for a fixed-width column; for strings and binaries a dictionary of the distinct values is built and searched instead.
+            Cost: 30-80 ns per row for a fixed-width column; for strings and binaries a dictionary of the distinct values is built and searched instead. The
+            first call costs some microseconds per range: who only routes single keys never pays them.
         """
+        if self._rows is None:
+            self._rows = _RowIndex(self._lowers, self._uppers, self._types, first_is_open=self._first_is_open, last_is_open=self._last_is_open)
+        return self._rows.locate(columns)
+
+
+class _RowIndex:
+    """:class:`RangeIndex` for whole columns, by codes."""
+
+    __slots__ = ("_columns", "_positions", "_prefixes")
+
+    def __init__(
+        self,
+        lowers: Sequence[tuple[Any, ...]],
+        uppers: Sequence[tuple[Any, ...]],
+        types: Sequence[SqlType],
+        *,
+        first_is_open: bool,
+        last_is_open: bool,
+    ) -> None:
+        bounds = [*lowers, *uppers]
+        self._columns = [_ColumnCodes(type_, [bound[i] for bound in bounds]) for i, type_ in enumerate(types)]
+        # What stands before column i, folded: renumbered among the bounds it stays below 4 * (number of bounds)^2, however many columns there are.
+        self._prefixes: list[npt.NDArray[np.int64]] = []
+        folded = self._columns[0].of_bounds
+        for column in self._columns[1:]:
+            self._prefixes.append(np.unique(folded))
+            folded = _codes(self._prefixes[-1], folded) * column.span + column.of_bounds
+        if len(self._columns) > 1:
+            self._prefixes.append(np.unique(folded))
+            folded = _codes(self._prefixes[-1], folded)
+        lower_codes, upper_codes = np.split(folded, [len(lowers)])
+        self._positions = _position_of_each_code(lower_codes, upper_codes, first_is_open=first_is_open, last_is_open=last_is_open)
+
+    def locate(self, columns: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
         codes = self._columns[0].of_array(columns[0])
         for prefixes, column, array in zip(self._prefixes, self._columns[1:], columns[1:], strict=False):
             codes = _codes(prefixes, codes) * column.span + column.of_array(array)
@@ -83,29 +108,32 @@ class RangeIndex:
             codes = _codes(self._prefixes[-1], codes)
         return self._positions[codes]
 
-    def _position_of_each_code(self, bounds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The position for each code that a row can have, given the codes of the lower and then the upper bounds."""
-        codes = np.arange(int(bounds.max(initial=0)) + 2)
-        if self._last < 0:
-            return np.full(len(codes), NO_RANGE, dtype=np.int64)
-        lowers, uppers = np.split(bounds, [len(self._lowers)])
-        if self._last_is_open:
-            uppers = np.append(uppers, len(codes))
-        position = np.searchsorted(lowers, codes, side="right") - (not self._first_is_open)
-        # At position -1 the comparison reads the last upper bound, and its outcome is not used.
-        return np.where((position >= 0) & (codes < uppers[position]), position, NO_RANGE)
+
+def _position_of_each_code(lowers: npt.NDArray[np.int64], uppers: npt.NDArray[np.int64], *, first_is_open: bool, last_is_open: bool) -> npt.NDArray[np.int64]:
+    """The position for each code that a row can have, given the codes of the bounds."""
+    codes = np.arange(max(int(lowers.max(initial=0)), int(uppers.max(initial=0))) + 2)
+    if not len(lowers) and not first_is_open:
+        return np.full(len(codes), NO_RANGE, dtype=np.int64)
+    if last_is_open:
+        uppers = np.append(uppers, len(codes))
+    position = np.searchsorted(lowers, codes, side="right") - (not first_is_open)
+    # At position -1 the comparison reads the last upper bound, and its outcome is not used.
+    return np.where((position >= 0) & (codes < uppers[position]), position, NO_RANGE)
 
 
 class _ColumnCodes:
     """The codes of one range column relative to the distinct values that bounds have in it."""
 
-    __slots__ = ("_keys", "_type", "of_bounds", "span")
+    __slots__ = ("_keys", "_sorted", "_type", "of_bounds", "span")
 
     def __init__(self, type_: SqlType, bound_values: Sequence[Any]) -> None:
         self._type = type_
-        self._keys = sorted({order_key(value, type_) for value in bound_values})
+        ordered = [order_key(value, type_) for value in bound_values]
+        self._keys = sorted(set(ordered))
+        self._sorted: npt.NDArray[Any] | None = None
         self.span = np.int64(2 * len(self._keys) + 1)
-        self.of_bounds = np.array([_code(self._keys, order_key(value, type_)) for value in bound_values], dtype=np.int64)
+        codes = {key: 2 * position + 1 for position, key in enumerate(self._keys)}
+        self.of_bounds = np.array([codes[key] for key in ordered], dtype=np.int64)
 
     def of_array(self, array: pa.Array) -> npt.NDArray[np.int64]:
         match self._type.kind:
@@ -121,7 +149,9 @@ class _ColumnCodes:
                 return _wide_codes([divmod(key, _WORD) for key in self._keys], words[:, 1].view(np.int64), words[:, 0])
             case _:
                 values = order_array(array, self._type)
-                return _codes(np.array(self._keys, dtype=values.dtype), values)
+                if self._sorted is None:
+                    self._sorted = np.array(self._keys, dtype=values.dtype)
+                return _codes(self._sorted, values)
 
 
 def _code(keys: list[Any], value: Any) -> int:

@@ -91,8 +91,7 @@ def _shared_keys(scheme: PartitionScheme, domains: Mapping[str, Domain]) -> list
     """
     if scheme.range is None:
         return None
-    hashes = dict.fromkeys(scheme.hashes if partition.hashes is None else partition.hashes for partition in scheme.ranges())
-    hashed = {column for components in hashes for component in components for column in component.columns}
+    hashed = {column for components in scheme.hash_lists() for component in components for column in component.columns}
     shared = [column for column in scheme.range.columns if column in hashed and column in domains and not domains[column].is_everything]
     values = [enumerate_points(domains[column], scheme.type_of(column), _SHARED_KEYS_MAX) for column in shared]
     combinations = prod(len(points) for points in values if points is not None)

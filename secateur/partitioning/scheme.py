@@ -31,7 +31,7 @@ FUNCTION: Final = "xxhash64/1"
 _BATCH_ROWS_MIN: Final = 1024
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class PartitionScheme:
     """How rows map to partitions.
 
@@ -44,6 +44,8 @@ class PartitionScheme:
         function: Name and version of the partition function; see :attr:`is_known_function`.
         group: The affinity group, when it is not the one that the structure names: a table whose ranges were changed keeps its owners, and they may differ from
             those of another table that has come to the same ranges by another way.
+        reference: A name for this scheme that is unique for ever, for large ones that should not travel with every statement; see
+            :mod:`~secateur.partitioning.scheme_book`.
     """
 
     hashes: tuple[HashComponent, ...] = ()
@@ -51,6 +53,7 @@ class PartitionScheme:
     types: tuple[tuple[str, SqlType], ...] = ()
     function: str = FUNCTION
     group: str | None = None
+    reference: str | None = None
     _layout: Layout | None = field(default=None, init=False, repr=False, compare=False)
     _router: Router | None = field(default=None, init=False, repr=False, compare=False)
     _structure: str | None = field(default=None, init=False, repr=False, compare=False)
@@ -77,11 +80,15 @@ class PartitionScheme:
     @property
     def live_partition_count(self) -> int:
         """How many partitions can hold rows."""
-        return len(self._ids().live_partitions)
+        return self._ids().live_partition_count
 
     def live_partitions(self) -> npt.NDArray[np.int32]:
         """The ids that can hold rows, ascending; read-only."""
         return self._ids().live_partitions
+
+    def live_ids(self) -> tuple[int, ...]:
+        """:meth:`live_partitions` as Python numbers."""
+        return self._ids().live_ids
 
     def type_of(self, column: str) -> SqlType:
         """The type of a partitioning column, by its exact name."""
@@ -118,6 +125,10 @@ class PartitionScheme:
     def hashes_of(self, ordinal: int) -> tuple[HashComponent, ...]:
         """The hash components of a live range: its own or the table's. KeyError when no live range has that ordinal."""
         return self._ids().hashes_of(ordinal)
+
+    def hash_lists(self) -> tuple[tuple[HashComponent, ...], ...]:
+        """The distinct lists of hash components that live ranges have: the table's, and those that ranges have of their own."""
+        return self._ids().hash_lists
 
     def block(self, ordinal: int) -> builtins.range:
         """The ids of a live range. KeyError when no live range has that ordinal."""
@@ -215,10 +226,17 @@ class PartitionScheme:
 
     def in_group(self, group: str) -> PartitionScheme:
         """The same scheme in an affinity group of that name; what has been resolved of it is kept."""
-        moved = replace(self, group=group)
-        for name in ("_layout", "_router", "_structure"):
-            object.__setattr__(moved, name, getattr(self, name))
-        return moved
+        return self._keeping(replace(self, group=group))
+
+    def referred(self, reference: str | None) -> PartitionScheme:
+        """The same scheme with another reference; what has been resolved of it is kept."""
+        return self._keeping(replace(self, reference=reference))
+
+    def resolve(self) -> None:
+        """Make the resolved forms now rather than on first use, in a thread that has time. Cost: some microseconds per range."""
+        self._ids()
+        if self.is_known_function:
+            self._compiled()
 
     def structure(self) -> str:
         """A name that two schemes share exactly when partition i of both holds the same keys.
@@ -236,6 +254,7 @@ class PartitionScheme:
         return {
             "function": self.function,
             "group": self.group,
+            "reference": self.reference,
             "types": [[name, str(type_)] for name, type_ in self.types],
             "hashes": [_hash_to_wire(h) for h in self.hashes],
             "range": None if self.range is None else _range_to_wire(self.range),
@@ -251,7 +270,13 @@ class PartitionScheme:
             types=tuple((name, parse_type(text)) for name, text in data["types"]),
             function=data["function"],
             group=data["group"],
+            reference=data["reference"],
         )
+
+    def _keeping(self, other: PartitionScheme) -> PartitionScheme:
+        for name in ("_layout", "_router", "_structure"):
+            object.__setattr__(other, name, getattr(self, name))
+        return other
 
     def _describe_structure(self) -> str:
         number = {name: f"c{position}" for position, name in enumerate(self.columns)}

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from secateur.errors import UnknownColumnError
 from secateur.partitioning.scheme import PartitionScheme
+from secateur.partitioning.scheme_book import read_scheme, scheme_to_wire
 from secateur.partitioning.types import SqlType, parse_type
 
 __all__ = ["Column", "TableDef"]
@@ -82,14 +83,14 @@ class TableDef:
                 return column
         raise UnknownColumnError(f"table {self.name} has no column {name!r}; it has {', '.join(c.name for c in self.columns)}", table=self.name)
 
-    def to_wire(self) -> dict[str, Any]:
-        """Plain data for msgpack; :meth:`from_wire` reads it back."""
+    def to_wire(self, *, by_reference: bool = False) -> dict[str, Any]:
+        """Plain data for msgpack; :meth:`from_wire` reads it back. By reference, a large scheme is named instead: for who has the table at this version."""
         return {
             "name": self.name,
             "table_id": self.table_id,
             "columns": [[c.name, str(c.type), c.nullable] for c in self.columns],
             "primary_key": list(self.primary_key),
-            "scheme": self.scheme.to_wire(),
+            "scheme": scheme_to_wire(self.scheme, by_reference=by_reference),
             "backups": self.backups,
             "replicated": self.replicated,
             "version": self.version,
@@ -97,12 +98,17 @@ class TableDef:
 
     @classmethod
     def from_wire(cls, data: dict[str, Any]) -> TableDef:
+        """Read :meth:`to_wire`.
+
+        Raises:
+            TopologyChangedError: It names a scheme that is not known here.
+        """
         return cls(
             name=data["name"],
             table_id=data["table_id"],
             columns=tuple(Column(name, parse_type(text), nullable) for name, text, nullable in data["columns"]),
             primary_key=tuple(data["primary_key"]),
-            scheme=PartitionScheme.from_wire(data["scheme"]),
+            scheme=read_scheme(data["scheme"], table=data["name"]),
             backups=data["backups"],
             replicated=data["replicated"],
             version=data["version"],

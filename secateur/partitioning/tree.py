@@ -14,6 +14,7 @@ from typing import Any
 from secateur.errors import ParameterError
 from secateur.partitioning.nodes import All, Everywhere, Keys, Node, Nothing, node_from_wire, node_to_wire
 from secateur.partitioning.scheme import PartitionScheme
+from secateur.partitioning.scheme_book import read_scheme, scheme_to_wire
 from secateur.partitioning.tree_binding import compile_node
 from secateur.partitioning.tree_text import node_text
 
@@ -111,19 +112,29 @@ class PartitionTree:
 
     def live_ids(self) -> Sequence[int]:
         """Every partition that can hold rows, ascending."""
-        return range(self.total) if self.scheme.range is None else tuple(self.scheme.live_partitions().tolist())
+        return range(self.total) if self.scheme.range is None else self.scheme.live_ids()
 
     def __str__(self) -> str:
         """The text form, such as ``orders: (p17 | ?0)``: constant partitions, parameters by index, ``all``, ``none`` or ``any``."""
         return f"{self.table}: {node_text(self.root, self.scheme)}"
 
-    def to_wire(self) -> dict[str, Any]:
-        """Plain data for msgpack, complete: a thin client needs nothing else to bind it."""
-        return {"table": self.table, "scheme": self.scheme.to_wire(), "root": node_to_wire(self.root), "total": self.total, "limit": self.limit}
+    def to_wire(self, *, by_reference: bool = False) -> dict[str, Any]:
+        """Plain data for msgpack, complete: a thin client needs nothing else to bind it.
+
+        Args:
+            by_reference: Name a large scheme instead of sending it, to somebody who has the table or will fetch it.
+        """
+        scheme = scheme_to_wire(self.scheme, by_reference=by_reference)
+        return {"table": self.table, "scheme": scheme, "root": node_to_wire(self.root), "total": self.total, "limit": self.limit}
 
     @classmethod
     def from_wire(cls, data: dict[str, Any]) -> PartitionTree:
-        return cls(data["table"], PartitionScheme.from_wire(data["scheme"]), node_from_wire(data["root"]), data["total"], data["limit"])
+        """Read :meth:`to_wire`.
+
+        Raises:
+            TopologyChangedError: It names a scheme that is not known here.
+        """
+        return cls(data["table"], read_scheme(data["scheme"], table=data["table"]), node_from_wire(data["root"]), data["total"], data["limit"])
 
 
 def _has_keys(node: Node) -> bool:

@@ -115,8 +115,7 @@ def box_node(box: Box, scheme: PartitionScheme, total: int, limit: int, overflow
 def _useful_columns(box: Box, scheme: PartitionScheme, types: dict[str, SqlType]) -> set[str]:
     """The columns of the box that can prune: all of a hash component, or a prefix of the range columns."""
     useful: set[str] = set()
-    own = [hashes for partition in scheme.ranges() if (hashes := partition.hashes) is not None]
-    for hashes in dict.fromkeys((scheme.hashes, *own)):
+    for hashes in scheme.hash_lists():
         for component in hashes:
             if all(_may_be_finite(box[column], types[column]) for column in component.columns):
                 useful.update(component.columns)

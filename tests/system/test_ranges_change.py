@@ -106,6 +106,16 @@ def test_a_reader_with_an_old_plan_misses_no_new_range(
         assert reader.execute(sql.format(t=days), params).fetchall() == expected
 
 
+@pytest.mark.parametrize("change", ["DELETE FROM {t} WHERE day = ?", "UPDATE {t} SET v = 7 WHERE day = ?"])
+def test_a_change_with_an_old_plan_misses_no_new_range(cluster: Cluster, conn: secateur.Connection, days: str, change: str) -> None:
+    with cluster.connect() as writer:
+        assert writer.execute(change.format(t=days), [day(2)]).rowcount == 0
+        conn.execute(f"ALTER TABLE {days} ADD {daily(2)}")
+        conn.table(days).load(rows(2, 5))
+        assert writer.execute(change.format(t=days), [day(2)]).rowcount == 5
+    assert conn.execute(f"SELECT count(*) FROM {days} WHERE v = 2").fetchall() == [(0,)]
+
+
 @pytest.mark.parametrize("pruning", ["on", "off", "verify"])
 def test_a_reader_with_an_old_plan_sees_nothing_of_a_dropped_range(cluster: Cluster, conn: secateur.Connection, days: str, pruning: str) -> None:
     conn.table(days).load(rows(0, 5))
