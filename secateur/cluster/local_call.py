@@ -32,6 +32,11 @@ class LocalCall(NamedTuple):
     relations: dict[str, pa.Table]
     is_quick: bool
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it reads no row, so that the answer over no rows, if the plan has it, is the answer: the keys that were asked for are not there."""
+        return not any(relation.num_rows for relation in self.relations.values())
+
 
 def check_versions(store: MemberStore, plan: SelectPlan) -> None:
     """Refuse a plan whose tables have other ranges here than when it was made.

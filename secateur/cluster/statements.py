@@ -23,7 +23,7 @@ from secateur.engine.select_job import select_dag
 from secateur.errors import DataChangedError, TopologyChangedError
 from secateur.partitioning.topology import Topology
 from secateur.storage.member_store import MemberStore
-from secateur.wire import Reply, ShortTable, encode_table
+from secateur.wire import Reply, ShortTable, decode_table, encode_table
 
 __all__ = ["StatementRunner"]
 
@@ -128,6 +128,8 @@ class StatementRunner:
         call = local_call(self._store, plan, params, partitions, pruning=pruning)
         if call.is_quick:
             return _reply(answer(call.fragment, call.relations, params), plan, partitions, topology, "local")
+        if plan.empty is not None and call.is_empty:
+            return _reply(decode_table(plan.empty), plan, partitions, topology, "local")
         return self._run_in_thread(plan, call, params, partitions, topology)
 
     async def _run_in_thread(self, plan: SelectPlan, call: LocalCall, params: Sequence[Any], partitions: list[Sequence[int]], topology: Topology) -> Reply:

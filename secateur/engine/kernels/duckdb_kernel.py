@@ -25,6 +25,7 @@ from secateur.engine.kernels.duckdb_errors import translated
 from secateur.engine.kernels.duckdb_results import conform
 from secateur.engine.kernels.duckdb_slot import Slot
 from secateur.engine.kernels.result_types import arrow_type, delivered_type, relation_casts
+from secateur.engine.kernels.row_comparisons import is_about_rows, rows_told_apart
 from secateur.errors import InterfaceError, ParameterError
 from secateur.partitioning.types import SqlType
 
@@ -65,6 +66,7 @@ class DuckDBKernel:
             self._database.execute(f"SET GLOBAL {setting} = {_text(value)}")
         self._lock = threading.Lock()
         self._idle: list[Slot] = []
+        self._apart: dict[str, str] = {}
         self._closed = False
 
     def run(
@@ -93,16 +95,24 @@ class DuckDBKernel:
         Raises:
             Error: As :func:`secateur.engine.kernels.fragment.run`.
         """
+        # Columns without a name of their own are named by their text, which has to be the user's.
+        text = sql if names is None else self._apart.get(sql, sql)
         with self._slot(sql) as slot, _interruptible(slot.cursor, cancellation), slot.reading(relations, dict(casts)):
-            relation = slot.bound(params)
+            relation = slot.bound(params, None if text is sql else text)
             texts = tuple(map(str, relation.types))
             delivered = tuple(map(delivered_type, texts))
             names = relation.columns if names is None else names
             if delivered != texts:
-                relation = slot.bound(params, _cast_columns(sql, texts, delivered))
+                relation = slot.bound(params, _cast_columns(text, texts, delivered))
             if cancellation is not None:
                 cancellation.check()  # an interrupt while the statement was bound is forgotten by now
-            exported = relation.to_arrow_table()
+            try:
+                exported = relation.to_arrow_table()
+            except duckdb.InvalidTypeException as error:
+                apart = self._rows_apart(slot, sql) if is_about_rows(str(error)) else None
+                if apart is None:
+                    raise
+                exported = slot.bound(params, apart if delivered == texts else _cast_columns(apart, texts, delivered)).to_arrow_table()
         return conform(exported, [arrow_type(text) for text in delivered], list(names))
 
     def describe(
@@ -132,6 +142,16 @@ class DuckDBKernel:
             relation = slot.bound(params)
             texts = (delivered_type(text) if text == '"NULL"' else text for text in map(str, relation.types))
             return tuple(zip(relation.columns, texts, strict=True))
+
+    def _rows_apart(self, slot: Slot, sql: str) -> str | None:
+        """The text to use in place of one that failed for its comparisons of rows, from now on."""
+        ((serialized,),) = slot.cursor.execute("SELECT json_serialize_sql($1)", [sql]).fetchall()
+        apart = rows_told_apart(sql, serialized)
+        if apart is not None:
+            if len(self._apart) >= _SLOTS_KEPT_MAX:
+                self._apart.clear()
+            self._apart[sql] = apart
+        return apart
 
     def close(self) -> None:
         """Refuse new calls and end the database with the last one that runs. Closing twice does nothing."""
