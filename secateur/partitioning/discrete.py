@@ -58,6 +58,10 @@ _COUNTED: Final = {
 }
 
 
+# Types that are not counted, but have a value below which there is none.
+_LEAST: Final[dict[TypeKind, Any]] = {TypeKind.VARCHAR: "", TypeKind.BLOB: b""}
+
+
 def _counting(column_type: SqlType) -> _Counting | None:
     if column_type.is_integer:
         return _Counting(int, int, *column_type.integer_range)
@@ -68,13 +72,17 @@ def _counting(column_type: SqlType) -> _Counting | None:
 
 
 def close_spans(domain: Domain, column_type: SqlType) -> Domain:
-    """The same domain with closed bounds where the type is counted; spans between two neighbouring values vanish, and those beyond the ends of the type.
+    """The same domain with closed bounds where the type is counted; spans that no value of the type is in vanish.
 
     Values that Python has no object for (dates after the year 9999) are unbounded sides and stay so.
     """
-    counting = _counting(column_type)
-    if counting is None or not domain.spans:
+    if not domain.spans:
         return domain
+    counting = _counting(column_type)
+    if counting is None:
+        least = _LEAST.get(column_type.kind)
+        spans = tuple(span for span in domain.spans if span.upper is None or span.upper != least or span.upper_closed)
+        return domain if len(spans) == len(domain.spans) else Domain(domain.points, spans)
     closed = (_close(span, counting) for span in domain.spans)
     return Domain(domain.points).unite(within(span for span in closed if span is not None))
 

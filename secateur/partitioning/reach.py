@@ -25,6 +25,7 @@ from secateur.partitioning.domain import points as points_of
 from secateur.partitioning.encoding import scalar_encoder
 from secateur.partitioning.hashing import first_seed, pmod
 from secateur.partitioning.scheme import PartitionScheme
+from secateur.partitioning.types import TypeKind
 
 __all__ = ["COMBINATIONS_PER_PARTITION", "Overflow", "Reached", "combination_limit", "reach"]
 
@@ -33,6 +34,7 @@ COMBINATIONS_PER_PARTITION: Final = 8
 
 _RANGE_KEYS_MAX: Final = 4096
 _SHARED_KEYS_MAX: Final = 1024
+_RANGES_TOLD_APART_MAX: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,33 +108,51 @@ def _cross_product(scheme: PartitionScheme, domains: Mapping[str, Domain], limit
     buckets: dict[HashComponent, frozenset[int] | None] = {}
     overflows: list[Overflow] = []
     ids: list[int] = []
+    shared = scheme.range.columns[0] if scheme.range is not None and len(ranges) <= _RANGES_TOLD_APART_MAX else None
     for partition in ranges:
         block = scheme.block(partition.ordinal)
         local: Sequence[int] = (0,)
         hashes = scheme.hashes if partition.hashes is None else partition.hashes
+        found: list[frozenset[int] | None] = []
         for component in hashes:
-            if component not in buckets:
+            reached = None
+            if shared in component.columns and not domains.keys().isdisjoint(component.columns) and not scheme.is_catch_all(block.start):
+                # A column of both components has only the range's values here; all ranges together hash no more keys than one component may.
+                inside = {**domains, shared: domains.get(shared, EVERYTHING).intersect(_first_values(partition))}
+                reached = _buckets_reached(scheme, component, inside, limit // len(ranges), [])
+            if reached is None and component not in buckets:
                 buckets[component] = _buckets_reached(scheme, component, domains, limit, overflows)
-        if all(buckets[component] is None for component in hashes):
+            found.append(buckets[component] if reached is None else reached)
+        if all(reached is None for reached in found):
             ids.extend(block)
             continue
-        for component in hashes:
-            reached = buckets[component]
+        for component, reached in zip(hashes, found, strict=True):
             local = [base * component.partitions + bucket for base in local for bucket in (range(component.partitions) if reached is None else reached)]
         ids.extend(block.start + position for position in local)
     return Reached(tuple(sorted(ids)), tuple(overflows))
+
+
+def _first_values(partition: RangePartition) -> Domain:
+    """The values of the first range column in one range."""
+    lower, upper = partition.lower, partition.upper
+    if upper is not None and lower is not None and lower[0] == upper[0]:
+        return points_of([lower[0]])
+    return Domain(spans=(Span(None if lower is None else lower[0], None if upper is None else upper[0], upper_closed=upper is not None and len(upper) > 1),))
 
 
 def _buckets_reached(
     scheme: PartitionScheme, component: HashComponent, domains: Mapping[str, Domain], limit: int, overflows: list[Overflow]
 ) -> frozenset[int] | None:
     """The buckets of one component, or None for all of them."""
-    if not all(column in domains and not domains[column].is_everything for column in component.columns):
-        return None
     types = [scheme.type_of(column) for column in component.columns]
-    values = [enumerate_points(domains[column], type_, limit) for column, type_ in zip(component.columns, types, strict=True)]
+    bound = [domains.get(column, EVERYTHING) for column in component.columns]
+    if all(domain.is_everything for domain in bound) or any(
+        domain.is_everything and type_.kind is not TypeKind.BOOLEAN for domain, type_ in zip(bound, types, strict=True)
+    ):
+        return None
+    values = [enumerate_points(domain, type_, limit) for domain, type_ in zip(bound, types, strict=True)]
     if any(points is None for points in values):
-        finite = [len(domains[column].points) for column in component.columns if domains[column].is_finite]
+        finite = [len(domain.points) for domain in bound if domain.is_finite]
         overflows.append(Overflow(component, prod(finite) if len(finite) == len(component.columns) else None, limit))
         return None
     combinations = prod(len(points) for points in values if points is not None)

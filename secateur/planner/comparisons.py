@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from secateur.partitioning.comparison import EXCLUDING, NEGATED, Comparison
 from secateur.partitioning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.discrete import close_spans
 from secateur.partitioning.domain import Domain, points
 from secateur.partitioning.operand import Constant, Operand, ParameterList
 from secateur.partitioning.subject import RowField, allowed
@@ -144,7 +145,8 @@ class ComparisonReader:
         column = self._key(node)
         if column is None or self.types[column].kind is not TypeKind.BOOLEAN or (Truth.NULL in wanted and column in self.nullable):
             return UNBOUNDED
-        return _domain_box(column, points(value for value, truth in ((True, Truth.TRUE), (False, Truth.FALSE)) if truth in wanted))
+        values = points(value for value, truth in ((True, Truth.TRUE), (False, Truth.FALSE)) if truth in wanted)
+        return _domain_box(column, values, self.types[column])
 
     def is_null(self, node: exp.Expr) -> Boxes:
         """Where an expression that is no predicate is NULL."""
@@ -185,7 +187,7 @@ class ComparisonReader:
             return UNBOUNDED
         if domain.is_everything and comparison in (Comparison.LIKE, Comparison.STARTS_WITH):
             self._note(f"the pattern of {shown(whole)} begins with a wildcard: begin it with the first characters of {found.column}")
-        return _domain_box(found.column, domain)
+        return _domain_box(found.column, domain, self.types[found.column])
 
     def _row(self, comparison: Comparison, fields: Sequence[exp.Expr], rows: Sequence[Sequence[exp.Expr]], whole: exp.Expr, wanted: Truth) -> Boxes:
         """A comparison of a row with the first of ``rows``, or, for IN with several, with any of them. The fields of all rows share their types."""
@@ -284,7 +286,7 @@ def _tested_box(column: str, test: Test) -> Boxes:
     return (Box.of({column: Constraint((Choice(tests=(test,)),))}),)
 
 
-def _domain_box(column: str, domain: Domain) -> Boxes:
+def _domain_box(column: str, domain: Domain, column_type: SqlType) -> Boxes:
     if domain.is_everything:
         return UNBOUNDED
-    return NOWHERE if domain.is_nothing else (Box.of({column: Constraint((Choice(domain),))}),)
+    return NOWHERE if close_spans(domain, column_type).is_nothing else (Box.of({column: Constraint((Choice(domain),))}),)

@@ -15,9 +15,11 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.partitioning.condition import Box
+from secateur.partitioning.operand import Constant
 from secateur.partitioning.types import SqlType
 from secateur.planner.bounds import NOWHERE, UNBOUNDED, Boxes, intersect, unite
 from secateur.planner.comparisons import ComparisonReader
+from secateur.planner.constants import operand_of
 from secateur.planner.equalities import Equalities, equated
 from secateur.planner.membership import list_membership
 from secateur.planner.truth import Truth
@@ -82,6 +84,9 @@ class PredicateReader:
         member = list_membership(node)
         if member is not None:
             return self._leaves.membership(node, *member, wanted)
+        constant = _constant(node)
+        if constant is not None:
+            return UNBOUNDED if constant in wanted else NOWHERE
         match node:
             case exp.And():
                 return self._junction(list(flat(node, exp.And)), wanted, conjunction=True)
@@ -89,10 +94,6 @@ class PredicateReader:
                 return self._junction(list(flat(node, exp.Or)), wanted, conjunction=False)
             case exp.Not():
                 return self.read(node.this, wanted.negated)
-            case exp.Boolean():
-                return UNBOUNDED if (Truth.TRUE if node.this else Truth.FALSE) in wanted else NOWHERE
-            case exp.Null():
-                return UNBOUNDED if Truth.NULL in wanted else NOWHERE
             case exp.Is():
                 return self._is(node, wanted)
             case exp.EQ() | exp.NEQ() if (compared := _with_boolean(node)) is not None:
@@ -189,6 +190,19 @@ def flat(node: exp.Expr, kind: type[exp.Expr]) -> Iterator[exp.Expr]:
             pending.extend((item.expression, item.this))
         else:
             yield item
+
+
+def _constant(node: exp.Expr) -> Truth | None:
+    """The one truth value of a predicate that depends on nothing, such as ``1 = 2``."""
+    if not isinstance(node, (exp.Boolean, exp.Null, exp.Predicate)) or node.find(exp.Column, exp.Query, exp.Placeholder, exp.Parameter) is not None:
+        return None
+    match operand_of(node):
+        case Constant(value=None):
+            return Truth.NULL
+        case Constant(value=bool(value)):
+            return Truth.TRUE if value else Truth.FALSE
+        case _:
+            return None
 
 
 def _with_boolean(node: exp.Expr) -> tuple[exp.Expr, bool] | None:

@@ -26,6 +26,7 @@ __all__ = ["ScanBounds", "bound_scan", "box_node", "overflow_reason"]
 
 _DENSE: Final = frozenset({TypeKind.VARCHAR, TypeKind.BLOB})
 """Between two values of these there may be endlessly many."""
+_RANGES_LOOKED_AT_MAX: Final = 256
 _SMALL: Final = frozenset({TypeKind.BOOLEAN, TypeKind.TINYINT, TypeKind.UTINYINT})
 
 
@@ -113,18 +114,31 @@ def box_node(box: Box, scheme: PartitionScheme, total: int, limit: int, overflow
 
 
 def _useful_columns(box: Box, scheme: PartitionScheme, types: dict[str, SqlType]) -> set[str]:
-    """The columns of the box that can prune: all of a hash component, or a prefix of the range columns."""
+    """The columns of the box that can prune: all of a hash component, where a narrow one may be free, or a prefix of the range columns.
+
+    Of few ranges each is looked at, and a column behind the prefix may exclude one between two keys that share the prefix.
+    """
     useful: set[str] = set()
     for hashes in scheme.hash_lists():
         for component in hashes:
-            if all(_may_be_finite(box[column], types[column]) for column in component.columns):
-                useful.update(component.columns)
+            bound = [column for column in component.columns if box[column].choices]
+            free = [column for column in component.columns if column not in bound]
+            if bound and all(_may_be_finite(box[column], types[column]) for column in bound) and all(_is_narrow(column, scheme) for column in free):
+                useful.update(bound)
     if scheme.range is not None:
+        few = len(scheme.ranges()) <= _RANGES_LOOKED_AT_MAX
         for column in scheme.range.columns:
-            if not box[column].choices:
+            if box[column].choices:
+                useful.add(column)
+            elif not few:
                 break
-            useful.add(column)
     return useful
+
+
+def _is_narrow(column: str, scheme: PartitionScheme) -> bool:
+    """Whether a column has few values although no predicate says so: it is BOOLEAN, or each range has few of its values."""
+    ranged = scheme.range is not None and column == scheme.range.columns[0] and len(scheme.ranges()) <= _RANGES_LOOKED_AT_MAX
+    return ranged or scheme.type_of(column).kind is TypeKind.BOOLEAN
 
 
 def _may_be_finite(constraint: Constraint, column_type: SqlType) -> bool:

@@ -31,7 +31,11 @@ _ORDERLESS: Final = frozenset(
     {"count", "count_star", "sum", "min", "max", "avg", "mean", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor", "count_if", "median"}
 )
 
-_NEGATED_OPERATORS: Final = {"OPERATOR_IS_NOT_NULL": "OPERATOR_IS_NULL", "COMPARE_NOT_IN": "COMPARE_IN"}
+_NEGATED_OPERATORS: Final = {
+    "OPERATOR_IS_NOT_NULL": "OPERATOR_IS_NULL",
+    "COMPARE_NOT_IN": "COMPARE_IN",
+    "COMPARE_DISTINCT_FROM": "COMPARE_NOT_DISTINCT_FROM",
+}
 _NEGATED_FUNCTIONS: Final = {"!~~": "~~", "!~~*": "~~*"}
 
 
