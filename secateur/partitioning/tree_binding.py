@@ -18,8 +18,9 @@ from secateur.partitioning.condition import Box, Choice, Constraint, Test
 from secateur.partitioning.domain import NOTHING
 from secateur.partitioning.encoding import scalar_encoder
 from secateur.partitioning.hashing import first_seed, pmod
+from secateur.partitioning.list_binding import compile_list
 from secateur.partitioning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions
-from secateur.partitioning.operand import Parameter
+from secateur.partitioning.operand import Cast, Computed, Parameter, resolve_operand
 from secateur.partitioning.reach import reach
 from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.subject import Bare
@@ -107,7 +108,38 @@ def _compile_box(box: Box, scheme: PartitionScheme, limit: int) -> Bind:
     def bind(params: Sequence[Any]) -> Sequence[int] | None:
         return reach(scheme, box.resolve(params, types), limit).ids
 
-    return _compile_key(box, scheme, bind) or bind
+    return _compile_key(box, scheme, bind) or _compile_listed(box, scheme, limit, bind) or bind
+
+
+def _compile_listed(box: Box, scheme: PartitionScheme, limit: int, general: Bind) -> Bind | None:
+    """The fast forms for ``c IN (?, ...)``, ``c = ANY(?)`` and ``c = f(?)`` on a scheme that hashes one column."""
+    if scheme.range is not None or len(scheme.hashes) != 1 or len(scheme.hashes[0].columns) != 1:
+        return None
+    component = scheme.hashes[0]
+    column_type = scheme.type_of(component.columns[0])
+    constraint = box[component.columns[0]]
+    compiled = _compile_column(0, column_type)
+    if compiled is None:
+        return None
+    _, own_type, smallest, largest, encode = compiled
+    match constraint:
+        case Constraint((Choice(domain, (Test(Comparison.IN, (Computed() | Cast() as operand,), Bare()),)),)) if domain == NOTHING:
+            hashed = _bind_one(component, 0, own_type, smallest, largest, encode, _undecided)
+            return _bind_computed(operand, column_type, hashed, general)
+        case _:
+            integers = None if smallest is None else (smallest, largest)
+            return compile_list(constraint, component, column_type, own_type, integers, limit, general)
+
+
+def _bind_computed(operand: Computed | Cast, column_type: SqlType, hashed: Bind, general: Bind) -> Bind:
+    def bind(params: Sequence[Any]) -> Sequence[int] | None:
+        return hashed((resolve_operand(operand, params, column_type),)) or general(params)
+
+    return bind
+
+
+def _undecided(params: Sequence[Any]) -> tuple[int, ...]:
+    return ()
 
 
 def _compile_key(box: Box, scheme: PartitionScheme, general: Bind) -> Bind | None:

@@ -36,6 +36,7 @@ Params: TypeAlias = Sequence[Any] | Mapping[str, Any]
 _STATEMENT_CHARS_MAX: Final = 4_000_000
 _CACHED_MAX: Final = 1024
 _QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "("})
+_SPECIMEN_ELEMENTS: Final = 2
 _INT32: Final = range(-(2**31), 2**31)
 _INT64: Final = range(-(2**63), 2**63)
 _LATER: Final = {
@@ -195,7 +196,7 @@ class Planner:
                 raise cursor.expected("SELECT, INSERT, UPDATE, DELETE, TRUNCATE, CREATE TABLE, ALTER TABLE, DROP TABLE, EXPLAIN or SET")
 
     def _select(self, sql: str, tokens: Sequence[Token], parameters: Parameters, values: Sequence[Any] | None, catalog: CatalogView) -> SelectStatement:
-        given = [*[None] * parameters.count, *parameters.lists] if values is None else values
+        given = [_specimen(value) for value in ([*[None] * parameters.count, *parameters.lists] if values is None else values)]
         types = _types(values, parameters.total)
 
         def plan(text: str, tokens: Sequence[Token], parameters: Parameters, subqueries: int) -> SelectStatement:
@@ -289,6 +290,17 @@ def _arrange(parameters: Parameters, params: Params) -> tuple[Any, ...] | None:
 def _types(values: Sequence[Any] | None, count: int) -> tuple[str, ...]:
     """What DuckDB's types of the parameters depend on."""
     return ("unbound",) * count if values is None else tuple(map(_type, values))
+
+
+def _specimen(value: Any) -> Any:
+    """A value of the same type for DuckDB's binder: it takes a list apart element by element each time that it is given one."""
+    if type(value) is list and len(value) > _SPECIMEN_ELEMENTS:
+        kinds = set(map(type, value))
+        if kinds == {str}:
+            return value[:1]
+        if kinds == {int}:
+            return [min(value), max(value)]
+    return value
 
 
 def _type(value: Any) -> str:
