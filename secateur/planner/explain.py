@@ -182,8 +182,7 @@ def _explain_select(statement: SelectStatement, topology: Topology, *, enabled: 
     outer = statement if materialized is None else materialized.outer
     pruning, facts = _pruning(statement, outer, steps, topology, enabled=enabled)
     dag = _dag(outer.plan, facts, statement.params, topology, *_rung(outer.plan, facts, topology))
-    lines = [_text(outer.plan, pruning, facts, dag), *(line for step in steps for line in step.lines())]
-    return Explain("\n".join(lines), {"pruning": pruning, "dag": dag})
+    return Explain(_text(outer.plan, pruning, facts, steps, dag), {"pruning": pruning, "dag": dag})
 
 
 def _pruning(
@@ -371,12 +370,13 @@ def _dag(
     return describe_select(plan, [fact.possible for fact in facts], values, topology, members[0])
 
 
-def _text(plan: SelectPlan, pruning: dict[str, Any], facts: Sequence[_ScanFacts], dag: dict[str, Any]) -> str:
+def _text(plan: SelectPlan, pruning: dict[str, Any], facts: Sequence[_ScanFacts], steps: Sequence[ExplainedStep], dag: dict[str, Any]) -> str:
     lines = _head(pruning, facts)
     if plan.strategy is Strategy.TWO_STAGE:
         lines.append("when distributed: two-stage")
     else:
         lines.append(f"when distributed: gather ({plan.gather_reason})")
+    lines.extend(line for step in steps for line in step.lines())
     return "\n".join(lines + _dag_text(dag))
 
 

@@ -24,7 +24,7 @@ from secateur.cluster import Cluster
 
 FILES = sorted(Path(__file__).parent.glob("*.sql"))
 SEPARATOR = "\n----\n"
-SHOWN = ("tree:", "scan ", "  ", "when distributed:")
+SHOWN = ("tree:", "scan ", "  ", "when distributed:", "before that, ")
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,8 @@ def running(cluster: Cluster) -> Iterator[tuple[secateur.Connection, duckdb.Duck
 
 def _plan(conn: secateur.Connection, sql: str) -> str:
     lines = str(conn.explain(sql)).splitlines()
-    return "\n".join(line for line in lines[: lines.index("dag:") if "dag:" in lines else None] if line.startswith(SHOWN))
+    lines = lines[: lines.index("dag:") if "dag:" in lines else None]
+    return "\n".join(line for line in lines if line.startswith(SHOWN) and "execution: " not in line)
 
 
 @pytest.mark.parametrize("block", [pytest.param(block, id=f"{path.stem}-{block.title}") for path in FILES for block in _blocks(path)[1:]])

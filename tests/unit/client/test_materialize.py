@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -10,12 +11,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from secateur.client import Connection
 from secateur.client.materialize import run_in_steps
 from secateur.client.outcome import Outcome, in_all
 from secateur.client.routing import Rung
 from secateur.client.rows import ResultColumn
 from secateur.client.statement import Materialized, SelectStatement, Step
-from secateur.errors import DataError, MemberLostError
+from secateur.errors import DataError, MemberLostError, PruningMismatchError, TopologyChangedError
+from secateur.partitioning.comparison import Comparison
+from secateur.partitioning.condition import Box, Choice, Constraint, Parameter, Test
+from secateur.partitioning.nodes import Keys
 from secateur.wire import ShortTable
 
 
@@ -110,3 +115,72 @@ def test_a_lost_member_is_the_business_of_whoever_runs_it_all() -> None:
 def test_what_all_steps_cost(outcomes: list[Outcome], execution: Rung, members: tuple[str, ...]) -> None:
     found = in_all(outcomes)
     assert (found.execution, found.members) == (execution, members)
+
+
+ROWS_OF_KEY = Keys(Box.of({"customer_id": Constraint((Choice(tests=(Test(Comparison.IN, (Parameter(1),)),)),))}))
+
+
+@pytest.fixture
+def stepped(cluster: Any) -> Any:
+    """The fake cluster with a statement in steps: the key of a customer, and then all rows of that key. As a whole it would give every row."""
+    one = cluster.statements["one"]
+    cluster.statements["whole"] = replace(cluster.statements["all"], parameter_count=1)
+    cluster.statements["step"] = replace(one, run=lambda rows, params: one.run(rows, params).select(["customer_id"]).slice(0, 1))
+    cluster.statements["rest"] = replace(one, node=ROWS_OF_KEY, run=lambda rows, params: one.run(rows, params[1:]), parameter_count=2)
+
+    def reply(_: list[Any]) -> tuple[dict[str, Any], bytes]:
+        whole, step, rest = (cluster.statements[name].select(name, cluster.catalog_version) for name in ("whole", "step", "rest"))
+        steps = [{"select": {**step, "columns": [["customer_id", "VARCHAR"]], "empty": None}, "use": "value", "values_max": 1}]
+        return {**whole, "materialized": {"steps": steps, "outer": rest}}, b""
+
+    cluster.statements["in steps"] = replace(one, reply=reply)
+    return cluster
+
+
+def plans(cluster: Any) -> list[str]:
+    return [args["plan"] for args in cluster.executed]
+
+
+def test_each_step_goes_to_its_own_owner(stepped: Any, conn: Connection) -> None:
+    for cached in (False, True):
+        cursor = conn.execute("in steps", ["C2"])
+        assert cursor.fetchall() == [("C2", 1, 1.5), ("C2", 101, None)]
+        stats = cursor.stats
+        assert stats is not None
+        assert (stats.execution, stats.members_touched, stats.partitions_read, stats.partitions_total) == ("local", 1, 2, 16)
+        assert stats.plan_cached == cached
+    assert [(args["plan"], args["params"]) for args in stepped.executed] == [("step", ["C2"]), ("rest", ["C2", "C2"])] * 2
+    assert stepped.asked("prepare") == ["controller"]
+
+
+def test_without_pruning_it_runs_undivided(stepped: Any, conn: Connection) -> None:
+    conn._session.pruning = conn._session.pruning.OFF
+    conn.execute("in steps", ["C2"])
+    assert plans(stepped) == ["whole"]
+
+
+def test_verify_compares_the_steps_with_the_whole(stepped: Any, conn: Connection) -> None:
+    conn._session.pruning = conn._session.pruning.VERIFY
+    with pytest.raises(PruningMismatchError, match="2 rows from 2 partitions against 18 rows from 8"):
+        conn.execute("in steps", ["C2"])
+    assert plans(stepped)[:3] == ["step", "rest", "whole"]
+
+
+@pytest.mark.parametrize("lost", [0, 1], ids=["in the first step", "between the steps"])
+def test_a_cluster_that_changes_is_followed_from_the_first_step_on(stepped: Any, conn: Connection, lost: int) -> None:
+    conn.execute("in steps", ["C2"])
+    owner = stepped.executed[0]["member"]
+    stepped.executed.clear()
+    execute = stepped.members[owner].on_execute
+    answered: list[str] = []
+
+    def moved(request: Any) -> Any:
+        answered.append(request.args["plan"])
+        if len(answered) == lost + 1:
+            raise TopologyChangedError("the partition has moved")
+        return execute(request)
+
+    stepped.members[owner].on_execute = moved
+    assert len(conn.execute("in steps", ["C2"]).fetchall()) == 2
+    assert answered == [*["step", "rest"][: lost + 1], "step", "rest"]
+    assert stepped.asked("prepare") == ["controller"] * 2
