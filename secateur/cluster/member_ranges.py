@@ -20,7 +20,7 @@ from secateur.storage.member_store import MemberStore
 from secateur.storage.snapshot import PartitionSnapshot
 from secateur.wire import Reply, Request, unpack
 
-__all__ = ["MemberRanges"]
+__all__ = ["MemberRanges", "check_catch_all", "cuts_catch_all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,12 @@ class MemberRanges:
         """
         table = await asyncio.get_running_loop().run_in_executor(self._executor, _read, request.payload)
         partitions = tuple(request.args["partitions"])
-        gate = self._gate(table.table_id) if _cuts_catch_all(self._store.table(table.table_id), table) else None
+        gate = self._gate(table.table_id) if cuts_catch_all(self._store.table(table.table_id), table) else None
         self._prepared[table.table_id] = _Change(table, partitions, gate)
         if gate is not None:
             await gate.close(_holder(table))
             rest = {number: self._store.partition(table.table_id, number).snapshot() for number in partitions if table.scheme.is_catch_all(number)}
-            await asyncio.get_running_loop().run_in_executor(self._executor, _check_catch_all, table, rest)
+            await asyncio.get_running_loop().run_in_executor(self._executor, check_catch_all, table, rest)
         return Reply()
 
     async def commit(self, request: Request) -> Reply:
@@ -96,7 +96,7 @@ def _holder(table: TableDef) -> str:
     return f"ranges of version {table.version}"
 
 
-def _cuts_catch_all(before: TableDef, after: TableDef) -> bool:
+def cuts_catch_all(before: TableDef, after: TableDef) -> bool:
     """Whether ranges are added that take keys from a catch-all which stays."""
     old, new = before.scheme.range, after.scheme.range
     if old is None or new is None or old.catch_all is None or new.catch_all is None or old.catch_all.ordinal != new.catch_all.ordinal:
@@ -104,7 +104,7 @@ def _cuts_catch_all(before: TableDef, after: TableDef) -> bool:
     return new.ordinals_used > old.ordinals_used
 
 
-def _check_catch_all(table: TableDef, rest: Mapping[int, PartitionSnapshot]) -> None:
+def check_catch_all(table: TableDef, rest: Mapping[int, PartitionSnapshot]) -> None:
     """Refuse ranges whose rows the catch-all has. Costs the partition function of its rows."""
     found = sum(int(np.count_nonzero(table.scheme.partitions_of(snapshot.table) != number)) for number, snapshot in rest.items())
     if found:
