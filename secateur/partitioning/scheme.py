@@ -335,40 +335,40 @@ def _hash_from_wire(data: Sequence[Any]) -> HashComponent:
 def _range_to_wire(component: RangeComponent) -> dict[str, Any]:
     return {
         "columns": list(component.columns),
-        "ranges": [_partition_to_wire(r) for r in component.ranges],
+        "ranges": _partitions_to_wire(component.ranges, len(component.columns)),
         "retired": [[r.ordinal, r.partitions] for r in component.retired],
-        "catch_all": None if component.catch_all is None else _partition_to_wire(component.catch_all),
+        "catch_all": None if component.catch_all is None else _partitions_to_wire((component.catch_all,), len(component.columns)),
         "every": None if component.every is None else [component.every.count, component.every.unit.value, component.every.start],
     }
 
 
-def _partition_to_wire(partition: RangePartition) -> list[Any]:
-    return [
-        partition.ordinal,
-        None if partition.lower is None else list(partition.lower),
-        None if partition.upper is None else list(partition.upper),
-        partition.name,
-        None if partition.hashes is None else [_hash_to_wire(h) for h in partition.hashes],
-    ]
+def _partitions_to_wire(partitions: Sequence[RangePartition], columns: int) -> dict[str, Any]:
+    """Column by column, and what few ranges have by position: thousands of small lists would take ten times as long to write and read."""
+    return {
+        "ordinals": [r.ordinal for r in partitions],
+        "lowers": [[None if r.lower is None else r.lower[column] for r in partitions] for column in range(columns)],
+        "uppers": [[None if r.upper is None else r.upper[column] for r in partitions] for column in range(columns)],
+        "names": [[position, r.name] for position, r in enumerate(partitions) if r.name is not None],
+        "hashes": [[position, [_hash_to_wire(h) for h in r.hashes]] for position, r in enumerate(partitions) if r.hashes is not None],
+    }
 
 
 def _range_from_wire(data: Mapping[str, Any]) -> RangeComponent:
     catch_all, every = data["catch_all"], data["every"]
     return RangeComponent(
         columns=tuple(data["columns"]),
-        ranges=tuple(_partition_from_wire(partition) for partition in data["ranges"]),
+        ranges=_partitions_from_wire(data["ranges"]),
         retired=tuple(RetiredRange(ordinal, partitions) for ordinal, partitions in data["retired"]),
-        catch_all=None if catch_all is None else _partition_from_wire(catch_all),
+        catch_all=None if catch_all is None else _partitions_from_wire(catch_all)[0],
         every=None if every is None else Every(every[0], EveryUnit(every[1]), every[2]),
     )
 
 
-def _partition_from_wire(data: Sequence[Any]) -> RangePartition:
-    ordinal, lower, upper, name, hashes = data
-    return RangePartition(
-        ordinal,
-        None if lower is None else tuple(lower),
-        None if upper is None else tuple(upper),
-        name,
-        None if hashes is None else tuple(_hash_from_wire(h) for h in hashes),
+def _partitions_from_wire(data: Mapping[str, Any]) -> tuple[RangePartition, ...]:
+    names: dict[int, str] = dict(data["names"])
+    hashes = {position: tuple(_hash_from_wire(h) for h in own) for position, own in data["hashes"]}
+    bounds = zip(data["ordinals"], zip(*data["lowers"], strict=True), zip(*data["uppers"], strict=True), strict=True)
+    return tuple(
+        RangePartition(ordinal, None if lower[0] is None else lower, None if upper[0] is None else upper, names.get(position), hashes.get(position))
+        for position, (ordinal, lower, upper) in enumerate(bounds)
     )
