@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 __all__ = ["EVERY_KEY", "Cut", "KeyPrefix", "KeyRange", "KeyRanges", "KeySlice", "intersect_ranges", "unite_ranges"]
@@ -99,6 +100,8 @@ class KeyRanges:
         return cls(tuple(KeyRange(Cut(tuple(low), after_low), Cut(tuple(high), after_high)) for low, after_low, high, after_high in data))
 
 
+_LOWER: Final = itemgetter(0)
+
 KeySlice: TypeAlias = KeyPrefix | KeyRanges
 """A part of a partition that binary search finds."""
 
@@ -106,12 +109,16 @@ KeySlice: TypeAlias = KeyPrefix | KeyRanges
 def unite_ranges(ranges: Iterable[KeyRange]) -> KeyRanges:
     """The keys in any of some ranges, in whatever order these are; what overlaps or touches becomes one range."""
     found: list[KeyRange] = []
-    for current in sorted((r for r in ranges if not r.is_empty), key=lambda r: r.lower.order):
-        if found and current.lower.order <= found[-1].upper.order:
-            if current.upper.order > found[-1].upper.order:
-                found[-1] = KeyRange(found[-1].lower, current.upper)
+    end: Any = None
+    for low, high, current in sorted(((r.lower.order, r.upper.order, r) for r in ranges), key=_LOWER):
+        if low >= high:
+            continue
+        if found and low <= end:
+            if high > end:
+                found[-1], end = KeyRange(found[-1].lower, current.upper), high
         else:
             found.append(current)
+            end = high
     return KeyRanges(tuple(found))
 
 
