@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from secateur.client.analyze import with_actuals
 from secateur.client.change import run_change
-from secateur.client.insert import insert_many, insert_rows, insert_select
+from secateur.client.insert import Insertion, insert_many, insert_select, insert_values
+from secateur.client.insert_template import InsertTemplate
 from secateur.client.parameters import Parameters, plain_values
 from secateur.client.rows import Description, ResultColumn, Rows
 from secateur.client.select import run_select
@@ -90,13 +91,13 @@ class Cursor:
         """
         self._begin(operation)
         total = -1
-        pending: list[InsertRows] = []
+        pending: list[Insertion] = []
         for parameters in seq_of_parameters:
             params = plain_values(parameters)
             prepared, cached = self._session.prepare(operation, params)
             match prepared:
-                case InsertRows():
-                    pending.append(prepared)
+                case InsertRows() | InsertTemplate():
+                    pending.append(Insertion(prepared, params))
                 case InsertSelect():
                     total = max(total, 0) + insert_select(self._session, operation, params, prepared)
                 case ChangeStatement():
@@ -106,7 +107,7 @@ class Cursor:
                     pass
                 case SelectStatement() | PlanText() | SetPruning():
                     raise NotSupportedError("executemany() is for INSERT, UPDATE and DELETE; call execute() for each set of parameters to read the results")
-        self.rowcount = insert_many(self._session, pending) if pending else total
+        self.rowcount = insert_many(self._session, operation, pending) if pending else total
         return self
 
     def fetchone(self) -> tuple[Any, ...] | None:
@@ -190,8 +191,8 @@ class Cursor:
                 selected = run_select(self._session, sql, params, prepared, cached=cached, started_s=started_s)
                 self.stats = selected.stats
                 self._take(selected.result, selected.columns)
-            case InsertRows():
-                self.rowcount = insert_rows(self._session, prepared)
+            case InsertRows() | InsertTemplate():
+                self.rowcount = insert_values(self._session, sql, params, prepared)
             case InsertSelect():
                 self.rowcount = insert_select(self._session, sql, params, prepared)
             case ChangeStatement():

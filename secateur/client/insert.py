@@ -1,42 +1,62 @@
-"""INSERT from the client: the controller says which rows, the client takes them to their owners."""
+"""INSERT from the client: rows from the controller, or from a template where there is nothing to compute, are taken to their owners."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
+from secateur.client.insert_template import InsertTemplate
 from secateur.client.load import LoadMode, load_rows
+from secateur.client.parameters import ordered_values
 from secateur.client.rows import as_table
 from secateur.client.select import run_select
 from secateur.client.session import Session
 from secateur.client.statement import InsertRows, InsertSelect
+from secateur.errors import InterfaceError, TopologyChangedError
+from secateur.partitioning.conform import conform
 
-__all__ = ["insert_many", "insert_rows", "insert_select"]
+__all__ = ["Insertion", "insert_many", "insert_select", "insert_values"]
+
+Params: TypeAlias = list[Any] | dict[str, Any]
 
 
-def insert_rows(session: Session, insert: InsertRows) -> int:
+class Insertion(NamedTuple):
+    """One set of parameters of an ``INSERT ... VALUES``, and what is known of the statement."""
+
+    prepared: InsertRows | InsertTemplate
+    params: Params
+
+
+def insert_values(session: Session, sql: str, params: Params, prepared: InsertRows | InsertTemplate) -> int:
     """Load the rows of an ``INSERT ... VALUES``; returns their number.
 
     Raises:
-        Error: As :func:`~secateur.client.load.load_rows`.
+        Error: What the statement gives for these parameters, or as :func:`~secateur.client.load.load_rows`.
     """
-    return load_rows(session, insert.table, insert.rows, LoadMode.of(insert.mode)).rows
+    return insert_many(session, sql, [Insertion(prepared, params)])
 
 
-def insert_many(session: Session, inserts: Sequence[InsertRows]) -> int:
-    """Load the rows of one statement with many sets of parameters, all at once; returns their number.
+def insert_many(session: Session, sql: str, insertions: Sequence[Insertion]) -> int:
+    """Load the rows of one statement for many sets of parameters, all at once; returns their number.
 
     Raises:
-        Error: As :func:`~secateur.client.load.load_rows`.
+        Error: As :func:`insert_values`.
     """
-    rows = pa.concat_tables([insert.rows for insert in inserts], promote_options="default")
-    return load_rows(session, inserts[0].table, rows, LoadMode.of(inserts[0].mode)).rows
+    first = insertions[0].prepared
+    try:
+        rows = [part for _, group in groupby(insertions, key=_template_of) for part in _rows(session, sql, list(group))]
+        return _load(session, first, rows)
+    except TopologyChangedError:
+        # Rows that were made for a table of the past say nothing of the one that has its name now.
+        renewed = [_evaluated(session, sql, params) for _, params in insertions]
+        return _load(session, renewed[0], [insert.rows for insert in renewed])
 
 
-def insert_select(session: Session, sql: str, params: list[Any] | dict[str, Any], insert: InsertSelect) -> int:
+def insert_select(session: Session, sql: str, params: Params, insert: InsertSelect) -> int:
     """Run the query of an ``INSERT ... SELECT`` and load its rows; returns their number. The rows pass through this process.
 
     Raises:
@@ -45,3 +65,32 @@ def insert_select(session: Session, sql: str, params: list[Any] | dict[str, Any]
     selected = run_select(session, sql, params, insert.source, cached=False, started_s=time.perf_counter())
     rows = as_table(selected.result, selected.columns).rename_columns(list(insert.columns))
     return load_rows(session, insert.table, rows, LoadMode.of(insert.mode)).rows
+
+
+def _template_of(insertion: Insertion) -> int:
+    """Tells runs of insertions apart that one template can fill at once."""
+    return id(insertion.prepared)
+
+
+def _rows(session: Session, sql: str, insertions: list[Insertion]) -> list[pa.Table]:
+    prepared = insertions[0].prepared
+    if isinstance(prepared, InsertRows):
+        return [prepared.rows for _ in insertions]
+    ordered = [ordered_values(params, prepared.parameter_count, prepared.parameter_names) for _, params in insertions]
+    filled = prepared.fill(ordered)
+    if filled is not None:
+        return [filled]
+    one_by_one = zip(insertions, map(prepared.fill, ([values] for values in ordered)), strict=True)
+    return [_evaluated(session, sql, insertion.params).rows if rows is None else rows for insertion, rows in one_by_one]
+
+
+def _evaluated(session: Session, sql: str, params: Params) -> InsertRows:
+    prepared = session.prepare_anew(sql, params)
+    if not isinstance(prepared, InsertRows):
+        raise InterfaceError(f"{sql!r} was an INSERT and is none any more")
+    return prepared
+
+
+def _load(session: Session, insert: InsertRows | InsertTemplate, rows: Sequence[pa.Table]) -> int:
+    together = rows[0] if len(rows) == 1 else pa.concat_tables([conform(part, insert.table) for part in rows])
+    return load_rows(session, insert.table, together, LoadMode.of(insert.mode), same_table=True).rows

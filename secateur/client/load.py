@@ -78,7 +78,9 @@ class Loaded:
     partitions: int
 
 
-def load_rows(session: Session, table: TableDef, data: pa.Table | pa.RecordBatchReader, mode: LoadMode, *, progress: Progress | None = None) -> Loaded:
+def load_rows(
+    session: Session, table: TableDef, data: pa.Table | pa.RecordBatchReader, mode: LoadMode, *, progress: Progress | None = None, same_table: bool = False
+) -> Loaded:
     """Load rows into a table: all of them, or none.
 
     When partitions move meanwhile, the load starts again with the new owners, for at most 10 s; a RecordBatchReader cannot be read twice, so there it fails.
@@ -89,17 +91,21 @@ def load_rows(session: Session, table: TableDef, data: pa.Table | pa.RecordBatch
         data: Columns matched by name without regard to case, converted where that is exact; nullable columns may be missing.
         mode: What happens to the rows that are there.
         progress: Called after each chunk.
+        same_table: Refuse to go on with a table that has taken the name of this one since.
 
     Raises:
+        TopologyChangedError: The table is another one by now, with ``same_table``; or partitions kept moving. Nothing was loaded.
         DuplicateKeyError: An appended key is there already, or given twice.
         DataError: A value that its column cannot hold. NullKeyError, NoRangeError, UnknownColumnError likewise. All: nothing was loaded.
         LoadFailedError: A member could not be reached; nothing was loaded.
         OperationalError: The answer to the publication itself was lost: whether the rows are visible is unknown, and the message says so.
     """
     deadline_s = time.monotonic() + _RETRY_S
+    change_id = uuid.uuid4().hex
+    lost: MemberLostError | None = None
     while True:
         try:
-            written = _write_directly(session, table, data, mode)
+            written = _write_directly(session, table, data, mode, change_id)
             return _stage_and_publish(session, table, data, mode, progress) if written is None else written
         except NoRangeError:
             # The range may have been added after the caller's definition of the table was fetched.
@@ -107,16 +113,44 @@ def load_rows(session: Session, table: TableDef, data: pa.Table | pa.RecordBatch
             if not isinstance(data, pa.Table) or (newer.table_id, newer.version) == (table.table_id, table.version):
                 raise
             table = newer
+        except _WriteLostError as error:
+            # Asking again is safe: under one id a write is made once, and who has it as a backup knows the id as well.
+            lost = error.cause if isinstance(error.cause, MemberLostError) else lost
+            if time.monotonic() >= deadline_s:
+                raise lost or error.failure from error.cause
+            _wait_for_owners(session)
         except TopologyChangedError:
             if not isinstance(data, pa.Table) or time.monotonic() >= deadline_s:
                 raise
-            known = session.topology.version
-            if session.refresh_topology().version == known:
-                time.sleep(_PAUSE_S)
-            table = session.table(table.name)
+            _wait_for_owners(session)
+            newer = session.table(table.name)
+            if same_table and newer.table_id != table.table_id:
+                raise
+            table = newer
 
 
-def _write_directly(session: Session, table: TableDef, data: pa.Table | pa.RecordBatchReader, mode: LoadMode) -> Loaded | None:
+class _WriteLostError(Exception):
+    """A direct write was not answered; never leaves this module.
+
+    Attributes:
+        cause: The connection broke, or could not be made.
+        failure: What to say when it never was answered, and certainly never made.
+    """
+
+    def __init__(self, cause: MemberLostError | UnreachableError, failure: LoadFailedError) -> None:
+        super().__init__(cause.message)
+        self.cause = cause
+        self.failure = failure
+
+
+def _wait_for_owners(session: Session) -> None:
+    """Ask for the owners again; when nothing has changed yet, give the cluster a moment."""
+    known = session.topology.version
+    if session.refresh_topology().version == known:
+        time.sleep(_PAUSE_S)
+
+
+def _write_directly(session: Session, table: TableDef, data: pa.Table | pa.RecordBatchReader, mode: LoadMode, change_id: str) -> Loaded | None:
     """Write rows of a single partition with one frame to its primary; None when they are not such rows."""
     if mode is LoadMode.OVERWRITE or table.replicated or not isinstance(data, pa.Table) or data.nbytes > _WRITE_BYTES_MAX or data.num_rows > _WRITE_ROWS_MAX:
         return None
@@ -126,20 +160,31 @@ def _write_directly(session: Session, table: TableDef, data: pa.Table | pa.Recor
     if table.scheme.makes_ranges:
         data = conform(data, table)
         table = with_ranges_for(session, table, data)
+    placed = _in_one_partition(data, table)
+    if placed is None:
+        return None
+    partition, rows = placed
+    topology = session.topology
+    member = topology.ownership(table.scheme.affinity_group()).primary(partition)
+    args = {"table_id": table.table_id, "partition": partition, "mode": mode.value, "topology_version": topology.version, "change_id": change_id}
+    try:
+        answer = session.ask_member(member, "write", args, encode_table(rows))
+    except (MemberLostError, UnreachableError) as error:
+        message = f"{table.name}: member {member} is out of reach, nothing was loaded: {error.message}"
+        raise _WriteLostError(error, LoadFailedError(message, table=table.name, member=member)) from error
+    return Loaded(answer.header.get("rows", rows.num_rows), 1, 1)
+
+
+def _in_one_partition(data: pa.Table, table: TableDef) -> tuple[int, pa.Table] | None:
+    """The one partition that all rows belong to, and the rows in the table's schema; None when they belong to several."""
+    if data.num_rows == 1:
+        row = conform(data, table)
+        with suppress(OverflowError, ValueError):  # a date outside the years of Python, which only whole columns can have
+            return table.scheme.partition_of({name: row.column(name)[0].as_py() for name in table.scheme.columns}), row
     # Looking at both ends first spares nearly all loads of many partitions from being split twice.
     ends = conform(pa.concat_tables([data.slice(0, 1), data.slice(data.num_rows - 1)]), table)
     parts = {} if len(split(ends, table)) > 1 else split(conform(data, table), table)
-    if len(parts) != 1:
-        return None
-    ((partition, rows),) = parts.items()
-    topology = session.topology
-    member = topology.ownership(table.scheme.affinity_group()).primary(partition)
-    args = {"table_id": table.table_id, "partition": partition, "mode": mode.value, "topology_version": topology.version}
-    try:
-        answer = session.ask_member(member, "write", args, encode_table(rows))
-    except UnreachableError as error:
-        raise LoadFailedError(f"{table.name}: member {member} is out of reach, nothing was loaded: {error.message}", table=table.name, member=member) from error
-    return Loaded(answer.header.get("rows", rows.num_rows), 1, 1)
+    return next(iter(parts.items())) if len(parts) == 1 else None
 
 
 def _stage_and_publish(session: Session, table: TableDef, data: pa.Table | pa.RecordBatchReader, mode: LoadMode, progress: Progress | None) -> Loaded:

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from secateur.client.parameters import parameter_types
 from secateur.client.pruning import Pruning
-from secateur.client.statement import ChangeStatement, Prepared, SelectStatement, read_prepared
-from secateur.client.statement_cache import StatementCache, StatementKey
+from secateur.client.statement import InsertRows, Prepared, read_prepared
+from secateur.client.statement_cache import Cached, StatementCache, StatementKey
 from secateur.errors import InterfaceError, TopologyChangedError, UnreachableError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
@@ -142,8 +142,8 @@ class Session:
     def prepare(self, sql: str, params: list[Any] | dict[str, Any]) -> tuple[Prepared, bool]:
         """The plan of a statement, and whether it was known already.
 
-        Everything but SELECT, UPDATE and DELETE is prepared anew each time: the controller carries out DDL and evaluates the rows of an INSERT when it is
-        asked.
+        SELECT, UPDATE, DELETE, and an INSERT of mere parameters and literals are remembered. Everything else is prepared anew each time: the controller
+        carries out DDL, and evaluates the rows of an INSERT when it is asked.
 
         Raises:
             Error: What the planner says of the statement.
@@ -152,10 +152,19 @@ class Session:
         known = self.statements.get(key)
         if known is not None:
             return known, True
+        return self.prepare_anew(sql, params), False
+
+    def prepare_anew(self, sql: str, params: list[Any] | dict[str, Any]) -> Prepared:
+        """As :meth:`prepare`, from the controller in any case.
+
+        Raises:
+            Error: What the planner says of the statement.
+        """
         prepared = self._prepare({"sql": sql, "params": params, "settings": self.settings()})
-        if isinstance(prepared, (SelectStatement, ChangeStatement)) and prepared.catalog_version >= self._catalog_version:
-            self.statements.put(key, prepared)
-        return prepared, False
+        kept = prepared.template if isinstance(prepared, InsertRows) else prepared
+        if isinstance(kept, Cached) and kept.catalog_version >= self._catalog_version:
+            self.statements.put((sql, self.pruning, parameter_types(params)), kept)
+        return prepared
 
     def forget(self, sql: str, params: list[Any] | dict[str, Any]) -> None:
         """Drop the plan of a statement that turned out to be stale."""

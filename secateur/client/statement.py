@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from secateur.client.insert_template import InsertTemplate, Literal
 from secateur.client.parameters import ordered_values
 from secateur.client.pruning import Pruning
 from secateur.client.rows import ResultColumn
@@ -136,11 +137,19 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class InsertRows:
-    """Rows to load: ``INSERT ... VALUES``, evaluated."""
+    """Rows to load: ``INSERT ... VALUES``, evaluated.
+
+    Attributes:
+        table: The table.
+        rows: In its schema.
+        mode: What happens to keys that are there already.
+        template: Makes the rows for other parameters, when that needs nobody else; else None.
+    """
 
     table: TableDef
     rows: pa.Table
     mode: str
+    template: InsertTemplate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +205,7 @@ class PlanText:
     analyzed: SelectStatement | None = None
 
 
-Prepared: TypeAlias = SelectStatement | Done | InsertRows | InsertSelect | ChangeStatement | SetPruning | PlanText
+Prepared: TypeAlias = SelectStatement | Done | InsertRows | InsertTemplate | InsertSelect | ChangeStatement | SetPruning | PlanText
 
 
 def read_prepared(answer: Answer) -> Prepared:
@@ -216,7 +225,8 @@ def read_prepared(answer: Answer) -> Prepared:
                 table = TableDef.from_wire(statement["table"])
                 return InsertSelect(table, tuple(statement["columns"]), _select(statement["source_select"]), statement["mode"])
             case "insert":
-                return InsertRows(TableDef.from_wire(statement["table"]), decode_tables(answer.parts), statement["mode"])
+                table = TableDef.from_wire(statement["table"])
+                return InsertRows(table, decode_tables(answer.parts), statement["mode"], _template(table, statement))
             case "change":
                 return ChangeStatement(TableDef.from_wire(statement["table"]), _select(statement["source_select"]), statement["operation"])
             case "set" if statement["name"] == "pruning":
@@ -234,6 +244,15 @@ def read_prepared(answer: Answer) -> Prepared:
         raise ProtocolError(
             f"the controller's answer to prepare does not read ({type(error).__name__}: {error}): install the version of the cluster"
         ) from error
+
+
+def _template(table: TableDef, statement: dict[str, Any]) -> InsertTemplate | None:
+    data = statement.get("template")
+    if data is None:
+        return None
+    rows = tuple(tuple(cell if isinstance(cell, int) else Literal(cell[0]) for cell in row) for row in data["rows"])
+    names = tuple(data["parameter_names"])
+    return InsertTemplate(table, tuple(data["columns"]), rows, statement["mode"], data["parameter_count"], names, data["schema_version"])
 
 
 def _select(data: dict[str, Any]) -> SelectStatement:

@@ -6,10 +6,14 @@ import threading
 from collections import OrderedDict
 from typing import Any, TypeAlias
 
+from secateur.client.insert_template import InsertTemplate
 from secateur.client.pruning import Pruning
 from secateur.client.statement import ChangeStatement, SelectStatement
 
-__all__ = ["StatementCache", "StatementKey"]
+__all__ = ["Cached", "StatementCache", "StatementKey"]
+
+Cached: TypeAlias = SelectStatement | ChangeStatement | InsertTemplate
+"""What need not be prepared again."""
 
 StatementKey: TypeAlias = tuple[str, Pruning, tuple[Any, ...]]
 """SQL text, pruning setting, and the types of the parameters: a plan may depend on all of them."""
@@ -24,13 +28,13 @@ class StatementCache:
 
     def __init__(self, size_max: int) -> None:
         self._size_max = size_max
-        self._statements: OrderedDict[StatementKey, SelectStatement | ChangeStatement] = OrderedDict()
+        self._statements: OrderedDict[StatementKey, Cached] = OrderedDict()
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._statements)
 
-    def get(self, key: StatementKey) -> SelectStatement | ChangeStatement | None:
+    def get(self, key: StatementKey) -> Cached | None:
         """The plan of a statement, or None."""
         with self._lock:
             found = self._statements.get(key)
@@ -38,7 +42,7 @@ class StatementCache:
                 self._statements.move_to_end(key)
             return found
 
-    def put(self, key: StatementKey, statement: SelectStatement | ChangeStatement) -> None:
+    def put(self, key: StatementKey, statement: Cached) -> None:
         with self._lock:
             self._statements[key] = statement
             self._statements.move_to_end(key)

@@ -27,6 +27,7 @@ from secateur.planner.statement import (
     ExplainStatement,
     InsertRows,
     InsertSelect,
+    InsertShape,
     SelectStatement,
     SetOption,
     Statement,
@@ -112,8 +113,9 @@ class StatementReplies:
                 return _statement("ddl", {"message": "table altered"})
             case DropTable():
                 return _statement("ddl", {"message": "table dropped"})
-            case InsertRows(table, rows, mode):
-                return _statement("insert", {"table": table.to_wire(by_reference=True), "mode": mode.value}, rows)
+            case InsertRows(table, rows, mode, shape):
+                template = None if shape is None else _template(shape, rows, view.version)
+                return _statement("insert", {"table": table.to_wire(by_reference=True), "mode": mode.value, "template": template}, rows)
             case InsertSelect(table, columns, select, mode):
                 return _statement(
                     "insert", {"table": table.to_wire(by_reference=True), "mode": mode.value, "columns": list(columns), "source_select": self._keep(select)}
@@ -156,6 +158,21 @@ def _bounded_depth() -> Iterator[None]:
         yield
     except RecursionError:
         raise LimitExceededError("the statement is nested too deeply to be read: write it flatter, or pass long lists as parameters", limit="nesting") from None
+
+
+def _template(shape: InsertShape, rows: pa.Table, catalog_version: int) -> dict[str, Any]:
+    """The shape of an INSERT with its literals, as the columns have them."""
+    cells = [
+        [[rows.column(name)[position].as_py()] if index is None else index for name, index in zip(shape.columns, row, strict=True)]
+        for position, row in enumerate(shape.cells)
+    ]
+    return {
+        "columns": list(shape.columns),
+        "rows": cells,
+        "parameter_count": shape.parameter_count,
+        "parameter_names": list(shape.parameter_names),
+        "schema_version": catalog_version,
+    }
 
 
 def _statement(kind: str, fields: dict[str, Any], rows: pa.Table | None = None) -> Reply:

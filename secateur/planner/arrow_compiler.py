@@ -13,11 +13,11 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.engine.kernels.arrow_doubles import SCALE_MAX
-from secateur.engine.kernels.arrow_expression import Column, Expression
+from secateur.engine.kernels.arrow_expression import Column, Constant, Expression, Parameter
 from secateur.engine.kernels.arrow_fragment import Aggregate, AggregateFunction, ArrowFragment, SortKey, slot_name
 from secateur.partitioning.types import SqlType, TypeKind
-from secateur.planner.arrow_constants import constant_operand
-from secateur.planner.arrow_values import BOOLEAN, DOUBLE, DeclineError, RowScope, Scope, compile_value, is_orderable, refuse_unread, require_boolean
+from secateur.planner.arrow_constants import constant_operand, is_constant
+from secateur.planner.arrow_values import BOOLEAN, DOUBLE, DeclineError, RowScope, Scope, cast_type, compile_value, is_orderable, refuse_unread, require_boolean
 
 __all__ = ["Declined", "compile_arrow"]
 
@@ -127,7 +127,8 @@ class _Compiler:
         return node if ordinal is None else ordinal
 
     def _output(self, item: exp.Expr, text: str, scope: Scope) -> Expression:
-        expression = compile_value(item.unalias(), scope)
+        given = _given_value(item.unalias()) if scope is self._rows and "distinct" not in self._clauses else None
+        expression = compile_value(item.unalias(), scope) if given is None else given
         if str(expression.type) != text:
             raise DeclineError(f"{item.sql(dialect='duckdb')} is {text} in DuckDB and {expression.type} here")
         if _holds_uuid(expression.type):
@@ -252,6 +253,16 @@ def _computed(function: AggregateFunction, argument: Expression) -> Aggregate:
         return Aggregate(function, argument, DOUBLE)
     total = DOUBLE if type_.is_float else SqlType(TypeKind.DECIMAL, 38, type_.scale) if is_decimal else _HUGEINT
     return Aggregate(function, argument, total)
+
+
+def _given_value(node: exp.Expr) -> Constant | Parameter | None:
+    """A literal or parameter that is cast to a type of which it is a value as it stands, as in ``UPDATE t SET v = ?``."""
+    if type(node) is not exp.Cast or not is_constant(node):
+        return None
+    wanted = cast_type(node)
+    if wanted is None or wanted.kind in (TypeKind.FLOAT, TypeKind.HUGEINT):
+        return None
+    return constant_operand(node.this, wanted)
 
 
 def _clauses(select: exp.Select) -> dict[str, exp.Expr]:

@@ -18,7 +18,7 @@ from secateur.engine.kernels.result_types import sql_type
 from secateur.partitioning.types import SqlType, TypeKind
 from secateur.planner.arrow_constants import constant_operand, is_constant
 
-__all__ = ["BOOLEAN", "DOUBLE", "DeclineError", "RowScope", "Scope", "compile_value", "is_orderable", "refuse_unread", "require_boolean"]
+__all__ = ["BOOLEAN", "DOUBLE", "DeclineError", "RowScope", "Scope", "cast_type", "compile_value", "is_orderable", "refuse_unread", "require_boolean"]
 
 BOOLEAN: Final = SqlType(TypeKind.BOOLEAN)
 DOUBLE: Final = SqlType(TypeKind.DOUBLE)
@@ -136,6 +136,12 @@ def refuse_unread(node: exp.Expr) -> None:
     unread = {key for key, value in node.args.items() if value} - _OPERANDS - _READ.get(type(node), frozenset())
     if unread:
         raise DeclineError(f"{min(unread)} of {_named(node)}")
+
+
+def cast_type(node: exp.Cast) -> SqlType | None:
+    """The type that a cast names, or None when no column has it."""
+    text = node.to.sql(dialect="duckdb")
+    return sql_type("HUGEINT" if text == "INT128" else text)  # sqlglot's name for it
 
 
 def require_boolean(expression: Expression) -> Expression:
@@ -267,10 +273,9 @@ def _negation(node: exp.Neg, scope: Scope) -> Expression:
 
 def _cast(node: exp.Cast, scope: Scope) -> Expression:
     inner = compile_value(node.this, scope)
-    text = node.to.sql(dialect="duckdb")
-    wanted = sql_type("HUGEINT" if text == "INT128" else text)  # sqlglot's name for it
+    wanted = cast_type(node)
     if wanted is None:
-        raise DeclineError(f"a cast to {text}")
+        raise DeclineError(f"a cast to {node.to.sql(dialect='duckdb')}")
     return _converted(inner, wanted)
 
 

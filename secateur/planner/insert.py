@@ -23,7 +23,7 @@ from secateur.planner.dialect import quoted
 from secateur.planner.parameters import Parameters
 from secateur.planner.positions import located
 from secateur.planner.query import near_names, spliced
-from secateur.planner.statement import InsertMode, InsertRows
+from secateur.planner.statement import InsertMode, InsertRows, InsertShape
 from secateur.planner.target import read_table
 from secateur.planner.token_cursor import TokenCursor
 
@@ -31,6 +31,9 @@ __all__ = ["InsertQuery", "InsertValues", "read_insert"]
 
 _OPENING: Final = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
 _CLOSING: Final = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
+_LITERALS: Final = frozenset({TokenType.STRING, TokenType.NUMBER, TokenType.NULL, TokenType.TRUE, TokenType.FALSE})
+_CELLS_MAX: Final = 1000
+"""A longer statement is evaluated by the controller: the longer it is, the less what asking costs matters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +45,14 @@ class InsertValues:
         columns: Those that get the values, in order.
         sql: The query that evaluates them.
         mode: What happens to keys that are there already.
+        shape: How the rows come from the parameters, when a client can make them by itself; else None.
     """
 
     table: TableDef
     columns: tuple[str, ...]
     sql: str
     mode: InsertMode
+    shape: InsertShape | None
 
     def evaluate(self, params: Sequence[Any]) -> InsertRows:
         """The rows for these parameters.
@@ -57,7 +62,7 @@ class InsertValues:
             NullKeyError: NULL, or nothing, for a column that is NOT NULL.
         """
         rows = default_kernel().run(self.sql, {}, list(params), names=list(self.columns))
-        return InsertRows(self.table, conform(rows, self.table), self.mode)
+        return InsertRows(self.table, conform(rows, self.table), self.mode, self.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +119,8 @@ def read_insert(cursor: TokenCursor, parameters: Parameters, find: Callable[[str
         return InsertQuery(table, columns, cursor.rest(), mode)
     if columns is None:
         raise cursor.unsupported("BY NAME with VALUES", "name the columns behind the table")
-    return InsertValues(table, columns, _values_query(cursor, table, columns, parameters), mode)
+    rows = _read_rows(cursor, columns)
+    return InsertValues(table, columns, _values_query(cursor.sql, table, columns, rows, parameters), mode, _shape(columns, rows, parameters))
 
 
 def _read_columns(cursor: TokenCursor, table: TableDef) -> tuple[str, ...]:
@@ -137,36 +143,65 @@ def _read_columns(cursor: TokenCursor, table: TableDef) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _values_query(cursor: TokenCursor, table: TableDef, columns: Sequence[str], parameters: Parameters) -> str:
-    """The query that evaluates the rows, each value cast to the type of its column."""
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """Where a value stands in the text; ``is_literal`` when it is one token that is. DEFAULT, which is NULL, is a literal of no length."""
+
+    start: int
+    end: int
+    is_literal: bool
+
+
+_DEFAULT: Final = _Value(0, 0, True)
+
+
+def _read_rows(cursor: TokenCursor, columns: Sequence[str]) -> list[list[_Value]]:
     cursor.expect("VALUES")
-    types = [str(table.column(name).type) for name in columns]
-    numbered = [(start, end, f"${index + 1}") for start, end, index in parameters.spans]
-    rows: list[str] = []
+    rows: list[list[_Value]] = []
     while True:
         offset = cursor.offset
         values = _read_row(cursor)
         if len(values) != len(columns):
             message = f"row {len(rows) + 1} has {len(values)} value{'' if len(values) == 1 else 's'} for the {len(columns)} columns {', '.join(columns)}"
             raise located(ProgrammingError, message, cursor.sql, offset)
-        texts = ("NULL" if value is None else spliced(cursor.sql, *value, numbered) for value in values)
-        rows.append(f"({', '.join(f'CAST({text} AS {type_})' for text, type_ in zip(texts, types, strict=True))})")
+        rows.append(values)
         if not cursor.accept(","):
             break
     if cursor.at("ON") or cursor.at("RETURNING"):
         raise cursor.unsupported("ON CONFLICT and RETURNING", "use INSERT OR REPLACE to replace rows")
     cursor.expect_end()
-    return f"SELECT * FROM (VALUES {', '.join(rows)}) AS v({', '.join(map(quoted, columns))})"
+    return rows
 
 
-def _read_row(cursor: TokenCursor) -> list[tuple[int, int] | None]:
-    """The span in the text of each value of ``(v, ...)``; None for DEFAULT."""
+def _values_query(sql: str, table: TableDef, columns: Sequence[str], rows: Sequence[Sequence[_Value]], parameters: Parameters) -> str:
+    """The query that evaluates the rows, each value cast to the type of its column."""
+    types = [str(table.column(name).type) for name in columns]
+    numbered = [(start, end, f"${index + 1}") for start, end, index in parameters.spans]
+    texts = []
+    for row in rows:
+        values = ("NULL" if value is _DEFAULT else spliced(sql, value.start, value.end, numbered) for value in row)
+        texts.append(f"({', '.join(f'CAST({text} AS {type_})' for text, type_ in zip(values, types, strict=True))})")
+    return f"SELECT * FROM (VALUES {', '.join(texts)}) AS v({', '.join(map(quoted, columns))})"
+
+
+def _shape(columns: Sequence[str], rows: Sequence[Sequence[_Value]], parameters: Parameters) -> InsertShape | None:
+    """What a client can make the rows from by itself; None when it cannot, or it is not worth its while."""
+    if not parameters.count or len(rows) * len(columns) > _CELLS_MAX:
+        return None
+    index_of = {(start, end): index for start, end, index in parameters.spans}
+    if not all(value.is_literal or (value.start, value.end) in index_of for row in rows for value in row):
+        return None
+    cells = tuple(tuple(index_of.get((value.start, value.end)) for value in row) for row in rows)
+    return InsertShape(tuple(columns), cells, parameters.count, parameters.names)
+
+
+def _read_row(cursor: TokenCursor) -> list[_Value]:
     cursor.expect("(")
-    values: list[tuple[int, int] | None] = []
+    values: list[_Value] = []
     while True:
         if cursor.at("DEFAULT", ",") or cursor.at("DEFAULT", ")"):
             cursor.take()
-            values.append(None)
+            values.append(_DEFAULT)
         else:
             values.append(_read_value(cursor))
         if cursor.accept(")"):
@@ -175,12 +210,14 @@ def _read_row(cursor: TokenCursor) -> list[tuple[int, int] | None]:
             raise cursor.expected("',' or ')'")
 
 
-def _read_value(cursor: TokenCursor) -> tuple[int, int]:
+def _read_value(cursor: TokenCursor) -> _Value:
     start, end, depth = cursor.offset, cursor.offset, 0
+    kinds: list[TokenType] = []
     while depth or not (cursor.at(",") or cursor.at(")")):
         token = cursor.take()
         end = token.end + 1
+        kinds.append(token.token_type)
         depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
     if start == end:
         raise cursor.expected("a value")
-    return start, end
+    return _Value(start, end, len(kinds) == 1 and kinds[0] in _LITERALS)

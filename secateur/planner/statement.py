@@ -24,6 +24,7 @@ __all__ = [
     "InsertMode",
     "InsertRows",
     "InsertSelect",
+    "InsertShape",
     "Materialized",
     "SelectStatement",
     "SetOption",
@@ -150,12 +151,37 @@ class DropTable:
 
 
 @dataclass(frozen=True, slots=True)
+class InsertShape:
+    """INSERT ... VALUES with nothing but parameters and literals.
+
+    Attributes:
+        columns: Those that get values, in order.
+        cells: The index of the parameter that is a value, or None for a literal, row by row.
+        parameter_count: How many parameters the statement has.
+        parameter_names: Their names in order, when they are named, else empty.
+    """
+
+    columns: tuple[str, ...]
+    cells: tuple[tuple[int | None, ...], ...]
+    parameter_count: int
+    parameter_names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class InsertRows:
-    """INSERT ... VALUES, evaluated: ``rows`` are exactly in the schema of ``table``."""
+    """INSERT ... VALUES, evaluated.
+
+    Attributes:
+        table: The table.
+        rows: Exactly in the schema of the table.
+        mode: What happens to keys that are there already.
+        shape: How the rows come from the parameters, when a client can make them by itself; else None.
+    """
 
     table: TableDef
     rows: pa.Table
     mode: InsertMode
+    shape: InsertShape | None
 
 
 @dataclass(frozen=True, slots=True)

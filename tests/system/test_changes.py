@@ -11,7 +11,7 @@ import pytest
 import secateur
 from secateur.client.statement import ChangeStatement
 from secateur.cluster import Cluster
-from secateur.errors import DataError, NotSupportedError, NullKeyError, PruningMismatchError, UnknownTableError
+from secateur.errors import DataError, DuplicateKeyError, NotSupportedError, NullKeyError, ParameterError, PruningMismatchError, UnknownTableError
 
 PARTITIONS = 13
 KEYS = 200
@@ -317,3 +317,71 @@ def test_explain_analyze_does_not_change_anything(shared: Cluster, table_name: s
             conn.execute(f"EXPLAIN ANALYZE DELETE FROM {table_name}")
         assert "DELETE of" in conn.execute(f"EXPLAIN DELETE FROM {table_name}").fetchall()[0][0]
         assert conn.execute(f"SELECT count(*) FROM {table_name}").fetchall() == [(KEYS,)]
+
+
+def test_an_insert_of_parameters_asks_the_controller_once(shared: Cluster, table_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with shared.connect() as conn:
+        create(conn, table_name, keys=1)
+        sql = f"INSERT INTO {table_name} VALUES ($id, $v, 'x')"
+        asked: list[str] = []
+        ask = conn._session.ask
+        monkeypatch.setattr(conn._session, "ask", lambda op, *args: (asked.append(op), ask(op, *args))[1])
+        for key in range(1, 6):
+            assert conn.execute(sql, {"id": key, "v": key}).rowcount == 1
+        assert asked == ["prepare"]
+        conn.execute(sql, {"id": 6, "v": "7"})
+        assert asked == ["prepare", "prepare"], "a value that needs a cast"
+        with pytest.raises(NullKeyError):
+            conn.execute(sql, {"id": None, "v": 1})
+        with pytest.raises(DuplicateKeyError):
+            conn.execute(sql, {"id": 5, "v": 1})
+        with pytest.raises(ParameterError):
+            conn.execute(sql, {"id": 5})
+        assert conn.execute(f"SELECT id, v, note FROM {table_name} WHERE id > 0 ORDER BY id").fetchall() == [
+            *((key, key, "x") for key in range(1, 6)),
+            (6, 7, "x"),
+        ]
+
+
+def test_many_inserts_keep_their_order_whoever_makes_the_rows(shared: Cluster, table_name: str) -> None:
+    with shared.connect() as conn:
+        create(conn, table_name, keys=0)
+        sets: list[list[object]] = [[1, 1, "a"], [1, "2", "b"], [2, 3, 4], [1, 5, "c"], [2, None, "d"], [3, 2.5, "e"], [3, 2**40, "f"]]
+        assert conn.executemany(f"INSERT OR REPLACE INTO {table_name} VALUES (?, ?, ?)", sets).rowcount == 3
+        assert conn.execute(f"SELECT * FROM {table_name} ORDER BY id").fetchall() == [(1, 5, "c"), (2, None, "d"), (3, 2**40, "f")]
+        with pytest.raises(NullKeyError):
+            conn.executemany(f"INSERT INTO {table_name} VALUES (?, ?, ?)", [[8, 1, "x"], [9, 1, None]])
+        assert conn.execute(f"SELECT count(*) FROM {table_name}").fetchall() == [(3,)]
+
+
+def test_an_insert_into_a_table_made_anew_is_read_anew(shared: Cluster, table_name: str) -> None:
+    with shared.connect() as conn, shared.connect() as other:
+        create(conn, table_name, keys=0)
+        sql = f"INSERT INTO {table_name} VALUES (?, ?, ?)"
+        conn.execute(sql, [1, 1, "a"])
+        other.execute(f"DROP TABLE {table_name}")
+        other.execute(f"CREATE TABLE {table_name} (v BIGINT, id BIGINT, note VARCHAR, PRIMARY KEY (v, id))")
+        assert conn.execute(sql, [7, 8, "b"]).rowcount == 1
+        assert conn.execute(f"SELECT v, id, note FROM {table_name}").fetchall() == [(7, 8, "b")]
+        other.execute(f"DROP TABLE {table_name}")
+        with pytest.raises(UnknownTableError):
+            conn.execute(sql, [7, 8, "b"])
+
+
+def test_inserts_go_on_while_a_member_dies_unnoticed(mortal: Cluster) -> None:
+    with mortal.connect() as conn:
+        create(conn, "t", backups=1, keys=0)
+        begun = threading.Event()
+
+        def insert() -> None:
+            with mortal.connect() as own:
+                for key in range(120):
+                    own.execute("INSERT INTO t VALUES (?, 1, 'x')", [key])
+                    begun.set()
+
+        def kill() -> None:
+            begun.wait(10)
+            mortal._runtime.kill_member("m3")
+
+        together(insert, kill)
+        assert conn.execute("SELECT count(*), count(DISTINCT id) FROM t").fetchall() == [(120, 120)]

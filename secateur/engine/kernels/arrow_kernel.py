@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from secateur.engine.kernels.arrow_aggregate import compile_aggregation
 from secateur.engine.kernels.arrow_evaluate import Scope, compile_expression
-from secateur.engine.kernels.arrow_expression import Column, Expression, walk
+from secateur.engine.kernels.arrow_expression import Column, Constant, Expression, Parameter, walk
 from secateur.engine.kernels.arrow_fragment import ArrowFragment, SortKey, slot_name
 from secateur.engine.kernels.arrow_small_groups import SMALL_ROWS_MAX, compile_small_aggregation
 from secateur.engine.kernels.exact_values import InexactError
@@ -79,6 +79,7 @@ def _compile(fragment: ArrowFragment) -> Program:
         return lambda table, _params: finish([table.column(name) for name in plain], table.num_rows)
     outputs = [(expression, compile_expression(expression)) for _, expression in fragment.outputs]
     order_expressions = [] if fragment.distinct else [key.expression for key in fragment.order]
+    fixed = [position for position, (_, expression) in enumerate(fragment.outputs) if isinstance(expression, (Constant, Parameter))]
     read = [*(expression for expression, _ in outputs), *order_expressions] if fragment.keys is None else [*fragment.keys, *_arguments(fragment)]
     rows_after_where = _compile_where(fragment.where, _columns(read))
     aggregation = None if fragment.keys is None else compile_aggregation(fragment.keys, fragment.aggregates)
@@ -102,6 +103,8 @@ def _compile(fragment: ArrowFragment) -> Program:
             columns, count = having(columns, params)
         scope = Scope(columns, params)
         results = [evaluate(scope) for _, evaluate in outputs]
+        for position in fixed:
+            results[position] = pa.repeat(results[position], count)
         if merge is not None:
             results = merge(results, count)
             count = len(results[0])

@@ -137,3 +137,25 @@ def test_mistakes_are_shown_where_they_stand(bench: Any, sql: str, kind: type[Er
 def test_bad_values_are_refused(bench: Any, sql: str, params: Any, kind: type[Error]) -> None:
     with pytest.raises(kind):
         bench.prepare(sql, params)
+
+
+@pytest.mark.parametrize(
+    ("values", "cells"),
+    [
+        pytest.param("(?, ?, ?)", ((0, 1, 2),), id="parameters"),
+        pytest.param("($2, $1, $3)", ((1, 0, 2),), id="numbered"),
+        pytest.param("(?, 'x', ?), (?, NULL, DEFAULT)", ((0, None, 1), (2, None, None)), id="literals"),
+        pytest.param("(?, ? || ?, 1)", None, id="an expression"),
+        pytest.param("(?, (?), ?)", None, id="brackets"),
+        pytest.param("(?, ?, -1), (?, 'a', 1)", None, id="a sign"),
+        pytest.param("('a', 'b', 1)", None, id="no parameters"),
+    ],
+)
+def test_what_a_client_can_make_rows_from(bench: Any, values: str, cells: Any) -> None:
+    count = values.count("?") or values.count("$")
+    statement = bench.prepare(f"INSERT INTO customers VALUES {values}", [str(index) for index in range(count)])
+    assert isinstance(statement, InsertRows)
+    shape = statement.shape
+    assert (None if shape is None else (shape.columns, shape.cells, shape.parameter_count)) == (
+        None if cells is None else (("customer_id", "name", "score"), cells, count)
+    )

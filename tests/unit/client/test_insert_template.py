@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from secateur.client.insert_template import InsertTemplate, Literal
+from secateur.partitioning.scheme import HashComponent, PartitionScheme
+from secateur.partitioning.table import Column, TableDef
+from secateur.partitioning.types import parse_type
+
+
+def template(column_type: str, *rows: tuple[int | Literal, ...]) -> InsertTemplate:
+    types = {"k": parse_type("BIGINT"), "v": parse_type(column_type)}
+    scheme = PartitionScheme(hashes=(HashComponent(("k",), 4),), types=(("k", types["k"]),))
+    table = TableDef("t", 1, (Column("k", types["k"], nullable=False), Column("v", types["v"])), ("k",), scheme)
+    return InsertTemplate(table, ("k", "v"), rows or ((0, 1),), "append", 2, (), 1)
+
+
+@pytest.mark.parametrize(
+    ("column_type", "value"),
+    [
+        pytest.param("TINYINT", -128, id="an integer"),
+        pytest.param("UBIGINT", 2**64 - 1, id="an unsigned integer"),
+        pytest.param("DOUBLE", -0.0, id="a double"),
+        pytest.param("VARCHAR", "é\0", id="a text"),
+        pytest.param("BOOLEAN", True, id="a truth value"),
+        pytest.param("BLOB", b"\xff", id="bytes"),
+        pytest.param("DATE", date(2024, 2, 29), id="a date"),
+        pytest.param("TIMESTAMP", datetime(2024, 2, 29, 1, 2, 3, 4), id="a timestamp"),
+        pytest.param("DECIMAL(10,2)", Decimal("-1.50"), id="a decimal"),
+        pytest.param("INTEGER", None, id="null"),
+        pytest.param("UUID", None, id="null of any type"),
+    ],
+)
+def test_a_value_of_its_columns_type_is_taken(column_type: str, value: Any) -> None:
+    filled = template(column_type).fill([[1, value], [2, None]])
+    assert filled is not None
+    assert filled.schema.types == [parse_type("BIGINT").arrow, parse_type(column_type).arrow]
+    assert filled.to_pylist() == [{"k": 1, "v": value}, {"k": 2, "v": None}]
+
+
+@pytest.mark.parametrize(
+    ("column_type", "value"),
+    [
+        pytest.param("TINYINT", 128, id="out of range"),
+        pytest.param("UINTEGER", -1, id="below range"),
+        pytest.param("INTEGER", True, id="a truth value is no integer"),
+        pytest.param("INTEGER", 1.0, id="a double is no integer"),
+        pytest.param("INTEGER", "1", id="a text is no integer"),
+        pytest.param("HUGEINT", 1, id="hugeint"),
+        pytest.param("DOUBLE", 1, id="an integer is no double"),
+        pytest.param("FLOAT", 0.1, id="a double is no float"),
+        pytest.param("VARCHAR", 1, id="an integer is no text"),
+        pytest.param("VARCHAR", "\ud800", id="a text that is not UTF-8"),
+        pytest.param("DATE", datetime(2024, 1, 1), id="a timestamp is no date"),
+        pytest.param("DATE", "2024-01-01", id="a text is no date"),
+        pytest.param("TIMESTAMP", date(2024, 1, 1), id="a date is no timestamp"),
+        pytest.param("TIMESTAMP", datetime(2024, 1, 1, tzinfo=UTC), id="an instant is no timestamp"),
+        pytest.param("DECIMAL(4,2)", Decimal("1.005"), id="too many digits behind the point"),
+        pytest.param("DECIMAL(4,2)", Decimal("100"), id="too many digits before the point"),
+        pytest.param("DECIMAL(4,2)", Decimal("NaN"), id="not a number"),
+        pytest.param("INTEGER[]", [1], id="a list"),
+    ],
+)
+def test_a_value_that_needs_a_cast_is_left_to_the_controller(column_type: str, value: Any) -> None:
+    assert template(column_type).fill([[1, value]]) is None
+
+
+def test_literals_and_several_rows_and_sets() -> None:
+    filled = template("VARCHAR", (0, Literal("a")), (1, Literal(None))).fill([[1, 2], [3, 4]])
+    assert filled is not None
+    assert filled.to_pylist() == [{"k": 1, "v": "a"}, {"k": 2, "v": None}, {"k": 3, "v": "a"}, {"k": 4, "v": None}]
