@@ -1,8 +1,8 @@
 """Unions of boxes: what a predicate says about the key columns of one scan, in disjunctive normal form.
 
 ``()`` is *never TRUE*, ``(Box(),)`` is *no statement*. Branches of an OR that differ in one column melt into one box, so that an IN list written as ORs stays
-one box. Every operation is
-bounded: past :data:`BOXES_MAX` boxes an AND keeps its narrower side and an OR gives up, both of which only ever keep more partitions.
+one box. Every operation is bounded, and past its bound only ever keeps more partitions: an OR of more than :data:`UNION_MAX` boxes gives up, and an AND is
+multiplied out up to :data:`BOXES_MAX` boxes, and :data:`PRODUCTS_MAX` pairs of boxes in all; what is left are factors, each of which holds all that passes.
 """
 
 from __future__ import annotations
@@ -13,38 +13,56 @@ from typing import Final, TypeAlias
 from secateur.partitioning.condition import Box, Choice, Constraint
 from secateur.partitioning.domain import Domain, within
 
-__all__ = ["BOXES_MAX", "NOWHERE", "UNBOUNDED", "Boxes", "intersect", "intersect_is_bounded", "unite"]
+__all__ = ["BOXES_MAX", "NOWHERE", "PRODUCTS_MAX", "UNBOUNDED", "UNION_MAX", "Boxes", "intersect", "multiply", "unite"]
 
 Boxes: TypeAlias = tuple[Box, ...]
 
 NOWHERE: Final[Boxes] = ()
 UNBOUNDED: Final[Boxes] = (Box(),)
-BOXES_MAX: Final = 4096
-"""More alternatives than this are not told apart."""
+BOXES_MAX: Final = 1024
+"""More alternatives than this do not come out of an AND: each costs some microseconds here, and as many at each binding."""
+PRODUCTS_MAX: Final = 16 * BOXES_MAX
+"""After so many pairs of boxes an AND is multiplied out no further."""
+UNION_MAX: Final = 16_384
+"""More alternatives than this are not told apart in an OR."""
 
 
-def intersect_is_bounded(left: Boxes, right: Boxes) -> bool:
-    """Whether the conjunction can be multiplied out."""
-    return len(left) * len(right) <= BOXES_MAX
+def multiply(conjuncts: Sequence[Boxes]) -> tuple[Boxes, ...]:
+    """The conjunction as few factors: one, unless it grows too large. No conjunct that says nothing is among them."""
+    said = [boxes for boxes in conjuncts if boxes != UNBOUNDED]
+    single = _conjoined([boxes[0] for boxes in said if len(boxes) == 1])
+    factors: list[Boxes] = [] if single is None else [(single,)]
+    products = 0
+    for boxes in (boxes for boxes in said if len(boxes) != 1):
+        for position, factor in enumerate(factors):
+            pairs = len(factor) * len(boxes)
+            if pairs <= BOXES_MAX and products + pairs <= PRODUCTS_MAX:
+                products += pairs
+                factors[position] = _melted(box for a in factor for b in boxes if not (box := a.intersect(b)).is_nothing)
+                break
+        else:
+            factors.append(boxes)
+    never = NOWHERE in factors or (single is not None and single.is_nothing)
+    return (NOWHERE,) if never else tuple(factors)
 
 
 def intersect(*conjuncts: Boxes) -> Boxes:
-    """The conjunction."""
-    found = UNBOUNDED
-    for boxes in conjuncts:
-        if found == UNBOUNDED or boxes == UNBOUNDED:
-            found = boxes if found == UNBOUNDED else found
-        elif intersect_is_bounded(found, boxes):
-            found = _melted(box for a in found for b in boxes if not (box := a.intersect(b)).is_nothing)
-        elif len(boxes) < len(found):
-            found = boxes
-    return found
+    """The conjunction as one union of boxes; where that would grow too large, the narrowest of its factors."""
+    return min(multiply(conjuncts), key=len, default=UNBOUNDED)
+
+
+def _conjoined(boxes: Sequence[Box]) -> Box | None:
+    """The conjunction of some boxes, in halves: one by one, a thousand excluded values would be copied a thousand times."""
+    found = list(boxes)
+    while len(found) > 1:
+        found = [left.intersect(right) for left, right in zip(found[::2], found[1::2], strict=False)] + (found[-1:] if len(found) % 2 else [])
+    return found[0] if found else None
 
 
 def unite(alternatives: Iterable[Boxes]) -> Boxes:
     """The disjunction."""
     melted = _melted(box for boxes in alternatives for box in boxes)
-    return UNBOUNDED if len(melted) > BOXES_MAX or Box() in melted else melted
+    return UNBOUNDED if len(melted) > UNION_MAX or Box() in melted else melted
 
 
 def _melted(boxes: Iterable[Box]) -> Boxes:

@@ -24,7 +24,7 @@ from secateur.planner.bounds import NOWHERE, UNBOUNDED, Boxes, intersect, unite
 from secateur.planner.constants import operand_of
 from secateur.planner.equalities import equated
 from secateur.planner.key_expression import KeyExpression, key_expression
-from secateur.planner.row_values import fields_of, row_boxes
+from secateur.planner.row_values import FieldBoxes, FieldOperands, fields_of, row_boxes
 from secateur.planner.truth import Truth
 from secateur.planner.unused import shown, why_unused
 
@@ -49,7 +49,8 @@ _MIRRORED: Final = {
 _HOLDS_OF_ITSELF: Final = frozenset({Comparison.IN, Comparison.LESS_EQUAL, Comparison.GREATER_EQUAL})
 _FALSE_OF_NULL: Final = frozenset({Comparison.IN, Comparison.LESS, Comparison.LESS_EQUAL})
 """In a row NULL is the greatest value: what a column that is NULL does not pass."""
-_ROWS_TOLD_APART_MAX: Final = 64
+_OPEN_ROWS_MAX: Final = 64
+"""Past so many parameters in one field of a list of rows the fields are taken apart: each row would have to be judged by all of them."""
 
 
 @dataclass(slots=True)
@@ -190,43 +191,58 @@ class ComparisonReader:
         return _domain_box(found.column, domain, self.types[found.column])
 
     def _row(self, comparison: Comparison, fields: Sequence[exp.Expr], rows: Sequence[Sequence[exp.Expr]], whole: exp.Expr, wanted: Truth) -> Boxes:
-        """A comparison of a row with the first of ``rows``, or, for IN with several, with any of them. The fields of all rows share their types."""
+        """A comparison of a row with the first of ``rows``, or, for IN, with any of them. The fields of all rows share their types."""
         if any(len(row) != len(fields) for row in rows):
             return UNBOUNDED
-        compared = rows if isinstance(whole, exp.In) else rows[:1]
+        given = [self._field_operands(own, [row[index] for row in rows], whole) for index, own in enumerate(fields)]
+        if any(found is not None and len(found.opened) > _OPEN_ROWS_MAX for found in given):
+            return intersect(*(self._any_row(found) for found in given if found is not None)) if wanted is Truth.TRUE else UNBOUNDED
+
+        def row_of(position: int) -> FieldBoxes:
+            return lambda index, form: self._field(given[index], position, form, whole)
+
+        compared = range(len(rows)) if isinstance(whole, exp.In) else range(1)
         boxes = []
         if Truth.TRUE in wanted:
-            boxes.append(unite(row_boxes(comparison, len(fields), self._fields(fields, row, rows, whole)) for row in compared))
+            boxes.append(unite(row_boxes(comparison, len(fields), row_of(position)) for position in compared))
         if Truth.FALSE in wanted:
-            boxes.append(intersect(*(row_boxes(NEGATED[comparison], len(fields), self._fields(fields, row, rows, whole)) for row in compared)))
+            boxes.append(intersect(*(row_boxes(NEGATED[comparison], len(fields), row_of(position)) for position in compared)))
         return unite(boxes)
 
-    def _fields(
-        self, fields: Sequence[exp.Expr], row: Sequence[exp.Expr], rows: Sequence[Sequence[exp.Expr]], whole: exp.Expr
-    ) -> Callable[[int, Comparison], Boxes]:
-        def boxes(index: int, comparison: Comparison) -> Boxes:
-            column, operand = self._key(fields[index]), row[index]
-            if column is None and len(rows) == 1:
-                column, operand, comparison = self._key(operand), fields[index], _MIRRORED.get(comparison, comparison)
-            if column is None:
-                return UNBOUNDED
-            beside = [other[index] for other in rows if other is not row][:_ROWS_TOLD_APART_MAX] if operand is row[index] else []
-            operands = self._operands(column, [operand, *beside], whole)
-            if operands is None or (len(beside) < len(rows) - 1 and not all(isinstance(operand_of(other[index]), Constant) for other in rows)):
-                return UNBOUNDED
-            return self._field(column, comparison, operands, whole)
+    def _field_operands(self, own: exp.Expr, others: Sequence[exp.Expr], whole: exp.Expr) -> FieldOperands | None:
+        """What one field is compared with, in each row; None when nothing can be said about it."""
+        column, mirrored = self._key(own), False
+        if column is None and len(others) == 1:
+            column, mirrored, others = self._key(others[0]), True, [own]
+        operands = None if column is None else self._operands(column, others, whole)
+        if column is None or operands is None:
+            return None
+        constants = [operand for operand in operands if isinstance(operand, Constant) and operand.value is not None]
+        values = [constant.value for constant in constants]
+        if allowed(RowField(len(values)), Comparison.IN, values, self.types[column]) is None:
+            self._note(self._inexact(column, constants, whole))
+            return None
+        return FieldOperands(column, mirrored, tuple(operands), tuple(dict.fromkeys(operand for operand in operands if not isinstance(operand, Constant))))
 
-        return boxes
-
-    def _field(self, column: str, comparison: Comparison, operands: Sequence[Operand], whole: exp.Expr) -> Boxes:
-        """One field of a row against the first of the operands."""
-        constants = all(isinstance(operand, Constant) for operand in operands)
-        if column in self.nullable and not (comparison in _FALSE_OF_NULL and constants and operands[0] != Constant(None)):
+    def _field(self, found: FieldOperands | None, position: int, comparison: Comparison, whole: exp.Expr) -> Boxes:
+        """One field of a row against that of the row at ``position``."""
+        if found is None:
+            return UNBOUNDED
+        operand = found.operands[position]
+        comparison = _MIRRORED.get(comparison, comparison) if found.mirrored else comparison
+        known = isinstance(operand, Constant) and operand.value is not None
+        if found.column in self.nullable and not (known and comparison in _FALSE_OF_NULL):
             return self._unused(whole)
-        if operands[0] == Constant(None):
+        if operand == Constant(None):
             return NOWHERE if comparison is Comparison.IN else UNBOUNDED
-        present = [operand for operand in operands if operand != Constant(None)]
-        return self._passing(KeyExpression(column, RowField(1)), comparison, present, whole)
+        beside = [other for other in found.opened if other != operand]
+        return self._passing(KeyExpression(found.column, RowField(1)), comparison, [operand, *beside], whole)
+
+    def _any_row(self, found: FieldOperands) -> Boxes:
+        """One field of a row against that of any row."""
+        if found.column in self.nullable:
+            return UNBOUNDED
+        return _tested_box(found.column, Test(Comparison.IN, found.operands, RowField(len(found.operands))))
 
     def _itself(self, column: str, comparison: Comparison, wanted: Truth) -> Boxes:
         """``a = a`` and its relatives: TRUE or FALSE for all values, and NULL for none."""

@@ -9,17 +9,37 @@ Source: Apache Kudu, "Scan Optimization & Partition Pruning", lexicographic boun
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from sqlglot import exp
 
 from secateur.partitioning.comparison import Comparison
+from secateur.partitioning.condition import Operand
 from secateur.planner.bounds import Boxes, intersect, unite
 
-__all__ = ["FieldBoxes", "fields_of", "row_boxes"]
+__all__ = ["FieldBoxes", "FieldOperands", "fields_of", "row_boxes"]
 
 FieldBoxes: TypeAlias = Callable[[int, Comparison], Boxes]
 """From the index of a field and a comparison to the boxes outside of which the field does not pass it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldOperands:
+    """What one field of a row is compared with.
+
+    Attributes:
+        column: The key column that the field is.
+        mirrored: Whether the column stands on the right.
+        operands: The field of each row on the other side.
+        opened: Those of them that are not known yet, without repetitions. Their types count for all rows.
+    """
+
+    column: str
+    mirrored: bool
+    operands: tuple[Operand, ...]
+    opened: tuple[Operand, ...]
+
 
 _STRICT: Final = {
     Comparison.LESS: Comparison.LESS,

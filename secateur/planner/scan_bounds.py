@@ -15,8 +15,7 @@ from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.tree import PartitionTree
 from secateur.partitioning.types import SqlType, TypeKind
-from secateur.planner import bounds
-from secateur.planner.bounds import NOWHERE, UNBOUNDED, Boxes
+from secateur.planner.bounds import NOWHERE, UNBOUNDED, Boxes, multiply
 from secateur.planner.key_search import KeyReader, key_search
 from secateur.planner.predicate import PredicateReader
 from secateur.planner.query import Scan
@@ -60,8 +59,8 @@ def bound_scan(scan: Scan, scope: Scope) -> ScanBounds:
     key_reader = KeyReader.of(table, scope)
     read = reader.read_conjuncts(scope.conjuncts)
     read_keys = [key_reader.read(conjunct, boxes) for conjunct, boxes in zip(scope.conjuncts, read, strict=True)]
-    factors = tuple(reader.close(boxes, scope.conjuncts) for boxes in _multiplied(read))
-    key_factors = tuple(key_reader.close(boxes, scope.conjuncts) for boxes in _multiplied(read_keys))
+    factors = tuple(reader.close(boxes, scope.conjuncts) for boxes in multiply(read))
+    key_factors = tuple(key_reader.close(boxes, scope.conjuncts) for boxes in multiply(read_keys))
     keys = key_search(table, scope, key_factors, whole=scope.whole and UNBOUNDED not in read_keys)
     total, limit = scheme.live_partition_count, combination_limit(scheme)
     if table.replicated:
@@ -80,21 +79,6 @@ def overflow_reason(overflow: Overflow) -> str:
     if overflow.combinations is None:
         return f"the range of ({columns}) has more values than the limit of {overflow.limit:,}, or values that cannot be counted"
     return f"{overflow.combinations:,} combinations of ({columns}) exceed the limit of {overflow.limit:,}"
-
-
-def _multiplied(conjuncts: Sequence[Boxes]) -> tuple[Boxes, ...]:
-    """The conjunction as few factors: a factor that would grow too large stays apart, and is intersected as a set of partitions."""
-    factors: list[Boxes] = []
-    for boxes in conjuncts:
-        if boxes == UNBOUNDED:
-            continue
-        for position, factor in enumerate(factors):
-            if bounds.intersect_is_bounded(factor, boxes):
-                factors[position] = bounds.intersect(factor, boxes)
-                break
-        else:
-            factors.append(boxes)
-    return tuple(factors)
 
 
 def box_node(box: Box, scheme: PartitionScheme, total: int, limit: int, overflows: list[Overflow]) -> Node:

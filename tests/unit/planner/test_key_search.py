@@ -75,7 +75,7 @@ def test_a_contradiction_behind_the_partitioning_key_needs_no_partition(bench: A
 
 
 def test_the_further_columns_do_not_make_the_tree_less_exact(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "BOXES_MAX", 16)
+    monkeypatch.setattr(bounds, "UNION_MAX", 16)
     branches = " OR ".join(f"(customer_id = 'C{n % 3}' AND id = {n})" for n in range(50))
     (scan,) = bench.select(f"SELECT * FROM orders WHERE {branches}").plan.scans
     expected = sorted({bench.partition("orders", customer_id=f"C{n}", id=0) for n in range(3)})
