@@ -50,7 +50,8 @@ PlanText = Callable[[str, Sequence[Token], Parameters, int], SelectStatement]
 
 _FEW_KEYS_MAX: Final = 4
 """A scan of no more keys than this is not worth a round trip of its own."""
-_SUBQUERIES_MAX: Final = 16
+_PLANS_MAX: Final = 24
+"""Subqueries inside of subqueries can be tried in any number of combinations; what has not been found after so many plans is not worth the time."""
 _EXCLUDING: Final = frozenset({Comparison.NOT_IN, Comparison.DISTINCT, Comparison.NOT_BETWEEN})
 
 
@@ -62,18 +63,18 @@ class _Candidate:
         subquery: Where it stands.
         step: The step.
         type: The type of its values.
+        text: What was planned for it.
         alone: Its text with the common table expressions around it that it uses: what binds by itself.
     """
 
     subquery: Subquery
     step: Step
     type: SqlType
+    text: str
     alone: str
 
 
-def materialize_subqueries(
-    statement: SelectStatement, text: str, tokens: Sequence[Token], parameters: Parameters, plan: PlanText, *, nested: int = 0
-) -> SelectStatement:
+def materialize_subqueries(statement: SelectStatement, text: str, tokens: Sequence[Token], parameters: Parameters, plan: PlanText) -> SelectStatement:
     """The statement with a form in steps, if some of its subqueries can run first and prune the rest.
 
     Args:
@@ -82,22 +83,40 @@ def materialize_subqueries(
         tokens: Its tokens, with numbered parameters.
         parameters: As read from the same tokens.
         plan: Plans the texts that are made of it.
-        nested: In how many subqueries this one stands.
 
     Returns:
         ``statement`` itself when there is nothing to gain. Never raises for what a step is not: then the ordinary plan is all there is.
         Cost: nothing for a text without such subqueries; else a plan for each of them and one for the rest.
     """
-    if nested > _SUBQUERIES_MAX or all(scan.replicated or _is_few(scan.tree.root, scan, parameters.total) for scan in statement.plan.scans):
+    if all(scan.replicated or _is_few(scan.tree.root, scan, parameters.total) for scan in statement.plan.scans):
         return statement
     subqueries = find_subqueries(tokens)
-    if not 0 < len(subqueries) <= _SUBQUERIES_MAX:
+    if not subqueries:
         return statement
+    bounded = plan if isinstance(plan, _BoundedPlanner) else _BoundedPlanner(plan)
     try:
-        return replace(statement, materialized=_Statement(statement, text, tokens, parameters, plan, nested).materialized(subqueries))
-    except (DatabaseError, RecursionError):
+        return replace(statement, materialized=_Statement(statement, text, tokens, parameters, bounded).materialized(subqueries))
+    except (DatabaseError, RecursionError, _TooManyPlansError):
         # What does not plan in pieces may plan whole: the statement has been found right.
         return statement
+
+
+class _TooManyPlansError(Exception):
+    """A statement has been taken to pieces often enough."""
+
+
+@dataclass(slots=True)
+class _BoundedPlanner:
+    """Plans no more than so many texts for one statement."""
+
+    plan: PlanText
+    left: int = _PLANS_MAX
+
+    def __call__(self, text: str, tokens: Sequence[Token], parameters: Parameters, values: int) -> SelectStatement:
+        if not self.left:
+            raise _TooManyPlansError
+        self.left -= 1
+        return self.plan(text, tokens, parameters, values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +127,7 @@ class _Statement:
     text: str
     tokens: Sequence[Token]
     parameters: Parameters
-    plan: PlanText
-    nested: int
+    plan: _BoundedPlanner
 
     def materialized(self, subqueries: Sequence[Subquery]) -> Materialized | None:
         """Steps for those of the subqueries that prune something; where one cannot run by itself, or prunes nothing, for the ones inside of it."""
@@ -147,7 +165,12 @@ class _Statement:
         for reading in rest[1::2]:
             if reading is None or not reading.is_repeatable or reading.has_collations or not around.are_those_of(original, reading):
                 return None
-        return Materialized(tuple(candidate.step for candidate in found), outer)
+        return Materialized(tuple(self._in_steps(candidate) for candidate in found), outer)
+
+    def _in_steps(self, candidate: _Candidate) -> Step:
+        """A step that has been chosen, with steps of its own where these prune it."""
+        tokens, own = self._read(candidate.text, 0)
+        return replace(candidate.step, query=materialize_subqueries(candidate.step.query, candidate.text, tokens, own, self.plan))
 
     def _candidates(self, subqueries: Sequence[Subquery], around: EnclosingCTEs) -> Iterator[_Candidate]:
         for subquery in subqueries:
@@ -168,21 +191,24 @@ class _Statement:
         if needed is None:
             return None
         definitions = f"WITH {around.keywords}{', '.join(self._numbered(first, last) for first, last in needed)}\n" if needed else ""
-        query = self._planned(definitions + _bounded(text, tree, subquery.use, alone=not needed), 0, materialize=True)
+        bounded = definitions + _bounded(text, tree, subquery.use, alone=not needed)
+        query = self._planned(bounded, 0)
         if not query.plan.scans or len(query.plan.columns) != 1:
             return None
         ((_, type_text),) = query.plan.columns
         try:
             alone = f"{definitions}SELECT * FROM (\n{text}\n) AS subquery" if needed else text
-            return _Candidate(subquery, Step(text, query, subquery.use), parse_type(type_text), alone)
+            return _Candidate(subquery, Step(text, query, subquery.use), parse_type(type_text), bounded, alone)
         except NotSupportedError:
             return None
 
-    def _planned(self, text: str, values: int, *, materialize: bool = False) -> SelectStatement:
+    def _planned(self, text: str, values: int) -> SelectStatement:
+        return self.plan(text, *self._read(text, values), values)
+
+    def _read(self, text: str, values: int) -> tuple[list[Token], Parameters]:
+        """The tokens and parameters of a text that is made of the statement; whatever it mentions, it is given all parameters, and ``values`` more."""
         tokens, own = read_parameters(text, tokenize(text))
-        own = replace(own, count=self.parameters.total + values)
-        planned = self.plan(text, tokens, own, values)
-        return materialize_subqueries(planned, text, tokens, own, self.plan, nested=self.nested + 1) if materialize else planned
+        return tokens, replace(own, count=self.parameters.total + values)
 
     def _outer_text(self, found: Sequence[_Candidate], around: EnclosingCTEs, unneeded: frozenset[int]) -> str:
         splices = []

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from secateur.planner import planner
 from secateur.planner.statement import InsertSelect, Materialized, SelectStatement
 
 VIP = "CREATE TABLE vip (customer_id VARCHAR PRIMARY KEY, region VARCHAR, since DATE, best BIGINT, score DOUBLE)"
@@ -283,3 +284,20 @@ def test_explain_of_one_key_from_another_one_key(steps: Any) -> None:
     explained = steps.explain("SELECT * FROM orders WHERE customer_id = (SELECT customer_id FROM one WHERE k = ?)", ["a"])
     assert explained.json["pruning"]["tree"] == "orders: (?1)"
     assert explained.json["pruning"]["steps"][0]["pruning"]["execution"] == "local"
+
+
+def test_subqueries_in_subqueries_do_not_explode(steps: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """None of them prunes, so that each could be tried alone, and inside of each other."""
+    planned = []
+    plan_select = planner.plan_select
+
+    def counted(*args: Any, **options: Any) -> SelectStatement:
+        planned.append(args[0])
+        return plan_select(*args, **options)
+
+    monkeypatch.setattr(planner, "plan_select", counted)
+    nested = "SELECT region FROM vip"
+    for _ in range(12):
+        nested = f"SELECT region FROM vip WHERE region IN ({nested}) AND region = (SELECT max(region) FROM vip)"
+    assert materialized(steps, f"SELECT * FROM orders WHERE priority IN ({nested})") is None
+    assert len(planned) <= 25
