@@ -26,7 +26,7 @@ from secateur.planner.arrow_compiler import compile_arrow
 from secateur.planner.canonical import Cut, canonical_select, named
 from secateur.planner.dialect import parse_query, quoted, to_sql, tokenize
 from secateur.planner.long_lists import lists_agree
-from secateur.planner.parameters import Parameters, read_parameters
+from secateur.planner.parameters import Parameters
 from secateur.planner.positions import located
 from secateur.planner.query import Query, Scan, bind_query, near_names
 from secateur.planner.scan_reading import ScanReading, read_query
@@ -82,7 +82,7 @@ def plan_select(
     read = read_query(query, disabled_rules)
     reading, scans, faithful = read.second, read.scans, read.is_faithful
     repeatable = reading is not None and reading.is_repeatable
-    binder = _Binder(params, parameters.total)
+    binder = _Binder(params)
     local = Fragment.over(query.sql, schemas, columns, _arrow(query, schemas, columns) if faithful else None)
     reason: str | None = None
     partials: tuple[Fragment, ...]
@@ -142,28 +142,19 @@ def _scan_plan(read: ScanReading) -> ScanPlan:
 class _Binder:
     """DuckDB's binder for the texts that are made from a statement."""
 
-    def __init__(self, params: Sequence[Any], parameter_count: int) -> None:
+    def __init__(self, params: Sequence[Any]) -> None:
         self._params = list(params)
-        self._count = parameter_count
-
-    def complete(self, sql: str) -> str:
-        """The same statement with a mention of each parameter: DuckDB takes exactly the values that a text mentions, and every fragment is given all."""
-        if not self._count:
-            return sql
-        mentioned = {index for _, _, index in read_parameters(sql, tokenize(sql))[1].spans}
-        unused = [f"${index + 1}" for index in range(self._count) if index not in mentioned]
-        return f"WITH unused AS (SELECT {', '.join(unused)}) {sql}" if unused else sql
 
     def describe(self, sql: str, schemas: Schemas) -> tuple[tuple[str, str], ...]:
         """Names and types of the result columns."""
-        return default_kernel().describe(self.complete(sql), schemas, self._params)
+        return default_kernel().describe(sql, schemas, self._params)
 
     def fragment(self, sql: str, schemas: Schemas, columns: Sequence[tuple[str, str]]) -> Fragment:
         """A fragment for a text, with the arrow kernel's form where it has one."""
         (relation,) = schemas
         tree = parse_query(sql, tokenize(sql))
         compiled = _compiled(tree, schemas[relation], relation, columns) if isinstance(tree, exp.Select) else None
-        return Fragment.over(self.complete(sql), schemas, columns, compiled)
+        return Fragment.over(sql, schemas, columns, compiled)
 
 
 def _described(query: Query, params: Sequence[Any]) -> tuple[tuple[str, str], ...]:

@@ -35,13 +35,14 @@ class Slot:
         duckdb.Error: It does not parse.
     """
 
-    __slots__ = ("_parameters", "_relation", "_views", "cursor", "sql")
+    __slots__ = ("_parameters", "_relation", "_shown", "_views", "cursor", "sql")
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> None:
         self.cursor = cursor
         self.sql = sql
         self._parameters = _parameters_of_select(cursor, sql)
         self._views: dict[str, _Exchangeable] = {}
+        self._shown: set[str] = set()
         self._relation: duckdb.DuckDBPyRelation | None = None
 
     def bound(self, params: Sequence[Any], sql: str | None = None) -> duckdb.DuckDBPyRelation:
@@ -71,7 +72,9 @@ class Slot:
             if exchangeable and view is not None and view.schema.equals(table.schema):
                 view.table = table
                 continue
-            self._hide(name)
+            if name in self._shown:
+                self._hide(name)
+            self._shown.add(name)
             if exchangeable:
                 self._views[name] = _Exchangeable(table)
             self._show(name, self._views.get(name, table), table.schema, casts.get(name, ()))
@@ -93,6 +96,7 @@ class Slot:
         self.cursor.execute(f"CREATE TEMP VIEW {_quoted(name)} AS SELECT * REPLACE ({replaced}) FROM {_quoted(_raw(name))}")
 
     def _hide(self, name: str) -> None:
+        self._shown.discard(name)
         self._views.pop(name, None)
         self.cursor.execute(f"DROP VIEW IF EXISTS {_quoted(name)}")
         self.cursor.unregister(name)
