@@ -13,10 +13,12 @@ from typing import Final, Protocol
 from sqlglot import exp
 
 from secateur.engine.kernels.arrow_doubles import SCALE_MAX
-from secateur.engine.kernels.arrow_expression import Call, Column, Constant, Expression, Function, Parameter
+from secateur.engine.kernels.arrow_expression import Call, Column, Constant, Expression, Function, Parameter, ParameterList
+from secateur.engine.kernels.exact_values import LISTED_CLASSES
 from secateur.engine.kernels.result_types import sql_type
 from secateur.partitioning.types import SqlType, TypeKind
 from secateur.planner.arrow_constants import constant_operand, is_constant
+from secateur.planner.membership import list_membership
 
 __all__ = ["BOOLEAN", "DOUBLE", "DeclineError", "RowScope", "Scope", "cast_type", "compile_value", "is_orderable", "refuse_unread", "require_boolean"]
 
@@ -100,6 +102,9 @@ def compile_value(node: exp.Expr, scope: Scope) -> Expression:
         return known
     if isinstance(node, exp.Anonymous) and str(node.this).lower() == "coalesce" and node.expressions:
         node = exp.Coalesce(this=node.expressions[0].copy(), expressions=[item.copy() for item in node.expressions[1:]])
+    member = list_membership(node)
+    if member is not None:
+        return _element(*member, scope)
     refuse_unread(node)
     if isinstance(node, exp.Paren):
         return compile_value(node.this, scope)
@@ -205,6 +210,13 @@ def _membership(node: exp.In, scope: Scope) -> Expression:
     if not is_orderable(subject.type) or subject.type.is_float:
         raise DeclineError(f"IN of {subject.type}")
     return Call(Function.IN, (subject, *(_with_constant(subject, item)[1] for item in items)), BOOLEAN)
+
+
+def _element(needle: exp.Expr, index: int, scope: Scope) -> Expression:
+    subject = _operand(needle, scope)
+    if subject.type.kind not in LISTED_CLASSES:
+        raise DeclineError(f"a list of {subject.type}")
+    return Call(Function.IN, (subject, ParameterList(index + 1, subject.type)), BOOLEAN)
 
 
 def _like(node: exp.Like, scope: Scope) -> Expression:

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from secateur.engine.kernels.arrow_doubles import to_double
-from secateur.engine.kernels.arrow_expression import Call, Column, Constant, Expression, Function, Parameter
-from secateur.engine.kernels.exact_values import InexactError, compute_type, exact_scalar
+from secateur.engine.kernels.arrow_expression import Call, Column, Constant, Expression, Function, Parameter, ParameterList
+from secateur.engine.kernels.exact_values import InexactError, compute_type, exact_array, exact_scalar
 from secateur.partitioning.types import TypeKind
 
 __all__ = ["Evaluator", "Scope", "compile_expression"]
@@ -80,6 +80,8 @@ def compile_expression(expression: Expression) -> Evaluator:
             return lambda _scope: scalar
         case Parameter(number, type_):
             return lambda scope: exact_scalar(_parameter(scope, number), type_)
+        case ParameterList(number, type_):
+            return lambda scope: exact_array(_parameter(scope, number), type_)
         case Call():
             return _compile_call(expression)
         case _:
@@ -143,6 +145,8 @@ def _compile_in(call: Call) -> Evaluator:
     type_ = compute_type(call.arguments[0].type)
 
     def options(scope: Scope) -> pc.SetLookupOptions:
+        if isinstance(call.arguments[1], ParameterList):
+            return pc.SetLookupOptions(items[0](scope), skip_nulls=True)
         return pc.SetLookupOptions(pa.array([item(scope).as_py() for item in items], type_), skip_nulls=True)
 
     fixed = options(Scope({}, ())) if all(isinstance(item, Constant) for item in call.arguments[1:]) else None

@@ -12,7 +12,7 @@ from typing import Any, assert_never
 
 from secateur.partitioning.types import SqlType, parse_type
 
-__all__ = ["Call", "Column", "Constant", "Expression", "Function", "Parameter", "from_wire", "to_wire", "walk"]
+__all__ = ["Call", "Column", "Constant", "Expression", "Function", "Parameter", "ParameterList", "from_wire", "to_wire", "walk"]
 
 
 class Function(Enum):
@@ -29,7 +29,7 @@ class Function(Enum):
     NOT = "not"
     IS_NULL = "is_null"
     IN = "in"
-    """The first argument is in the list of the others, which are constants and parameters of its type."""
+    """The first argument is in the list of the others, which are constants and parameters of its type, or one :class:`ParameterList`."""
     ADD = "+"
     SUBTRACT = "-"
     MULTIPLY = "*"
@@ -70,6 +70,14 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
+class ParameterList:
+    """The elements of ``$number``, a list of one or more values that each have to be one of ``type`` exactly; any other value sends the call to DuckDB."""
+
+    number: int
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """A function of expressions; ``type`` is the type of the result."""
 
@@ -78,7 +86,7 @@ class Call:
     type: SqlType
 
 
-Expression = Column | Constant | Parameter | Call
+Expression = Column | Constant | Parameter | ParameterList | Call
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
@@ -99,6 +107,8 @@ def to_wire(expression: Expression) -> list[Any]:
             return ["constant", kind, value]
         case Parameter(number):
             return ["parameter", kind, number]
+        case ParameterList(number):
+            return ["elements", kind, number]
         case Call(function, arguments):
             return [function.value, kind, *map(to_wire, arguments)]
         case _:
@@ -116,5 +126,7 @@ def from_wire(data: Sequence[Any]) -> Expression:
             return Constant(rest[0], type_)
         case "parameter":
             return Parameter(rest[0], type_)
+        case "elements":
+            return ParameterList(rest[0], type_)
         case _:
             return Call(Function(tag), tuple(map(from_wire, rest)), type_)

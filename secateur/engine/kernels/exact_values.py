@@ -11,10 +11,18 @@ import pyarrow as pa
 
 from secateur.partitioning.types import SqlType, TypeKind
 
-__all__ = ["InexactError", "compute_type", "exact_scalar"]
+__all__ = ["LISTED_CLASSES", "InexactError", "compute_type", "exact_array", "exact_scalar"]
 
 #: Every integer up to here is a FLOAT and a DOUBLE. Past it, DuckDB rounds an integer that meets a FLOAT column.
 _INTEGER_IN_FLOAT_MAX: Final = 2**24
+
+#: Types of which a list needs no look at each value: Arrow itself refuses what is out of range. By kind, the class that all values have.
+LISTED_CLASSES: Final[dict[TypeKind, type]] = {
+    **dict.fromkeys((TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.BIGINT), int),
+    **dict.fromkeys((TypeKind.UTINYINT, TypeKind.USMALLINT, TypeKind.UINTEGER, TypeKind.UBIGINT), int),
+    TypeKind.VARCHAR: str,
+    TypeKind.DATE: dt.date,
+}
 
 
 class InexactError(Exception):
@@ -44,6 +52,20 @@ def exact_scalar(value: Any, type_: SqlType) -> pa.Scalar:
         return pa.scalar(value, compute_type(type_))
     except (pa.ArrowException, ValueError, OverflowError) as error:  # a lone surrogate, a year that 64-bit microseconds cannot hold
         raise InexactError(f"{value!r} is not a {type_}: {error}") from error
+
+
+def exact_array(values: Any, type_: SqlType) -> pa.Array:
+    """The Arrow array of a list of one or more values, each as in :func:`exact_scalar`, of a type of :data:`LISTED_CLASSES`.
+
+    Raises:
+        InexactError: It is no list, has no elements, or one of them is not of the type as it is.
+    """
+    if type(values) is not list or set(map(type, values)) != {LISTED_CLASSES[type_.kind]}:
+        raise InexactError(f"the parameter is no list of {type_} values alone")
+    try:
+        return pa.array(values, compute_type(type_))
+    except (pa.ArrowException, ValueError, OverflowError) as error:  # a lone surrogate, a number that is out of range
+        raise InexactError(f"the list has a value that is not a {type_}: {error}") from error
 
 
 def _belongs(value: Any, type_: SqlType) -> bool:

@@ -78,6 +78,7 @@ def test_a_long_list_prunes_as_its_elements_do(bench: Any) -> None:
     (scan,) = statement.plan.scans
     assert list(scan.tree.bind(statement.params).ids) == keys(bench, COUNT)
     assert statement.plan.strategy.value == "two_stage"
+    assert statement.plan.local.arrow is not None
 
 
 def test_statements_that_differ_in_the_list_share_a_plan(bench: Any) -> None:

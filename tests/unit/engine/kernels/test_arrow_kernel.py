@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.engine.kernels import arrow_aggregate, arrow_kernel
-from secateur.engine.kernels.arrow_expression import Call, Column, Constant, Expression, Function, Parameter, from_wire, to_wire, walk
+from secateur.engine.kernels.arrow_expression import Call, Column, Constant, Expression, Function, Parameter, ParameterList, from_wire, to_wire, walk
 from secateur.engine.kernels.arrow_fragment import Aggregate, AggregateFunction, ArrowFragment, SortKey, slot_name
 from secateur.engine.kernels.arrow_small_groups import SMALL_ROWS_MAX
 from secateur.partitioning.types import parse_type
@@ -130,6 +130,24 @@ def test_a_parameter_is_taken_as_it_is() -> None:
     fragment = select("v", where=holds(Function.IN, column("k"), Parameter(2, parse_type("VARCHAR")), constant("z", "k")))
     assert answer(fragment, [None, "b"]) == [(2,)]
     assert answer(fragment, [None, "a"]) == [(1,), (None,)]
+
+
+@pytest.mark.parametrize(("name", "values", "rows"), [("k", ["a", "z"], [(1,), (None,)]), ("b", [10, 30, 10], [(1,), (3,)]), ("t", [-128], [(None,)])])
+def test_a_list_is_looked_up(name: str, values: list[Any], rows: list[tuple[Any, ...]]) -> None:
+    condition = holds(Function.IN, column(name), ParameterList(2, column(name).type))
+    assert from_wire(unpack(pack(to_wire(condition)))) == condition
+    assert answer(select("v", where=condition), [None, values]) == rows
+    others = [row for row, value in zip([(1,), (2,), (3,), (None,)], TABLE[name].to_pylist(), strict=True) if value is not None and value not in values]
+    assert answer(select("v", where=holds(Function.NOT, condition)), [None, values]) == others
+
+
+@pytest.mark.parametrize("value", [None, [], ["a", None], ["a", 1], "a", {"a": 1}, ["\ud800"], [["a"]]], ids=repr)
+def test_another_list_is_left_to_duckdb(value: Any) -> None:
+    assert answer(select("v", where=holds(Function.IN, column("k"), ParameterList(1, parse_type("VARCHAR")))), [value]) is None
+
+
+def test_a_list_with_a_number_out_of_range_is_left_to_duckdb() -> None:
+    assert answer(select("v", where=holds(Function.IN, column("t"), ParameterList(1, parse_type("TINYINT")))), [[1, 128]]) is None
 
 
 @pytest.mark.parametrize("value", [None, 5, b"a", "\ud800"], ids=repr)
