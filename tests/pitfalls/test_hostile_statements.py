@@ -1,4 +1,6 @@
-"""Every statement of ``hostile/*.sql``, one a line, over the tables of ``conftest.py``: planned, pruned, run whole and in parts, and compared with DuckDB.
+"""Every statement of ``hostile/*.sql`` and condition of ``hostile/conditions.txt``, one a line, over the tables of ``conftest.py``.
+
+Each is planned, pruned, run whole and in parts, and compared with DuckDB.
 
 They are what an adversary tried: shadowed names, joins that hide or merge columns, filters above operators that they must not pass, constants in every
 spelling, comparisons across types. Those that were wrong once are told apart in ``test_dialect_traps.py``.
@@ -24,9 +26,21 @@ STATEMENTS = [
 ]
 
 
+CONDITIONS = (Path(__file__).parent / "hostile" / "conditions.txt").read_text().splitlines()
+
+
 @pytest.mark.parametrize("sql", STATEMENTS)
 def test_the_pruned_answer_equals_duckdbs(world: World, sql: str) -> None:
     assert check(world, sql, (), random.Random(1)), f"DuckDB refuses {sql}"
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_a_condition_on_either_side_of_an_outer_join(world: World, condition: str) -> None:
+    """Conditions in three-valued logic: of a scan alone, and of the side that an outer join extends with NULL."""
+    assert check(world, f"SELECT count(*), sum(y.v) FROM t y WHERE {condition}", (), random.Random(1))
+    for kind in ("LEFT JOIN", "FULL JOIN"):
+        source = f"(SELECT * FROM t WHERE c <> DATE '2024-01-03') x {kind} t y ON x.a = y.a + 2 AND x.b = y.b"
+        assert check(world, f"SELECT count(*), sum(x.v), sum(y.v) FROM {source} WHERE {condition}", (), random.Random(1))
 
 
 @pytest.mark.parametrize(

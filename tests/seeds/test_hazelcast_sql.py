@@ -1,0 +1,224 @@
+"""The cases of Hazelcast's "SQL Optimization for Partition Pruning", by the names of its sections.
+
+An IMap's attribute partitioning strategy is a hash component here; a partition-complete filter is one that keeps exactly the partitions of its keys.
+"""
+
+from __future__ import annotations
+
+import random
+from datetime import date, datetime
+from itertools import product
+from typing import Any
+
+import pytest
+
+import secateur
+from secateur.errors import SchemeError
+from worlds import World, check
+
+PARTITIONS = 271
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    world = World()
+    world.fill(
+        f"CREATE TABLE map (a INTEGER, b INTEGER, c INTEGER, some_col INTEGER, PRIMARY KEY (a, b, c)) PARTITION BY HASH (a, b) PARTITIONS {PARTITIONS}",
+        "SELECT x, y, z, x + y FROM range(30) p(x), range(30) q(y), range(2) r(z)",
+    )
+    world.fill(
+        f"CREATE TABLE three (a INTEGER, b INTEGER, c INTEGER, v INTEGER, PRIMARY KEY (a, b, c)) PARTITION BY HASH (a, b, c) PARTITIONS {PARTITIONS}",
+        "SELECT x, y, z, x FROM range(5) p(x), range(5) q(y), range(5) r(z)",
+    )
+    world.fill("CREATE TABLE rates (a INTEGER PRIMARY KEY, rate INTEGER) REPLICATED", "SELECT x, x * 2 FROM range(10) p(x)")
+    return world
+
+
+def kept(world: World, sql: str, params: tuple[Any, ...] = ()) -> list[list[int]]:
+    assert check(world, sql, params, random.Random(1)), sql
+    statement = world.prepare(sql, params)
+    return [list(ids) for ids in world.kept(statement.plan, statement.params or ())]
+
+
+def of(world: World, table: str, *keys: dict[str, Any]) -> list[int]:
+    scheme = world.table(table).scheme
+    return sorted({scheme.partition_of(key) for key in keys})
+
+
+def pairs(world: World, *keys: tuple[int, int]) -> list[int]:
+    return of(world, "map", *({"a": a, "b": b} for a, b in keys))
+
+
+ALL = list(range(PARTITIONS))
+
+
+@pytest.mark.parametrize(
+    ("where", "keys"),
+    [
+        pytest.param("a = 1 AND b = 2", [(1, 2)], id="literals"),
+        pytest.param("a = 1 + 0 AND b = abs(-2)", [(1, 2)], id="a complex expression of literals and deterministic functions"),
+        pytest.param("a = 1 AND b = 2 AND c > some_col - 9", [(1, 2)], id="residualFilter may reference any columns"),
+        pytest.param("a = 1 AND b = 2 AND b > 1 AND TRUE", [(1, 2)], id="residualFilter may reference the partitioning columns"),
+        pytest.param("(a = 1 AND b = 2) OR (a = 3 AND b = 4 AND c = 1)", [(1, 2), (3, 4)], id="partKeyExp1 OR partKeyExp2"),
+        pytest.param("a IN (1, 2) AND b IN (3, 4)", [(1, 3), (1, 4), (2, 3), (2, 4)], id="SEARCH with Sarg"),
+        pytest.param("a BETWEEN 1 AND 2 AND b = 3", [(1, 3), (2, 3)], id="BETWEEN for integer types"),
+        pytest.param("a = b AND b = 5", [(5, 5)], id="partCol1 = partCol2 AND partCol2 = constantX, by propagating the constant"),
+    ],
+)
+def test_partition_complete_expressions(world: World, where: str, keys: list[tuple[int, int]]) -> None:
+    assert kept(world, f"SELECT * FROM map WHERE {where}") == [pairs(world, *keys)]
+
+
+def test_a_query_parameter_is_an_argument(world: World) -> None:
+    assert kept(world, "SELECT * FROM map WHERE a = $1 AND b = $2", (7, 8)) == [pairs(world, (7, 8))]
+    assert kept(world, "SELECT * FROM map WHERE a = $1 + 1 AND b IN ($2, 3)", (7, 8)) == [pairs(world, (8, 8), (8, 3))]
+
+
+@pytest.mark.parametrize("where", ["a = 1", "b = 2", "a = 1 AND c = 3", "a = 1 OR b = 2", "a > 1 AND b = 2", "a = 1 AND b = random()::INTEGER"])
+def test_expressions_that_are_not_partition_complete(world: World, where: str) -> None:
+    statement = world.prepare(f"SELECT * FROM map WHERE {where}", ())
+    assert list(world.kept(statement.plan, statement.params or ())[0]) == ALL
+
+
+DENORMALIZATION = {
+    "OR should form a disjunctive, a top level OR is a series of filters": ("(a = 1 AND b = 1) OR (a = 2 AND b = 2)", [(1, 1), (2, 2)]),
+    "a = 1 AND b IN (1,2) yields a1b1 and a1b2": ("a = 1 AND b IN (1, 2)", [(1, 1), (1, 2)]),
+    "any nested OR: b IN (1,2,3) is b = 1, b = 2, b = 3": ("a = 1 AND (b = 1 OR b = 2 OR b = 3)", [(1, 1), (1, 2), (1, 3)]),
+    "AND-d conditions without partitioning key columns are excluded": ("a = 1 AND b = 2 AND some_col = 3", [(1, 2)]),
+    "a key condition with another column reference is thrown away": ("a = 1 AND b = some_col", None),
+    "an OR-d sub-condition invalidates the branch": ("a = 1 AND (b = 1 OR some_col = 2)", None),
+    "> and < on one conjunctive level merge: b > 20 AND b < 23 is b = 21 OR b = 22": ("a = 1 AND b > 20 AND b < 23", [(1, 21), (1, 22)]),
+    "b > 20 AND (b < 25 OR b > 21), which merging cannot do": ("a = 1 AND b > 20 AND (b < 23 OR b > 99) AND b < 25", [(1, 21), (1, 22)]),
+    "ranges as the product of extraction: a > 20 AND a < 30": ("a > 20 AND a < 24 AND b = 1", [(21, 1), (22, 1), (23, 1)]),
+    "overlapping expressions: a IN (1,2,3,4,5) AND a > 2 eliminates 1": ("a IN (1, 2, 3, 4, 5) AND a > 2 AND b = 0", [(3, 0), (4, 0), (5, 0)]),
+    "cartesian product: a BETWEEN 1 AND 2 AND b BETWEEN 3 AND 4": ("a BETWEEN 1 AND 2 AND b BETWEEN 3 AND 4", [(1, 3), (1, 4), (2, 3), (2, 4)]),
+}
+
+
+@pytest.mark.parametrize(("where", "keys"), DENORMALIZATION.values(), ids=DENORMALIZATION)
+def test_filter_denormalization_rules(world: World, where: str, keys: list[tuple[int, int]] | None) -> None:
+    assert kept(world, f"SELECT * FROM map WHERE {where}") == [ALL if keys is None else pairs(world, *keys)]
+
+
+def test_sublevel_conditions_join_with_higher_levels(world: World) -> None:
+    """``a = 1 AND ((b = 1) AND (c IN (1,2)))`` produces a1b1c1 and a1b1c2."""
+    expected = of(world, "three", *({"a": 1, "b": 1, "c": c} for c in (1, 2)))
+    assert kept(world, "SELECT * FROM three WHERE a = 1 AND ((b = 1) AND (c IN (1, 2)))") == [expected]
+
+
+@pytest.mark.parametrize(
+    ("type_", "where", "values"),
+    [
+        pytest.param("BIGINT", "k BETWEEN 10 AND 14", range(10, 15), id="integer number ranges are finite by nature"),
+        pytest.param("DATE", "k >= DATE '2024-01-01' AND k < DATE '2024-01-04'", [date(2024, 1, day) for day in (1, 2, 3)], id="DateTime types like integers"),
+        pytest.param(
+            "TIMESTAMP",
+            "k BETWEEN TIMESTAMP '2024-01-01 00:00:00' AND TIMESTAMP '2024-01-01 00:00:00.000002'",
+            [datetime(2024, 1, 1, 0, 0, 0, micros) for micros in (0, 1, 2)],
+            id="DateTime types, precise to the microsecond",
+        ),
+        pytest.param("VARCHAR", "k IN ('test0est', 'test1est')", ["test0est", "test1est"], id="finite strings"),
+        pytest.param("VARCHAR", "k LIKE 'test'", ["test"], id="a string pattern that is finite"),
+        pytest.param("BIGINT", "k > 5", None, id="an integer range without an end"),
+        pytest.param("BIGINT", "k BETWEEN 0 AND 1000000", None, id="bigger ranges cover the entire cluster"),
+        pytest.param("VARCHAR", "k LIKE 'test%'", None, id="a string pattern that is not finite"),
+    ],
+)
+def test_role_of_data_types(type_: str, where: str, values: Any) -> None:
+    world = World()
+    world.fill(f"CREATE TABLE t (k {type_} PRIMARY KEY) PARTITION BY HASH (k) PARTITIONS 271", f"SELECT CAST(NULL AS {type_}) WHERE FALSE")
+    assert kept(world, f"SELECT * FROM t WHERE {where}") == [ALL if values is None else of(world, "t", *({"k": value} for value in values))]
+
+
+def test_floating_point_keys_are_refused() -> None:
+    """Role of data types: analysis of floating point numbers is prone to errors."""
+    with pytest.raises(SchemeError, match="DOUBLE"):
+        World().fill("CREATE TABLE t (k DOUBLE PRIMARY KEY) PARTITION BY HASH (k) PARTITIONS 4", "SELECT 1e0")
+
+
+OPERATORS = {
+    "AND": ("a = 1 AND b = 1", [(1, 1)]),
+    "OR": ("a = 1 AND (b = 1 OR b = 2)", [(1, 1), (1, 2)]),
+    "IN": ("a = 1 AND b IN (1, 2)", [(1, 1), (1, 2)]),
+    "BETWEEN": ("a = 1 AND b BETWEEN 1 AND 2", [(1, 1), (1, 2)]),
+    "> (GreaterThan) is unbounded by itself": ("a = 1 AND b > 1", None),
+    "> with a matching LesserThan": ("a = 1 AND b > 1 AND b < 3", [(1, 2)]),
+    "< (LesserThan) is unbounded by itself": ("a = 1 AND b < 1", None),
+    "= (Equals) is a bounding condition for any type": ("a = 1 AND b = 2", [(1, 2)]),
+}
+
+
+@pytest.mark.parametrize(("where", "keys"), OPERATORS.values(), ids=OPERATORS)
+def test_role_of_operators(world: World, where: str, keys: list[tuple[int, int]] | None) -> None:
+    assert kept(world, f"SELECT * FROM map WHERE {where}") == [ALL if keys is None else pairs(world, *keys)]
+
+
+RELS = {
+    "FullScanPhysicalRel: prunable based on its filter": "SELECT * FROM map WHERE a = 1 AND b = 2",
+    "CalcPhysicalRel: a projection": "SELECT some_col + 1 AS x FROM map WHERE a = 1 AND b = 2",
+    "CalcPhysicalRel: a filter above a projection": "SELECT * FROM (SELECT a, b AS y, c FROM map) WHERE a = 1 AND y = 2",
+    "AggregatePhysicalRel: count and sum": "SELECT count(*), sum(some_col) FROM map WHERE a = 1 AND b = 2",
+    "AggregatePhysicalRel: GROUP BY": "SELECT c, count(*) FROM map WHERE a = 1 AND b = 2 GROUP BY c",
+    "Sort, Limit": "SELECT * FROM map WHERE a = 1 AND b = 2 ORDER BY c LIMIT 10",
+    "Distinct": "SELECT DISTINCT some_col FROM map WHERE a = 1 AND b = 2",
+}
+
+
+@pytest.mark.parametrize("sql", RELS.values(), ids=RELS)
+def test_rels_prunability(world: World, sql: str) -> None:
+    assert kept(world, sql) == [pairs(world, (1, 2))]
+
+
+def test_union_physical_rel_all_inputs(world: World) -> None:
+    sql = "SELECT a, b FROM map WHERE a = 1 AND b = 2 UNION ALL SELECT a, b FROM map WHERE a = 3 AND b = 4"
+    assert kept(world, sql) == [pairs(world, (1, 2)), pairs(world, (3, 4))]
+    assert kept(world, "SELECT a, b FROM map WHERE a = 1 AND b = 2 UNION SELECT a, b FROM map") == [pairs(world, (1, 2)), ALL]
+
+
+def test_join_physical_rel_both_inputs(world: World) -> None:
+    on = "x.c = y.c"
+    assert kept(world, f"SELECT count(*) FROM map x JOIN map y ON {on} WHERE x.a = 1 AND x.b = 2 AND y.a = 3 AND y.b = 4") == [
+        pairs(world, (1, 2)),
+        pairs(world, (3, 4)),
+    ]
+    assert kept(world, f"SELECT count(*) FROM map x JOIN map y ON {on} WHERE x.a = 1 AND x.b = 2") == [pairs(world, (1, 2)), ALL]
+    assert kept(world, "SELECT count(*) FROM map x JOIN rates r ON x.a = r.a WHERE x.a = 1 AND x.b = 2")[0] == pairs(world, (1, 2))
+
+
+def test_partition_information_in_explain_plan(conn: secateur.Connection) -> None:
+    """The desired plan has ``partitioningKey=[$1], partitioningKeyValues=[_UTF-16LE'C2']``."""
+    conn.execute(
+        "CREATE TABLE hz_orders (customerId VARCHAR, id BIGINT, priority INTEGER, amount BIGINT, PRIMARY KEY (customerId, id)) "
+        "PARTITION BY HASH (customerId) PARTITIONS 271"
+    )
+    explained = conn.explain("select count(*), sum(amount), priority from hz_orders WHERE customerId='C2' group by priority")
+    (scan,) = explained.to_dict()["pruning"]["scans"]
+    table = conn.table("hz_orders")
+    assert scan["partitions"] == [table.partition_of({"customerId": "C2"})]
+    assert (scan["partitioning_key"], scan["partitioning_key_values"]) == (["customerId"], [["C2"]])
+    assert "partitioning key (customerId): ('C2')" in str(explained)
+    assert explained.to_dict()["pruning"]["execution"] == "local"
+
+
+def test_successful_case_example() -> None:
+    """``SELECT * FROM map WHERE __key.comp1 = 1 AND __key.comp2 = 2`` with a strategy of comp1 and comp2."""
+    world = _example()
+    assert kept(world, "SELECT * FROM map WHERE comp1 = 1 AND comp2 = 2") == [of(world, "map", {"comp1": 1, "comp2": 2})]
+
+
+def test_not_successful_case_example() -> None:
+    """``SELECT * FROM map WHERE __key.comp1 = 1 AND __key.comp3 = 3``: comp3 is no part of the strategy. (From the Jet document.)"""
+    world = _example()
+    assert kept(world, "SELECT * FROM map WHERE comp1 = 1 AND comp3 = 3") == [ALL]
+    (scan,) = world.prepare("SELECT * FROM map WHERE comp1 = 1 AND comp3 = 3", ()).plan.scans
+    assert scan.reason == "partition key is (comp1, comp2) but only comp1 is bound"
+
+
+def _example() -> World:
+    world = World()
+    world.fill(
+        "CREATE TABLE map (comp1 BIGINT, comp2 BIGINT, comp3 BIGINT, PRIMARY KEY (comp1, comp2, comp3)) "
+        f"PARTITION BY HASH (comp1, comp2) PARTITIONS {PARTITIONS}",
+        " UNION ALL ".join(f"SELECT {a}, {b}, {c}" for a, b, c in product(range(3), repeat=3)),
+    )
+    return world

@@ -1,0 +1,196 @@
+"""The cases of Apache Ignite's IEP-24, "SQL Partition Pruning", by the names of its sections."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import secateur
+from secateur.cluster import Cluster
+from secateur.partitioning.comparison import Comparison
+from secateur.partitioning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.nodes import All, AnyOf, Everywhere, Keys, Node, Nothing, Partitions, intersect, node_from_wire, node_to_wire, unite
+from secateur.partitioning.operand import Parameter
+from secateur.partitioning.tree import PartitionTree
+from secateur.wire import pack, unpack
+from worlds import World, check
+
+DEPT = "CREATE TABLE dept (id BIGINT PRIMARY KEY, name VARCHAR, state VARCHAR) PARTITION BY HASH (id) PARTITIONS 31"
+EMP = "CREATE TABLE emp (dept_id BIGINT, id BIGINT, name VARCHAR, salary BIGINT, PRIMARY KEY (dept_id, id)) PARTITION BY HASH (dept_id) PARTITIONS 31"
+
+
+def p(*ids: int) -> Node:
+    return Partitions(ids)
+
+
+def arg(index: int) -> Node:
+    """The partition of an argument: ``:1`` is ``arg(1)``."""
+    return Keys(Box.of({"k": Constraint((Choice(tests=(Test(Comparison.IN, (Parameter(index),)),)),))}))
+
+
+ALL, NONE, ANY = All(), Nothing(), Everywhere()
+
+
+@pytest.fixture(scope="module")
+def company() -> World:
+    world = World()
+    world.fill(DEPT, "SELECT i, 'dept ' || i, CASE i % 3 WHEN 0 THEN 'CA' ELSE 'NY' END FROM range(20) x(i)")
+    world.fill(EMP, "SELECT i % 25, i, 'emp ' || i, 500 + i * 7 FROM range(200) x(i)")
+    return world
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        pytest.param(p(1), p(2), NONE, id="(P1) AND (P2) => ()"),
+        pytest.param(p(1), ALL, p(1), id="(P1) AND (ALL) => (P1)"),
+        pytest.param(p(1), NONE, NONE, id="(P1) AND () => ()"),
+        pytest.param(p(1, 2), p(2, 3), p(2), id="(P1, P2) AND (P2, P3) => (P2)"),
+    ],
+)
+def test_and_algebra(left: Node, right: Node, expected: Node) -> None:
+    assert intersect([left, right]) == expected
+    assert intersect([right, left]) == expected
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        pytest.param(p(1), p(2), p(1, 2), id="(P1) OR (P2) => (P1, P2)"),
+        pytest.param(p(1), ALL, ALL, id="(P1) OR (ALL) => (ALL)"),
+        pytest.param(p(1), NONE, p(1), id="(P1) OR () => (P1)"),
+        pytest.param(p(1, 2), p(2, 3), p(1, 2, 3), id="(P1, P2) OR (P2, P3) => (P1, P2, P3)"),
+        pytest.param(arg(1), arg(2), AnyOf((arg(1), arg(2))), id="(:1) OR (:2) => (:1, :2)"),
+        pytest.param(AnyOf((p(1), arg(1))), AnyOf((p(2), arg(2))), AnyOf((p(1, 2), arg(1), arg(2))), id="(P1, :1) OR (P2, :2) => (P1, P2, :1, :2)"),
+    ],
+)
+def test_or_algebra(left: Node, right: Node, expected: Node) -> None:
+    assert unite([left, right]) == expected
+
+
+@pytest.mark.parametrize("group", [p(1), arg(2), AnyOf((p(1), arg(2)))], ids=["(P1)", "(:2)", "(P1, :2)"])
+def test_any_algebra(group: Node) -> None:
+    """``(P1, :2) AND (ANY) => (P1, :2)`` as written. ``(P1, :2) OR (ANY) => (P1, :2)`` is unsound, and replaced by ALL."""
+    assert intersect([group, ANY]) == group
+    assert unite([group, ANY]) == ALL
+    assert intersect([ANY, ANY]) == ANY
+
+
+def test_the_partition_tree_is_serialisable(company: World) -> None:
+    """Thin clients: PartitionNode, PartitionGroup and PartitionExpression, enriched with the affinity function."""
+    tree = unite([p(1, 2), intersect([arg(0), arg(1)])])
+    assert node_from_wire(unpack(pack(node_to_wire(tree)))) == tree
+    (scan,) = company.prepare("SELECT * FROM dept WHERE id IN (1, $1)", (7,)).plan.scans
+    there = PartitionTree.from_wire(unpack(pack(scan.tree.to_wire())))
+    assert there == scan.tree
+    assert list(there.bind((9,)).ids) == sorted({company.table("dept").scheme.partition_of({"id": key}) for key in (1, 9)})
+
+
+def test_a_tree_is_built_for_a_topology_version_and_invalidated_with_it() -> None:
+    """Thin clients, steps 1 to 5: the client keeps the tree, applies its arguments, goes to one node; a newer topology version makes it ask again."""
+    with secateur.start(members=2, runtime="embedded") as cluster, cluster.connect() as conn, cluster.connect() as other:
+        conn.execute("CREATE TABLE log (day BIGINT PRIMARY KEY, v BIGINT) PARTITION BY RANGE (day) (PARTITION 0 <= VALUES < 20)")
+        conn.table("log").load(pa.table({"day": range(20), "v": range(20)}))
+        sql = "SELECT count(*) FROM log WHERE day >= ?"
+        first, second = conn.execute(sql, [10]), conn.execute(sql, [18])
+        assert (first.fetchall(), second.fetchall()) == ([(10,)], [(2,)])
+        assert [(_stats(cur).members_touched, _stats(cur).plan_cached) for cur in (first, second)] == [(1, False), (1, True)]
+        other.execute("ALTER TABLE log ADD PARTITION 20 <= VALUES < 40")
+        other.execute("INSERT INTO log VALUES (25, 25)")
+        again = conn.execute(sql, [18])
+        assert again.fetchall() == [(3,)]
+        assert _stats(again).topology_version > _stats(second).topology_version
+        assert _stats(again).partitions_total == 2
+
+
+REWRITES = {
+    "Example 1: JOIN conversion for derived table": (
+        "SELECT emp.name, (SELECT dept.name FROM dept WHERE emp.dept_id = dept.id) AS dept_name FROM emp WHERE emp.salary > 1000",
+        "SELECT emp.name, dept.name FROM emp LEFT JOIN dept ON emp.dept_id = dept.id WHERE emp.salary > 1000",
+    ),
+    "Example 2: JOIN conversion for FROM clause": (
+        "SELECT emp.name, s.name FROM emp, (SELECT * FROM dept WHERE state = 'CA') s WHERE emp.salary > 1000 AND emp.dept_id = s.id",
+        "SELECT emp.name, dept.name FROM emp, dept WHERE emp.salary > 1000 AND emp.dept_id = dept.id AND dept.state = 'CA'",
+    ),
+    "Example 3: Table pullout optimization": (
+        "SELECT emp.name FROM emp WHERE emp.salary > 1000 AND emp.dept_id IN (SELECT id FROM dept WHERE state = 'CA')",
+        "SELECT emp.name FROM emp, dept WHERE emp.salary > 1000 AND emp.dept_id = dept.id AND dept.state = 'CA'",
+    ),
+    "Example 4: Replacing IN with JOIN": (
+        "SELECT dept.name FROM dept WHERE dept.id IN (SELECT emp.dept_id FROM emp GROUP BY emp.dept_id HAVING count(*) > 7)",
+        "SELECT dept.name FROM dept JOIN (SELECT dept_id FROM emp GROUP BY dept_id HAVING count(*) > 7) s ON dept.id = s.dept_id",
+    ),
+    "Correlation": (
+        "SELECT emp.name FROM emp WHERE emp.dept_id IN (SELECT id FROM dept WHERE state = 'CA')",
+        "SELECT emp.name FROM emp WHERE EXISTS (SELECT id FROM dept WHERE dept.id = emp.dept_id AND state = 'CA')",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), REWRITES.values(), ids=REWRITES)
+@pytest.mark.parametrize("condition", ["", " AND emp.dept_id = 3", " AND emp.dept_id IN (3, 22)"], ids=["all", "one key", "two keys, one without a department"])
+def test_before_and_after_a_rewrite_give_the_same_answer(company: World, before: str, after: str, condition: str) -> None:
+    condition = condition.replace("emp.dept_id", "dept.id") if before.startswith("SELECT dept") else condition
+    statements = [sql if not condition else (sql if " WHERE " in sql.split(") s")[-1] else sql + " WHERE TRUE") + condition for sql in (before, after)]
+    answers = []
+    for sql in statements:
+        assert check(company, sql, (), random.Random(1))
+        answers.append(sorted(map(repr, company.oracle(sql, ()))))
+    assert answers[0] == answers[1]
+
+
+@pytest.fixture(scope="module")
+def small(cluster: Cluster) -> str:
+    with cluster.connect() as conn:
+        conn.execute("CREATE TABLE iep24 (k BIGINT PRIMARY KEY, v BIGINT) PARTITION BY HASH (k) PARTITIONS 31")
+        conn.table("iep24").load(pa.table({"k": range(200), "v": range(200)}))
+    return "iep24"
+
+
+def test_optimization_1_an_empty_set_is_answered_without_execution(conn: secateur.Connection, small: str) -> None:
+    cur = conn.execute(f"SELECT k FROM {small} WHERE k = 1 AND k = 2")
+    assert cur.fetchall() == []
+    assert (_stats(cur).execution, _stats(cur).members_touched, _stats(cur).partitions_read) == ("none", 0, 0)
+
+
+def test_optimization_2_one_partition_makes_the_statement_local(conn: secateur.Connection, small: str) -> None:
+    cur = conn.execute(f"SELECT max(v), count(*) FROM {small} WHERE k = 5")
+    assert cur.fetchall() == [(5, 1)]
+    assert (_stats(cur).execution, _stats(cur).members_touched, _stats(cur).partitions_read) == ("local", 1, 1)
+
+
+def test_optimization_3_several_partitions_of_one_node_are_local_as_well(conn: secateur.Connection, small: str) -> None:
+    table = conn.table(small)
+    owner = {key: table.owner_of(table.partition_of({"k": key})) for key in range(200)}
+    first = next(key for key in range(1, 200) if owner[key] == owner[0] and table.partition_of({"k": key}) != table.partition_of({"k": 0}))
+    cur = conn.execute(f"SELECT sum(v) FROM {small} WHERE k IN (?, ?)", [0, first])
+    assert cur.fetchall() == [(first,)]
+    assert (_stats(cur).execution, _stats(cur).members_touched, _stats(cur).partitions_read) == ("local", 1, 2)
+
+
+def test_management_and_monitoring(conn: secateur.Connection, small: str) -> None:
+    """Whether pruning is applicable, the formatted tree, the topology version, and why it is not applicable."""
+    pruned = conn.explain(f"SELECT * FROM {small} WHERE k = ?").to_dict()["pruning"]
+    assert (pruned["applicable"], pruned["tree"]) == (True, f"{small}: (?0)")
+    assert pruned["topology_version"] > 0
+    whole = conn.explain(f"SELECT * FROM {small} WHERE v = 5").to_dict()["pruning"]
+    assert whole["applicable"] is False
+    assert whole["tree"] == f"{small}: all"
+    assert whole["scans"][0]["reason"] == "no predicate on the partition key k"
+
+
+def test_non_equi_joins_and_cross_joins_prune_each_scan_by_itself(company: World) -> None:
+    """Joins, steps 1 and 2.3: the flow gives up at a non-equality or CROSS JOIN; here such a join passes nothing from one side to the other, and no more."""
+    for join in ("JOIN dept ON emp.dept_id < dept.id", "CROSS JOIN dept"):
+        sql = f"SELECT count(*) FROM emp {join} WHERE emp.dept_id = 3"
+        assert check(company, sql, (), random.Random(1))
+        statement = company.prepare(sql, ())
+        assert [len(ids) for ids in company.kept(statement.plan, statement.params or ())] == [1, 31]
+
+
+def _stats(cur: Any) -> secateur.QueryStats:
+    assert isinstance(cur.stats, secateur.QueryStats)
+    return cur.stats
