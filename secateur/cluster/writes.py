@@ -164,10 +164,13 @@ class MemberWrites:
         """Have a backup write what was written here. One that is out of reach need not, once the cluster has noticed that it is lost.
 
         Raises:
-            MemberLostError: It is out of reach, and the cluster goes on counting on it.
+            MemberLostError: It is out of reach, and the cluster goes on counting on it; or it has other owners in mind, so that this member was left behind.
         """
         try:
             await self._peers.call(member, "write", args, payload)
+        except TopologyChangedError as error:
+            # Not as it is: it says that nothing was written, and here it was.
+            raise MemberLostError(f"the rows are visible on {self._member_id}, but {member} refused their copy: {error.message}", member=member) from error
         except (MemberLostError, UnreachableError) as error:
             for _ in range(round(_NOTICE_S / _NOTICE_PAUSE_S)):
                 if self._topology is None or member not in self._topology.member_ids:

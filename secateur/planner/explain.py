@@ -149,14 +149,14 @@ def _explain_insert(insert: InsertRows, topology: Topology, *, enabled: bool) ->
     pruning = insert_pruning(table, insert.rows, topology, enabled=enabled)
     dag = write_dag(f"insert into {table.name}", pruning["required_members"])
     (scan,) = pruning["scans"]
-    partitions = [f"p{partition}" for partition in scan["partitions"]]
+    partitions = None if scan["partitions"] is None else [f"p{partition}" for partition in scan["partitions"]]
     lines = [
         f"INSERT of {insert.rows.num_rows} row{'' if insert.rows.num_rows == 1 else 's'} into {table.name}",
         f"execution: {pruning['execution']} on {len(pruning['required_members'])} of {pruning['members_total']} members{_list(pruning['required_members'])}",
         f"tree: {pruning['tree']}",
-        f"rows go to {len(partitions)} of {scan['partitions_total']} partitions{_list(partitions)}",
+        f"because {scan['reason']}" if partitions is None else f"rows go to {len(partitions)} of {scan['partitions_total']} partitions{_list(partitions)}",
         f"backups:{_list(pruning['backup_members']) or ' none'}",
-        publication(table, len(partitions)),
+        publication(table, None if partitions is None else len(partitions)),
     ]
     return Explain("\n".join(lines + _dag_text(dag)), {"pruning": pruning, "dag": dag})
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from secateur.errors import NoRangeError
 from secateur.partitioning.split import split
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
@@ -40,11 +41,12 @@ def insert_pruning(table: TableDef, rows: pa.Table, topology: Topology, *, enabl
     """The member ``pruning`` of the document for the rows of an INSERT, which say themselves where they go.
 
     Raises:
-        NoRangeError: A row that no range covers.
+        NoRangeError: A row that no range covers, nor is a range made for it.
     """
-    partitions = [0] if table.replicated else list(split(rows, table))
-    owners, backups = copy_holders(table, partitions, topology)
+    partitions = _partitions(rows, table)
+    owners, backups = copy_holders(table, partitions, topology) if partitions is not None else (list(topology.member_ids), [])
     execution = "none" if not rows.num_rows else "local" if len(owners) == 1 else "distributed"
+    reason = None if partitions is not None else "ranges are made for some of the rows when they are written: their partitions are not known before"
     key = table.scheme.columns
     scan = {
         "table": table.name,
@@ -54,13 +56,13 @@ def insert_pruning(table: TableDef, rows: pa.Table, topology: Topology, *, enabl
         "partitioning_key": list(key),
         "partitioning_key_values": _key_values(rows, key),
         "primary_key_bounds": {"lower": None, "upper": None},
-        "reason": None,
+        "reason": reason,
     }
     return {
         "enabled": enabled,
-        "applicable": not table.replicated,
-        "reason": None,
-        "tree": f"{table.name}: {'any' if table.replicated else '(' + ' | '.join(f'p{partition}' for partition in partitions) + ')'}",
+        "applicable": not table.replicated and partitions is not None,
+        "reason": reason,
+        "tree": f"{table.name}: {_tree(table, partitions)}",
         "execution": execution,
         "topology_version": topology.version,
         "required_members": owners,
@@ -68,6 +70,22 @@ def insert_pruning(table: TableDef, rows: pa.Table, topology: Topology, *, enabl
         "members_total": len(topology.members),
         "scans": [scan],
     }
+
+
+def _partitions(rows: pa.Table, table: TableDef) -> list[int] | None:
+    """The partitions of some rows; None when ranges have to be made for them first."""
+    try:
+        return [0] if table.replicated else list(split(rows, table))
+    except NoRangeError:
+        if table.scheme.makes_ranges:
+            return None
+        raise
+
+
+def _tree(table: TableDef, partitions: Sequence[int] | None) -> str:
+    if table.replicated:
+        return "any"
+    return "all" if partitions is None else f"({' | '.join(f'p{partition}' for partition in partitions)})" if partitions else "none"
 
 
 def write_dag(what: str, members: Sequence[str]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -11,14 +12,14 @@ import pytest
 from secateur.cluster.peers import Peers
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.writes import MemberWrites
-from secateur.errors import LoadFailedError, TopologyChangedError
+from secateur.errors import LoadFailedError, MemberLostError, TopologyChangedError
 from secateur.partitioning.affinity import assign
 from secateur.partitioning.scheme import HashComponent, PartitionScheme
 from secateur.partitioning.table import Column, TableDef
 from secateur.partitioning.topology import MemberAddress, Topology
 from secateur.partitioning.types import SqlType, TypeKind
 from secateur.storage.member_store import MemberStore
-from secateur.wire import PeerInfo, Request, encode_table
+from secateur.wire import Payload, PeerInfo, Request, encode_table
 
 BIGINT = SqlType(TypeKind.BIGINT)
 SCHEME = PartitionScheme(hashes=(HashComponent(("id",), 1),), types=(("id", BIGINT),))
@@ -76,3 +77,27 @@ def test_a_table_is_known_or_not() -> None:
         writes = MemberWrites("m1", MemberStore(), Peers("m1", ClusterSettings()), executor)
         with pytest.raises(TopologyChangedError, match="does not know table 1"):
             writes.table(1)
+
+
+class RefusingPeers(Peers):
+    """Members that know of other owners already."""
+
+    async def call(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> dict[str, Any]:
+        raise TopologyChangedError("partition 0 belongs to m2; nothing was written")
+
+
+def test_a_write_whose_copy_is_refused_does_not_claim_that_nothing_was_written() -> None:
+    async def run() -> None:
+        store = MemberStore()
+        with ThreadPoolExecutor(1) as executor:
+            writes = MemberWrites("m1", store, RefusingPeers("m1", ClusterSettings()), executor)
+            store.create_table(TABLE, [0])
+            writes.add_table(TABLE)
+            members = tuple(MemberAddress(name, "127.0.0.1", 1) for name in ("m1", "m2"))
+            writes.update(Topology(1, members, {SCHEME.affinity_group(): assign(1, ("m1", "m2"), 2)}))
+            for _ in range(2):  # asked for again under the same id, it is not made again
+                with pytest.raises(MemberLostError, match="the rows are visible on m1, but m2 refused their copy"):
+                    await writes.write(request("write", ROWS, table_id=1, partition=0, mode="append", change_id="c"))
+            assert store.partition(1, 0).version == 1
+
+    asyncio.run(run())

@@ -129,6 +129,8 @@ ACCEPTED: list[tuple[str, list[Any], int]] = [
     ("SELECT DISTINCT customer AS c FROM s0 ORDER BY c DESC LIMIT 1", [], 1),
     ("SELECT a FROM s0 ORDER BY d DESC NULLS FIRST, 1 LIMIT 2 OFFSET $1", [1], 2),
     ("SELECT a AS b FROM s0 ORDER BY b DESC", [], 4),
+    ("SELECT a, CAST(($1) AS VARCHAR) AS s, CAST(7 AS BIGINT), CAST($2 AS DECIMAL(10,2)), CAST(-1.5 AS DOUBLE) FROM s0 WHERE a > 1", ["x", Decimal("1.5")], 2),
+    ("SELECT CAST($1 AS DATE), CAST('2024-01-01' AS DATE) FROM s0 LIMIT 3", [dt.date(2024, 5, 6)], 3),
     ("SELECT -a AS x, b FROM s0 ORDER BY x + b", [], 4),
     ("SELECT count(*), count(a), sum(a), min(customer), max(day), avg(b) FROM s0", [], 1),
     ("SELECT count(*) FROM s0 WHERE customer = 'C9'", [], 1),
@@ -143,6 +145,13 @@ ACCEPTED: list[tuple[str, list[Any], int]] = [
     ("SELECT max(a) FROM s0 HAVING max(a) > 5", [], 0),
     ("SELECT CAST(sum(a) AS HUGEINT) AS x, count(*) + 1 AS y FROM s0", [], 1),
 ]
+
+
+@pytest.mark.parametrize("value", [None, "5", 5.0, True, 2**31])
+def test_a_given_value_that_needs_a_cast_is_left_to_duckdb(kernel: DuckDBKernel, value: Any) -> None:
+    fragment = compiled(kernel, "SELECT a, CAST($1 AS INTEGER) AS v FROM s0", [1])
+    assert isinstance(fragment, ArrowFragment), fragment
+    assert arrow_kernel.run(fragment, TABLE, [value]) is None
 
 
 @pytest.mark.parametrize(("sql", "params", "row_count"), ACCEPTED, ids=[case[0] for case in ACCEPTED])

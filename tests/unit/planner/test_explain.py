@@ -203,6 +203,15 @@ def test_an_insert_of_many_rows_or_into_a_replicated_table_is_published(bench: A
     assert everywhere.json["pruning"]["execution"] == "distributed"
 
 
+def test_an_insert_for_which_ranges_are_made_says_so(bench: Any) -> None:
+    bench.create("CREATE TABLE daily (day DATE PRIMARY KEY) PARTITION BY RANGE (day) EVERY INTERVAL 1 DAY")
+    explained = bench.explain("INSERT INTO daily VALUES (DATE '2024-01-01')")
+    (scan,) = explained.json["pruning"]["scans"]
+    assert scan["partitions"] is None
+    assert scan["reason"].startswith("ranges are made for some of the rows")
+    assert scan["reason"] in explained.text
+
+
 def test_a_change_explains_its_query_and_who_keeps_copies(bench: Any) -> None:
     partition = bench.partition("orders", customer_id="C2")
     primary, backup = with_backups(bench).holders(partition)
