@@ -63,6 +63,7 @@ format: $(STAMP) ## rewrite the sources in the project's format
 	@$(PY) -m ruff format .
 
 bench: $(STAMP) java ## latency and load rate; writes build/bench/*.json and prints the tables
+	@$(PY) -m benchmarks.planning
 	@$(PY) -m benchmarks.serving $(BENCH_ARGS)
 
 docs: $(STAMP) ## the documentation as a web site in build/docs

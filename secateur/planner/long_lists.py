@@ -4,16 +4,18 @@
 scan of the text, at the speed of regular expressions, takes such lists out: what is left is a short statement with hidden parameters, which follow the user's
 own. Statements that differ only in these values share one plan.
 
-A list is lifted only where that is certainly the same: integers or strings alone, right of a bare column name that follows ``(``, AND, OR, NOT, WHERE or ON, in
-a text without escapes, block comments and dollar quotes; and, once the names are bound, a column of an integer type or VARCHAR, in a WHERE or ON that is made
-of AND, OR and NOT. Everything else is planned as it is written, as is every statement in which an error is found: its position is one in the user's text.
+A list is lifted only where that is certainly the same: integers, strings or dates alone, right of a bare column name that follows ``(``, AND, OR, NOT, WHERE or
+ON, in a text without escapes, block comments and dollar quotes; and, once the names are bound, a column of an integer type, VARCHAR or DATE, in a WHERE or ON
+that is made of AND, OR and NOT. Everything else is planned as it is written, as is every statement in which an error is found: its position is one in the
+user's text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any, Final
 
 from sqlglot import exp
@@ -29,7 +31,7 @@ from secateur.planner.membership import list_membership
 from secateur.planner.query import Query, Scan, renames_columns
 from secateur.planner.scan_bounds import box_node
 
-__all__ = ["LIFTED_CHARS_MIN", "LiftedText", "fold_lists", "lift_lists", "lists_agree"]
+__all__ = ["LIFTED_CHARS_MIN", "LiftedText", "fold_lists", "lift_lists", "lists_agree", "readings_of"]
 
 _ELEMENTS_MIN: Final = 64
 LIFTED_CHARS_MIN: Final = 2 * _ELEMENTS_MIN
@@ -39,6 +41,7 @@ _SPACE: Final = r"[ \t\r\n\f]"
 _NAME: Final = r'(?:[A-Za-z_]\w*+|"[^"]*+")'
 _INTEGER: Final = r"-?+[0-9]{1,18}+"
 _STRING: Final = r"'[^']*+(?:''[^']*+)*+'"
+_DAY: Final = rf"DATE{_SPACE}*+'[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}'"
 
 
 def _list_of(literal: str) -> str:
@@ -48,13 +51,14 @@ def _list_of(literal: str) -> str:
 _SCANNER: Final = re.compile(
     rf"(?:\(|(?<![\w$.])(?:AND|OR|NOT|WHERE|ON)(?![\w$])){_SPACE}*+"
     rf"(?P<column>{_NAME}(?:\.{_NAME})?+){_SPACE}*+(?<![\w$])IN{_SPACE}*+\({_SPACE}*+"
-    rf"(?:(?P<integers>{_list_of(_INTEGER)})|(?P<strings>{_list_of(_STRING)})){_SPACE}*+\)"
+    rf"(?:(?P<integers>{_list_of(_INTEGER)})|(?P<strings>{_list_of(_STRING)})|(?P<days>{_list_of(_DAY)})){_SPACE}*+\)"
     r"|'[^']*+'?+"
     r'|"[^"]*+"?+'
     r"|--[^\n]*+"
     r"|(?P<refused>\\|/\*|\$\w*\$|\r(?!\n))",
     re.IGNORECASE,
 )
+_SPELLED_DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _ELEMENT: Final = re.compile(r"'([^']*+(?:''[^']*+)*+)'")
 _INTEGERS: Final = frozenset({TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.BIGINT, TypeKind.UTINYINT, TypeKind.USMALLINT, TypeKind.UINTEGER})
 
@@ -87,7 +91,8 @@ def lift_lists(sql: str) -> tuple[LiftedText, tuple[list[Any], ...]] | None:
     for match in _SCANNER.finditer(sql):
         if match["refused"] is not None:
             return None
-        if match["column"] is None:
+        values = None if match["column"] is None else _values(match)
+        if values is None:
             continue
         start, end = match.span("column")
         kept = f"{sql[copied:start]}({sql[start:end]} = ANY("
@@ -96,7 +101,7 @@ def lift_lists(sql: str) -> tuple[LiftedText, tuple[list[Any], ...]] | None:
         offsets.append(length)
         length += 3
         copied = match.end()
-        lists.append(_integers(match["integers"]) if match["integers"] is not None else _strings(match["strings"]))
+        lists.append(values)
     if not lists:
         return None
     parts.append(sql[copied:])
@@ -151,17 +156,39 @@ def _folded(constraint: Constraint, lists: Mapping[int, Sequence[Any]], column_t
     return whole
 
 
-def _integers(text: str) -> list[Any]:
-    return list(map(int, text.split(",")))
+def readings_of(lists: tuple[list[Any], ...]) -> Iterator[tuple[list[Any], ...]]:
+    """What the literals can mean: strings that spell days are days beside a DATE column, and strings beside a VARCHAR."""
+    spelled = tuple(_days(values) if isinstance(values[0], str) and _SPELLED_DAY.fullmatch(values[0]) else None for values in lists)
+    if any(days is not None for days in spelled):
+        yield tuple(values if days is None else days for values, days in zip(lists, spelled, strict=True))
+    yield lists
 
 
-def _strings(text: str) -> list[Any]:
-    values = _ELEMENT.findall(text)
-    return [value.replace("''", "'") for value in values] if "''" in text else values
+def _values(match: re.Match[str]) -> list[Any] | None:
+    """The values of a list; None for days that the calendar does not have."""
+    if match["integers"] is not None:
+        return list(map(int, match["integers"].split(",")))
+    values: list[Any] = _ELEMENT.findall(match["strings"] or match["days"])
+    if match["days"] is not None:
+        return _days(values)
+    return [value.replace("''", "'") for value in values] if "''" in match["strings"] else values
+
+
+def _days(texts: Sequence[str]) -> list[Any] | None:
+    try:
+        return [date.fromisoformat(text) for text in texts] if all(map(_SPELLED_DAY.fullmatch, texts)) else None
+    except ValueError:
+        return None
 
 
 def _kinds(values: Sequence[Any]) -> frozenset[TypeKind]:
-    return frozenset({TypeKind.VARCHAR}) if isinstance(values[0], str) else _INTEGERS
+    match values[0]:
+        case str():
+            return frozenset({TypeKind.VARCHAR})
+        case date():
+            return frozenset({TypeKind.DATE})
+        case _:
+            return _INTEGERS
 
 
 def _is_condition(node: exp.Expr) -> bool:

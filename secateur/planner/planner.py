@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -19,7 +20,7 @@ from secateur.planner.create_table import read_create_table, read_drop_table
 from secateur.planner.delete import read_delete, read_truncate
 from secateur.planner.dialect import quoted, tokenize
 from secateur.planner.insert import InsertQuery, InsertValues, read_insert
-from secateur.planner.long_lists import LIFTED_CHARS_MIN, LiftedText, lift_lists
+from secateur.planner.long_lists import LIFTED_CHARS_MIN, LiftedText, lift_lists, readings_of
 from secateur.planner.materialize import materialize_subqueries
 from secateur.planner.parameters import Parameters, read_parameters
 from secateur.planner.positions import located, syntax_error
@@ -128,11 +129,13 @@ class Planner:
             )
         lifted = lift_lists(sql) if len(sql) >= LIFTED_CHARS_MIN else None
         if lifted is not None:
-            try:
-                return self._prepare_lifted(*lifted, params, catalog)
-            except Error:
-                # Planned as it is written, it is right, or has its error where the user sees it.
-                pass
+            text, lists = lifted
+            for reading in readings_of(lists):
+                try:
+                    return self._prepare_lifted(text, reading, params, catalog)
+                except Error:
+                    # Read otherwise, or planned as it is written, it is right, or has its error where the user sees it.
+                    continue
         return self._prepare_new(sql, sql, {}, params, catalog)
 
     def _prepare_lifted(self, lifted: LiftedText, lists: tuple[list[Any], ...], params: Params, catalog: CatalogView) -> Statement:
@@ -296,7 +299,7 @@ def _specimen(value: Any) -> Any:
     """A value of the same type for DuckDB's binder: it takes a list apart element by element each time that it is given one."""
     if type(value) is list and len(value) > _SPECIMEN_ELEMENTS:
         kinds = set(map(type, value))
-        if kinds == {str}:
+        if kinds in ({str}, {date}):
             return value[:1]
         if kinds == {int}:
             return [min(value), max(value)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -79,6 +80,26 @@ def test_a_long_list_prunes_as_its_elements_do(bench: Any) -> None:
     assert list(scan.tree.bind(statement.params).ids) == keys(bench, COUNT)
     assert statement.plan.strategy.value == "two_stage"
     assert statement.plan.local.arrow is not None
+
+
+@pytest.mark.parametrize("literal", ["'{}'", "DATE '{}'", "date'{}'"], ids=["a string", "typed", "without a space"])
+def test_days_are_lists_of_dates_beside_a_date_column(bench: Any, literal: str) -> None:
+    bench.create("CREATE TABLE days (day DATE PRIMARY KEY) PARTITION BY HASH (day) PARTITIONS 97")
+    days = [date(2024, 1, 1) + timedelta(days=offset) for offset in range(COUNT)]
+    statement = bench.select(f"SELECT * FROM days WHERE day IN ({', '.join(map(literal.format, days))})")
+    assert statement.lists == (days,)
+    assert list(statement.plan.scans[0].tree.bind(statement.params).ids) == sorted({bench.partition("days", day=day) for day in days})
+
+
+def test_strings_that_spell_days_are_strings_beside_a_varchar_column(bench: Any) -> None:
+    days = [str(date(2024, 1, 1) + timedelta(days=offset)) for offset in range(COUNT)]
+    statement = bench.select(f"SELECT * FROM orders WHERE customer_id IN ({', '.join(map(repr, days))})")
+    assert statement.lists == (days,)
+
+
+def test_days_that_the_calendar_does_not_have_are_left_to_duckdb() -> None:
+    listed = ", ".join([*["DATE '2024-01-01'"] * COUNT, "DATE '2024-02-30'"])
+    assert lift_lists(f"SELECT * FROM orders WHERE day IN ({listed})") is None
 
 
 def test_statements_that_differ_in_the_list_share_a_plan(bench: Any) -> None:
