@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
 
@@ -19,6 +19,7 @@ __all__ = [
     "listed_from_wire",
     "operand_from_wire",
     "operand_to_wire",
+    "parameters_of",
     "resolve_list",
     "resolve_operand",
 ]
@@ -94,6 +95,22 @@ def resolve_list(operand: ParameterList, params: Sequence[Any], column_type: Sql
     if not isinstance(value, list) or (column_type.kind is not TypeKind.VARCHAR and str in set(map(type, value))):
         return (UNKNOWN,)
     return value
+
+
+def parameters_of(operand: Operand | ParameterList) -> Iterator[int]:
+    """The indexes of the parameters that an operand depends on."""
+    match operand:
+        case Constant():
+            pass
+        case Parameter(index) | ParameterList(index):
+            yield index
+        case Computed(_, operands):
+            for inner in operands:
+                yield from parameters_of(inner)
+        case Cast(inner, _):
+            yield from parameters_of(inner)
+        case _:
+            assert_never(operand)
 
 
 def operand_to_wire(operand: Operand | ParameterList) -> list[Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from secateur.partitioning.nodes import Node, boxes_of
-from secateur.partitioning.operand import Parameter, ParameterList
+from secateur.partitioning.operand import parameters_of
 from secateur.planner.statement import SubqueryUse
 
 __all__ = ["ExplainedStep", "needs_values", "rung_in_all"]
@@ -45,7 +45,7 @@ def needs_values(node: Node, parameter_count: int) -> bool:
     for box in boxes_of(node):
         for _, constraint in box.constraints:
             for test in (test for choice in constraint.choices for test in choice.tests):
-                if any(isinstance(operand, (Parameter, ParameterList)) and operand.index >= parameter_count for operand in test.operands):
+                if any(index >= parameter_count for operand in test.operands for index in parameters_of(operand)):
                     return True
     return False
 

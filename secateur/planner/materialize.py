@@ -2,7 +2,7 @@
 
 ``SELECT ... FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE region = $1)`` gets a second form beside the ordinary plan: a step, which is
 the subquery as a statement of its own, and an outer query, ``... WHERE customer_id IN (SELECT unnest($2))``, whose partition tree has the list as a parameter.
-Partitions and members are found when the values are known. A scalar subquery becomes a plain parameter.
+Partitions and members are found when the values are known. A scalar subquery becomes a plain parameter, in an expression ``CAST($2 AS type)``.
 
 **Why the answer is the same.** The outer query is the user's own text with the values of the subquery in place of the subquery: NULLs are among them, and
 nothing else about a subquery behind IN matters than the set of its values. It is one as long as it binds by itself (so it reads nothing of the statement
@@ -28,7 +28,7 @@ from secateur.errors import DatabaseError, NotSupportedError
 from secateur.partitioning.comparison import Comparison
 from secateur.partitioning.condition import Box
 from secateur.partitioning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions, boxes_of
-from secateur.partitioning.operand import Constant, Parameter, ParameterList
+from secateur.partitioning.operand import Cast, Computed, Operand, ParameterList, parameters_of
 from secateur.partitioning.subject import BARE
 from secateur.partitioning.types import SqlType, parse_type
 from secateur.planner.dialect import parse_query, tokenize
@@ -218,7 +218,8 @@ class _Statement:
                 case SubqueryUse.LIST:
                     splices.append((start, end, f"(SELECT unnest(${number}))"))
                 case SubqueryUse.VALUE:
-                    splices.append((start, end, f" ${number} "))
+                    # Inside of an expression the type of a NULL matters, and so does that of a small integer.
+                    splices.append((start, end, f" ${number} " if candidate.subquery.is_whole else f" CAST(${number} AS {candidate.type}) "))
         last = len(self.tokens) - 1
         if not unneeded:
             return self._numbered(0, last, splices)
@@ -267,14 +268,22 @@ def _used_parameters(outer: SelectStatement, first: int, types: Sequence[SqlType
         for box in boxes_of(scan.tree.root):
             for column, constraint in box.constraints:
                 for test in (test for choice in constraint.choices for test in choice.tests):
-                    for operand in (operand for operand in test.operands if isinstance(operand, (Parameter, ParameterList)) and operand.index >= first):
-                        own, other = types[operand.index - first], column_types[column]
-                        exact = test.subject == BARE and (own == other or (own.is_integer and other.is_integer))
-                        if not exact or test.comparison in _EXCLUDING:
-                            refused.add(operand.index)
-                        elif helps:
-                            used.add(operand.index)
+                    for operand in test.operands:
+                        for index in (index for index in parameters_of(operand) if index >= first):
+                            exact = test.subject == BARE and _is_exact(operand, types[index - first], column_types[column])
+                            if not exact or test.comparison in _EXCLUDING:
+                                refused.add(index)
+                            elif helps:
+                                used.add(index)
     return used - refused
+
+
+def _is_exact(operand: Operand | ParameterList, own: SqlType, column_type: SqlType) -> bool:
+    """Whether an operand with the values of a subquery compares with a column as the subquery itself does.
+
+    Alone they are parameters of their own types, which compare with a column of the same type, or integers with integers; in expressions they are cast.
+    """
+    return isinstance(operand, (Computed, Cast)) or own == column_type or (own.is_integer and column_type.is_integer)
 
 
 def _is_few(node: Node, scan: ScanPlan, first: int) -> bool:
@@ -301,7 +310,7 @@ def _keys(box: Box, column: str, first: int) -> float:
     counts = [inf]
     for choice in box[column].choices:
         operands = [operand for test in choice.tests for operand in test.operands]
-        named = all(isinstance(operand, Constant) or (isinstance(operand, Parameter) and operand.index < first) for operand in operands)
+        named = all(not isinstance(operand, ParameterList) and all(index < first for index in parameters_of(operand)) for operand in operands)
         if named and choice.domain.is_finite and all(test.names_values for test in choice.tests):
             counts.append(len(choice.domain.points) + len(operands))
     return min(counts)

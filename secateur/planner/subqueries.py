@@ -25,12 +25,14 @@ class Subquery:
         use: What the statement needs of it.
         opening: The index of the opening parenthesis among the tokens.
         closing: The index of the closing one.
+        is_whole: Whether it is all of its side of a comparison; False where it may be part of an expression.
         inner: The subqueries inside of it that stand in such places themselves, outermost only.
     """
 
     use: SubqueryUse
     opening: int
     closing: int
+    is_whole: bool
     inner: tuple[Subquery, ...]
 
 
@@ -38,6 +40,7 @@ _QUERIES: Final = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.FROM})
 _COMPARISONS: Final = frozenset({TokenType.EQ, TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE})
 # A value follows: that of BETWEEN, behind AND the second one.
 _LEADING: Final = _COMPARISONS | {TokenType.BETWEEN, TokenType.AND}
+_ENDS: Final = _COMPARISONS | {TokenType.AND, TokenType.OR, TokenType.R_PAREN, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.LIMIT, TokenType.HAVING}
 # In front of the left side of a comparison.
 _BEGINNINGS: Final = frozenset({TokenType.WHERE, TokenType.ON, TokenType.OR, TokenType.L_PAREN})
 
@@ -52,7 +55,7 @@ def find_subqueries(tokens: Sequence[Token]) -> tuple[Subquery, ...]:
         elif token.token_type is TokenType.R_PAREN and len(nesting) > 1:
             opening, inner = nesting.pop()
             use = _use(tokens, opening, index)
-            nesting[-1][1].extend(inner if use is None else [Subquery(use, opening, index, tuple(inner))])
+            nesting[-1][1].extend(inner if use is None else [Subquery(use, opening, index, _is_whole(tokens, index), tuple(inner))])
     return tuple(found for _, inside in nesting for found in inside)
 
 
@@ -64,3 +67,7 @@ def _use(tokens: Sequence[Token], opening: int, closing: int) -> SubqueryUse | N
     if before is TokenType.IN or (before is TokenType.ANY and opening > 1 and tokens[opening - 2].token_type is TokenType.EQ):
         return SubqueryUse.LIST
     return SubqueryUse.VALUE if before in _LEADING or (before in _BEGINNINGS and behind in _COMPARISONS) else None
+
+
+def _is_whole(tokens: Sequence[Token], closing: int) -> bool:
+    return closing + 1 == len(tokens) or tokens[closing + 1].token_type in _ENDS

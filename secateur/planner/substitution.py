@@ -15,7 +15,7 @@ __all__ = ["is_substituted"]
 
 
 def is_substituted(original: SecondReading, other: SecondReading, subqueries: Mapping[int, SecondReading]) -> bool:
-    """Whether ``other`` is ``original`` with ``$n`` for scalar subqueries and ``(SELECT unnest($n))`` for those behind IN.
+    """Whether ``other`` is ``original`` with ``$n`` or ``CAST($n AS type)`` for scalar subqueries and ``(SELECT unnest($n))`` for those behind IN.
 
     Args:
         original: The statement as it was.
@@ -52,6 +52,11 @@ def _stands_for(was: Mapping[str, Any], now: Mapping[str, Any]) -> int | None:
     """The number of the parameter that ``now`` has where ``was`` has a subquery."""
     match was, now:
         case {"class": "SUBQUERY", "subquery_type": "SCALAR", "alias": ""}, {"class": "PARAMETER", "identifier": str() as number, "alias": ""}:
+            return int(number) if number.isdecimal() else None
+        case (
+            {"class": "SUBQUERY", "subquery_type": "SCALAR", "alias": ""},
+            {"class": "CAST", "try_cast": False, "child": {"class": "PARAMETER", "identifier": str() as number}, "alias": ""},
+        ):
             return int(number) if number.isdecimal() else None
         case (
             {"class": "SUBQUERY", "subquery_type": "ANY", "comparison_type": "COMPARE_EQUAL"},

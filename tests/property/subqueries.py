@@ -39,7 +39,7 @@ class SubqueryPredicates(Predicates):
         rng = self.rng
         column = rng.choice("aaabbbccv")
         name = self.qualifier + column
-        match rng.choice(["IN", "IN", "IN", "ANY", "NOT IN", "=", "=", "<", ">=", "BETWEEN", "mirrored", "EXISTS", "in a list"]):
+        match rng.choice(["IN", "IN", "IN", "ANY", "NOT IN", "=", "=", "<", ">=", "BETWEEN", "mirrored", "EXISTS", "in a list", "expression"]):
             case "IN":
                 return f"{name} IN ({self.values_of(column)})"
             case "NOT IN":
@@ -50,6 +50,9 @@ class SubqueryPredicates(Predicates):
                 return f"{name} BETWEEN ({self.value_of(column)}) AND ({self.value_of(column)})"
             case "mirrored":
                 return f"({self.value_of(column)}) {rng.choice(['=', '<='])} {name}"
+            case "expression":
+                tail = {"a": [" + 1", " * 2", "::BIGINT"], "v": [" - 1"], "b": [" || ''", "::VARCHAR"], "c": [" + 1", " - INTERVAL 2 DAY", "::DATE"]}[column]
+                return f"{name} {rng.choice(['=', '=', '<', '>='])} ({self.value_of(column)}){rng.choice(tail)}"
             case "EXISTS":
                 return f"EXISTS ({self.values_of(column)})"
             case "in a list":

@@ -108,6 +108,9 @@ QUERIES = [
     pytest.param("SELECT * FROM orders WHERE customer_id = (SELECT max(customer_id) FROM vip WHERE region = ?)", ["r1"], id="a scalar"),
     pytest.param("SELECT * FROM orders WHERE customer_id = (SELECT customer_id FROM vip WHERE id = ?)", [3], id="one row"),
     pytest.param("SELECT * FROM orders WHERE customer_id = (SELECT customer_id FROM vip WHERE id = ?)", [99], id="no scalar"),
+    pytest.param("SELECT * FROM orders WHERE customer_id = upper((SELECT 'c' FROM vip WHERE id = ?)) || '7é'", [3], id="inside of a function"),
+    pytest.param("SELECT * FROM orders WHERE customer_id = (SELECT 'C' FROM vip WHERE id = ?) || ? || 'é'", [3, "7"], id="an expression of a scalar"),
+    pytest.param("SELECT * FROM orders WHERE customer_id = (SELECT 'C' FROM vip WHERE id = ?) || '7é'", [99], id="an expression of no scalar"),
     pytest.param("SELECT count(*) FROM orders WHERE customer_id IN (SELECT lower(customer_id) COLLATE NOCASE FROM vip)", [], id="a collation of the values"),
     pytest.param(
         "SELECT count(*) FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE region IN (SELECT region FROM regions WHERE big))", [], id="nested"

@@ -69,6 +69,12 @@ def shown(found: Materialized | None) -> list[str]:
             id="a range between two scalar subqueries",
         ),
         pytest.param(
+            "SELECT * FROM days WHERE day >= (SELECT max(since) FROM vip) - 7",
+            (),
+            ["value: SELECT max(since) FROM vip", "days: (>= CAST(?0 AS DATE) - 7)"],
+            id="an expression of a scalar subquery",
+        ),
+        pytest.param(
             "SELECT * FROM numbers WHERE a IN (SELECT best FROM vip) AND b IN (SELECT n FROM days)",
             (),
             ["list: SELECT best FROM vip", "list: SELECT n FROM days", "numbers: ((?0[], ?1[]))"],

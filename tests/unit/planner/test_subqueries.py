@@ -52,3 +52,22 @@ def found(sql: str) -> list[object]:
 )
 def test_subqueries_in_place_of_values(sql: str, expected: list[object]) -> None:
     assert found(sql) == expected
+
+
+@pytest.mark.parametrize(
+    ("behind", "expected"),
+    [
+        ("", True),
+        (" AND b", True),
+        (" OR b", True),
+        (" GROUP BY a", True),
+        (" < b", True),
+        (" + 1", False),
+        ("::DATE", False),
+        (" || 'x'", False),
+        ("[1]", False),
+    ],
+)
+def test_a_subquery_may_be_part_of_an_expression(behind: str, expected: bool) -> None:
+    (subquery,) = find_subqueries(tokenize(f"SELECT a FROM t WHERE k = (SELECT b FROM u){behind}"))
+    assert subquery.is_whole == expected
