@@ -285,6 +285,12 @@ class ComparisonReader:
         self.note_unused(node)
         return UNBOUNDED
 
+    def note_not_null(self, node: exp.Expr) -> None:
+        """Say that a key column is never NULL."""
+        found = self._expression(node)
+        if found is not None:
+            self._note(f"{shown(node)} IS NOT NULL is TRUE of every row: compare {found.column} with values")
+
     def note_unused(self, node: exp.Expr) -> None:
         """Say why a predicate that mentions a key column does not prune."""
         for part in node.find_all(exp.Column):

@@ -154,12 +154,15 @@ class PredicateReader:
         alternatives = []
         unbounded = None
         for part in parts:
+            noted = len(self.notes)
             boxes = self.read(part, wanted)
             alternatives.append(boxes)
-            if Box() in boxes and unbounded is None:
+            # A branch that has said why already needs no second reason.
+            if Box() in boxes and unbounded is None and len(self.notes) == noted:
                 unbounded = part
         if unbounded is not None and any(Box() not in boxes and boxes for boxes in alternatives):
-            self.notes.append(f"an OR branch says nothing about the key: {shown(unbounded)}")
+            columns = " and ".join(self.types)
+            self.notes.append(f"an OR branch says nothing about the key: {shown(unbounded)}: name values of {columns} in every branch")
         return unite(alternatives)
 
     def _is(self, node: exp.Is, wanted: Truth) -> Boxes:
@@ -176,7 +179,7 @@ class PredicateReader:
             if asked is Truth.NULL:
                 return self._leaves.is_null(node.this)
             if asked is Truth.NOT_NULL:
-                self._leaves.note_unused(node)
+                self._leaves.note_not_null(node.this)
             return UNBOUNDED if asked else NOWHERE
         return self.read(node.this, asked)
 

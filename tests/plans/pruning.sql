@@ -106,7 +106,7 @@ SELECT customer_id FROM plan_orders WHERE customer_id = 'C2' OR id = 9 ORDER BY 
 /*
 tree: plan_orders: all
 scan plan_orders: all 16 partitions
-  because an OR branch says nothing about the key: id = 9
+  because an OR branch says nothing about the key: id = 9: name values of customer_id in every branch
 when distributed: two-stage
 */
 ----

@@ -86,7 +86,7 @@ before that, ?0 from: SELECT min(day) + 20 FROM step_days WHERE n > 1
 before that, ?1 from: SELECT max(day) - 20 FROM step_days WHERE day < DATE '2024-03-01' OR n = 4
   tree: step_days: all
   scan step_days: all 4 partitions
-    because an OR branch says nothing about the key: n = 4
+    because an OR branch says nothing about the key: n = 4: name values of day in every branch
   when distributed: two-stage
 */
 ----

@@ -84,7 +84,11 @@ def test_what_names_keys_keeps_their_partitions(bench: Any, where: str, customer
         pytest.param(
             "customer_id > 'C2'", "the predicates on customer_id name a range, and customer_id is hashed: compare with = or IN", id="a range of a hash"
         ),
-        pytest.param("customer_id = 'C2' OR id = 3", "an OR branch says nothing about the key: id = 3", id="an unbounded branch"),
+        pytest.param(
+            "customer_id = 'C2' OR id = 3",
+            "an OR branch says nothing about the key: id = 3: name values of customer_id in every branch",
+            id="an unbounded branch",
+        ),
         pytest.param(
             "customer_id = priority", "customer_id is compared with priority, which is neither a constant nor a parameter", id="another column's value"
         ),
@@ -94,7 +98,10 @@ def test_what_names_keys_keeps_their_partitions(bench: Any, where: str, customer
             "customer_id is compared with CONCAT('C', RANDOM()), which is neither a constant nor a parameter",
             id="a volatile function",
         ),
-        pytest.param("customer_id IS NOT NULL", "customer_id IS NULL names no value of customer_id", id="is not null"),
+        pytest.param("customer_id IS NOT NULL", "customer_id IS NOT NULL is TRUE of every row: compare customer_id with values", id="is not null"),
+        pytest.param(
+            "customer_id = 'C2' OR lower(customer_id) = 'c3'", "customer_id is wrapped in lower(): compare the bare column", id="a branch with a reason"
+        ),
     ],
 )
 def test_what_keeps_everything_says_why(bench: Any, where: str, reason: str) -> None:
