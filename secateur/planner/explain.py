@@ -193,8 +193,9 @@ def _pruning(
     params = statement.params
     count = statement.plan.parameter_count
     known = None if params is None else (*params, *[UNKNOWN] * len(steps))
-    facts = [_scan_facts(scan, bounds, known, count, enabled=enabled) for scan, bounds in zip(plan.scans, outer.bounds, strict=True)]
-    trees = [_shown(fact.scan.tree, statement) for fact in facts]
+    trees = [_shown(scan.tree, statement) for scan in plan.scans]
+    scans = zip(plan.scans, outer.bounds, trees, strict=True)
+    facts = [_scan_facts(scan, bounds, tree, known, count, enabled=enabled) for scan, bounds, tree in scans]
     prunable = any(fact.scan.reason is None and not isinstance(tree.root, (All, Everywhere)) for fact, tree in zip(facts, trees, strict=True))
     reasons = list(dict.fromkeys(fact.reason for fact in facts if fact.reason is not None))
     own_execution, own_members = _rung(plan, facts, topology)
@@ -227,7 +228,7 @@ def _explain_step(step: Step, index: int, whole: SelectStatement, topology: Topo
     return ExplainedStep(whole.plan.parameter_count + index, step.use, step.text, explained.text, explained.json["pruning"])
 
 
-def _scan_facts(scan: ScanPlan, bounds: ScanBounds, params: Sequence[Any] | None, count: int, *, enabled: bool) -> _ScanFacts:
+def _scan_facts(scan: ScanPlan, bounds: ScanBounds, shown: PartitionTree, params: Sequence[Any] | None, count: int, *, enabled: bool) -> _ScanFacts:
     live = scan.tree.live_ids()
     key = scan.tree.scheme.columns
     values = () if params is None else params
@@ -242,7 +243,10 @@ def _scan_facts(scan: ScanPlan, bounds: ScanBounds, params: Sequence[Any] | None
         later = f"the values of the subquery are known at run time: the partitions are those of {node_text(scan.tree.root, scan.tree.scheme)}"
         return _ScanFacts(scan, key, None, live, False, None, keys, later)
     if params is None and not scan.tree.is_constant:
-        unbound = f"the parameters are not bound: the partitions are those of {node_text(scan.tree.root, scan.tree.scheme)}"
+        listed = shown.bind(()) if shown.is_constant else None
+        if listed is not None and not listed.is_all:
+            return _ScanFacts(scan, key, listed.ids, listed.ids, True, None, keys, None)
+        unbound = f"the parameters are not bound: the partitions are those of {node_text(shown.root, shown.scheme)}"
         return _ScanFacts(scan, key, None, live, False, None, keys, unbound)
     ids = scan.tree.bind(values)
     reason = _bound_reason(scan, bounds, values) if ids.is_all else None

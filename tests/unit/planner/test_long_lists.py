@@ -178,3 +178,13 @@ def test_errors_have_positions_in_the_users_text(bench: Any) -> None:
     with pytest.raises(SqlSyntaxError) as syntax:
         bench.prepare(sql.replace("nothing = 1", "= 1"))
     assert syntax.value.details["line"] == line
+
+
+def test_explain_knows_the_list_also_where_parameters_are_open(bench: Any) -> None:
+    sql = f"SELECT * FROM orders WHERE customer_id IN ({TEXTS}) AND id = ?"
+    (scan,) = bench.explain(sql).json["pruning"]["scans"]
+    assert scan["partitions"] == keys(bench, COUNT)
+    pruning = bench.explain(sql.replace("AND id", "OR customer_id")).json["pruning"]
+    assert pruning["scans"][0]["partitions"] is None
+    assert "not bound" in pruning["scans"][0]["reason"]
+    assert "?1" not in pruning["tree"]
