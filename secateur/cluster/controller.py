@@ -293,6 +293,13 @@ class Controller:
         scheme = await asyncio.get_running_loop().run_in_executor(self._planning, changed)
         if scheme is before.scheme:
             return before
+        while not await self._change_at_members(before, scheme):
+            pass  # one of the members turned out to be lost: the survivors are asked anew
+        await self._forget_owners(before.scheme.affinity_group())
+        return self._catalog.table(before.name)
+
+    async def _change_at_members(self, before: TableDef, scheme: PartitionScheme) -> bool:
+        """Give new ranges owners and tell the members; False when one of them turned out to be lost, and nothing was changed."""
         taken = {other.scheme.affinity_group() for other in self._catalog.tables() if not other.replicated and other.table_id != before.table_id}
         unique = f"{before.table_id}.{before.version + 1}"
         scheme = scheme.in_group(group_after(self._topology, before.scheme, scheme, taken, unique))
@@ -300,12 +307,15 @@ class Controller:
         await self._advance(RangesChanged(before.scheme, scheme))
         try:
             await self._ranges.change(after, {member_id: _hosted(self._topology, after, member_id) for member_id in self._topology.member_ids})
+        except MemberLostError as lost:
+            await self._advance(MemberLost(lost.details["member"]))
+            await self._forget_owners(scheme.affinity_group())
+            return False
         except BaseException:
             await self._forget_owners(scheme.affinity_group())
             raise
         self._catalog = catalog
-        await self._forget_owners(before.scheme.affinity_group())
-        return after
+        return True
 
     async def _forget_owners(self, group: str) -> None:
         if all(table.replicated or table.scheme.affinity_group() != group for table in self._catalog.tables()):

@@ -41,7 +41,7 @@ class RangeChanger:
         self._members = members
 
     async def change(self, table: TableDef, hosted: Mapping[str, Sequence[int]]) -> None:
-        """Give a table its new ranges on every member. Members that are gone take only their own copies with them.
+        """Give a table its new ranges on every member. One that is lost once all have prepared takes only its own copies with it.
 
         Args:
             table: The table as it is to be.
@@ -49,6 +49,7 @@ class RangeChanger:
 
         Raises:
             SchemeError: A range to be added has rows in the catch-all. The table is as it was.
+            MemberLostError: A member is gone, so the new ranges want other owners; ``details`` has ``member``. The table is as it was.
             OperationalError: A member could not prepare. The table is as it was.
         """
         change = {"table_id": table.table_id, "version": table.version}
@@ -57,10 +58,12 @@ class RangeChanger:
             *(self._members.call(member, "alter_prepare", {**change, "partitions": list(ids)}, payload) for member, ids in hosted.items()),
             return_exceptions=True,
         )
-        failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException) and not isinstance(outcome, _GONE)]
+        failures = {member: outcome for member, outcome in zip(hosted, outcomes, strict=True) if isinstance(outcome, BaseException)}
         await self._end("alter_abort" if failures else "alter_commit", change, hosted)
-        if failures:
-            raise failures[0]
+        for member, failure in failures.items():
+            if isinstance(failure, _GONE):
+                raise MemberLostError(f"member {member} left the cluster while the ranges of {table.name} were changed; nothing was changed", member=member)
+            raise failure
 
     async def _end(self, op: str, change: dict[str, Any], hosted: Mapping[str, Sequence[int]]) -> None:
         outcomes = await asyncio.gather(*(self._members.call(member, op, change) for member in hosted), return_exceptions=True)

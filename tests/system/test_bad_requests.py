@@ -55,6 +55,18 @@ def test_a_load_that_was_staged_for_a_table_of_the_past_is_refused(conn: secateu
     conn.execute("DROP TABLE again")
 
 
+def test_ranges_are_asked_for_by_number_and_for_the_table_that_is_there(conn: secateur.Connection, table_name: str) -> None:
+    conn.execute(f"CREATE TABLE {table_name} (n BIGINT PRIMARY KEY) PARTITION BY RANGE (n) EVERY 10")
+    asked = {"table": table_name, "table_id": conn._session.table(table_name).table_id, "cells": [1]}
+    with pytest.raises(ProtocolError, match="make_ranges: cells are numbers"):
+        conn._session.ask("make_ranges", {**asked, "cells": [1, "x"]})
+    with pytest.raises(TopologyChangedError, match="dropped and created again while rows were on their way to it"):
+        conn._session.ask("make_ranges", {**asked, "table_id": asked["table_id"] + 1000})
+    conn._session.ask("make_ranges", asked)
+    conn._session.ask("make_ranges", asked)
+    assert [(r.lower, r.upper) for r in conn.table(table_name).scheme.ranges()] == [((10,), (20,))]
+
+
 def test_a_change_says_what_it_wants(conn: secateur.Connection) -> None:
     conn.execute("CREATE TABLE wanted (id BIGINT PRIMARY KEY, v BIGINT)")
     prepared, _ = conn._session.prepare("DELETE FROM wanted WHERE v = 1", [])

@@ -126,3 +126,23 @@ def until_running(cluster: Cluster, *, running: bool) -> None:
     while any(member._jobs.running_executions for member in members) is not running:
         assert time.monotonic() < deadline_s, f"jobs running: {not running}"
         threading.Event().wait(0.02)
+
+
+def rows_of(n: int) -> pa.Table:
+    return pa.table({"n": pa.array([n] * 50), "id": pa.array(range(50))})
+
+
+@pytest.mark.parametrize("backups", [0, 1])
+def test_ranges_added_over_an_unnoticed_loss_have_owners_that_live(mortal: Cluster, backups: int) -> None:
+    with mortal.connect() as conn:
+        conn.execute(
+            "CREATE TABLE days (n BIGINT, id BIGINT, PRIMARY KEY (n, id)) PARTITION BY HASH (id) PARTITIONS 6, "
+            f"RANGE (n) EVERY 10 (PARTITION 0 <= VALUES < 10) BACKUPS {backups}"
+        )
+        end_unnoticed(mortal, "m2")
+        conn.execute("ALTER TABLE days ADD PARTITION 10 <= VALUES < 20")
+        assert conn.table("days").load(rows_of(10)) == 50
+        assert conn.execute("SELECT count(*) FROM days WHERE n = 10").fetchall() == [(50,)]
+        end_unnoticed(mortal, "m3")
+        assert conn.table("days").load(rows_of(20)) == 50  # a range that is made now
+        assert conn.execute("SELECT count(*) FROM days WHERE n = 20").fetchall() == [(50,)]

@@ -147,6 +147,22 @@ def test_a_row_that_no_range_covers(spark: SparkSession, started: Cluster, conne
 
 
 @pytest.mark.parametrize("tasks", [None, 2], ids=["from-the-tasks-as-they-are", "gathered"])
+def test_ranges_are_made_for_the_rows_that_come(
+    spark: SparkSession, started: Cluster, connection: secateur.Connection, table_name: str, tasks: int | None
+) -> None:
+    connection.execute(
+        f"CREATE TABLE {table_name} (day DATE, id BIGINT, PRIMARY KEY (day, id)) PARTITION BY HASH (id) PARTITIONS 2, RANGE (day) EVERY INTERVAL 1 DAY"
+    )
+    df = spark.range(0, 300, 1, 3).selectExpr("date_add(DATE '2024-02-27', cast(id % 10 as int)) AS day", "id")
+    assert write(df, table_name, started, tasks=tasks).rows == 300
+    assert len(connection.table(table_name).scheme.ranges()) == 10
+    one = connection.execute(f"SELECT count(*), min(id) FROM {table_name} WHERE day = DATE '2024-03-01'")
+    assert one.fetchall() == [(30, 3)]
+    assert one.stats is not None
+    assert one.stats.partitions_read == 2
+
+
+@pytest.mark.parametrize("tasks", [None, 2], ids=["from-the-tasks-as-they-are", "gathered"])
 def test_a_replicated_table(spark: SparkSession, started: Cluster, connection: secateur.Connection, table_name: str, tasks: int | None) -> None:
     connection.execute(f"CREATE TABLE {table_name} (code VARCHAR, name VARCHAR, PRIMARY KEY (code)) REPLICATED")
     df = spark.range(0, 200, 1, 4).selectExpr("cast(id as string) AS code", "concat('n', id) AS name")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from secateur.cluster.catalog import Catalog
 from secateur.errors import NotSupportedError, TableExistsError, UnknownTableError
+from secateur.partitioning.components import RangeComponent, RangePartition
 from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.table import TableDef
+from secateur.partitioning.types import parse_type
 
 
 def named(name: str) -> TableDef:
@@ -58,3 +62,23 @@ def test_a_catalog_that_somebody_holds_does_not_change() -> None:
     empty = Catalog()
     empty.with_table(named("t"))
     assert empty.tables() == ()
+
+
+def test_changed_ranges_are_a_new_version_of_the_same_table() -> None:
+    catalog, before = Catalog().with_table(named("a"))
+    after_catalog, after = catalog.with_scheme("A", PartitionScheme())
+    assert (after.table_id, after.version, after_catalog.version) == (before.table_id, 2, catalog.version + 1)
+    assert catalog.table("a") is before
+
+
+def test_a_large_scheme_is_known_by_a_reference_that_nobody_else_has() -> None:
+    ranges = tuple(RangePartition(number, (number,), (number + 1,)) for number in range(65))
+    large = PartitionScheme(range=RangeComponent(("k",), ranges), types=(("k", parse_type("BIGINT")),))
+    small = PartitionScheme(range=RangeComponent(("k",), ranges[:64]), types=large.types)
+    catalog, first = Catalog().with_table(replace(named("a"), scheme=large))
+    _, elsewhere = Catalog().with_table(replace(named("a"), scheme=large))
+    changed_catalog, changed = catalog.with_scheme("a", first.scheme)
+    references = {first.scheme.reference, elsewhere.scheme.reference, changed.scheme.reference}
+    assert None not in references
+    assert len(references) == 3
+    assert changed_catalog.with_scheme("a", small)[1].scheme.reference is None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from secateur.cluster.loads import Load, LoadPublisher
-from secateur.errors import DuplicateKeyError, LoadFailedError, MemberLostError
+from secateur.errors import DuplicateKeyError, LoadFailedError, MemberLostError, TopologyChangedError
 from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.table import TableDef
 
@@ -52,6 +52,14 @@ def test_a_duplicate_key_on_one_member_publishes_nowhere() -> None:
     with pytest.raises(DuplicateKeyError, match="id=1"):
         publish(members)
     assert [op for _, op in members.calls] == ["load_prepare"] * 2 + ["load_abort"] * 2
+
+
+def test_rows_of_a_partition_that_is_gone_are_not_lost_quietly() -> None:
+    members = Members()
+    load = Load("load", 1, TABLE, "append", {0: [0], 9: [0]}, LOAD.copies)
+    with pytest.raises(TopologyChangedError, match="partition 9 of t, for which load load has rows, is not there any more: nothing was loaded"):
+        asyncio.run(LoadPublisher(members).publish(load))
+    assert [op for _, op in members.calls] == ["load_abort"] * 2
 
 
 def test_a_member_lost_before_it_prepared_fails_the_load() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from secateur.cluster.range_change import RangeChanger
-from secateur.errors import DeadlineError, Error, InternalError, MemberLostError, SchemeError
+from secateur.errors import DeadlineError, Error, InternalError, MemberLostError, SchemeError, UnreachableError
 from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.table import TableDef
 from secateur.wire import Payload
@@ -57,8 +57,16 @@ def test_a_member_that_cannot_prepare_ends_it_for_all(failure: Error) -> None:
     assert ops({("m2", "alter_prepare"): failure}, type(failure)) == ABORTED
 
 
-def test_a_member_that_is_gone_stops_nobody() -> None:
-    assert ops({("m1", op): MemberLostError("gone", member="m1") for op in ("alter_prepare", "alter_commit")}) == COMMITTED
+def test_a_member_that_is_gone_owns_nothing_new() -> None:
+    members = Members({("m2", op): UnreachableError("nobody there") for op in ("alter_prepare", "alter_abort")})
+    with pytest.raises(MemberLostError, match="member m2 left the cluster while the ranges of t were changed; nothing was changed") as raised:
+        asyncio.run(RangeChanger(members).change(TABLE, HOSTED))
+    assert raised.value.details == {"member": "m2"}
+    assert [op for _, op in members.calls] == ABORTED
+
+
+def test_a_member_lost_after_it_prepared_stops_nobody() -> None:
+    assert ops({("m1", "alter_commit"): MemberLostError("gone", member="m1")}) == COMMITTED
 
 
 def test_what_cannot_fail_and_does_is_our_bug() -> None:
