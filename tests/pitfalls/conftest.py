@@ -51,3 +51,9 @@ def world() -> World:
     for ddl, rows in TABLES.items():
         world.fill(ddl, rows)
     return world
+
+
+@pytest.fixture(scope="session")
+def awkward_tables() -> list[str]:
+    """The statements that create the tables of ``world``."""
+    return list(TABLES)
