@@ -95,9 +95,9 @@ def enumerate_points(domain: Domain, column_type: SqlType, count_max: int) -> fr
         column_type: The type of the column. An unbounded span ends where the type ends; one of dates or instants is not counted.
         count_max: How many values are worth hashing.
     """
-    if domain.is_finite:
-        return domain.points if len(domain.points) <= count_max else None
     counting = _counting(column_type)
+    if domain.is_finite:
+        return _inside(domain.points, counting) if len(domain.points) <= count_max else None
     if counting is None:
         return None
     found = set(domain.points)
@@ -111,6 +111,14 @@ def enumerate_points(domain: Domain, column_type: SqlType, count_max: int) -> fr
         if len(found) > count_max:
             return None
     return frozenset(found)
+
+
+def _inside(points: frozenset[Any], counting: _Counting | None) -> frozenset[Any]:
+    """The points that the type has: two bounds may have met at a value beyond its ends, which no row holds and nothing encodes."""
+    if counting is None or not counting.whole or not points:
+        return points
+    smallest, largest = counting.value(counting.smallest), counting.value(counting.largest)
+    return points if smallest <= min(points) and max(points) <= largest else frozenset(point for point in points if smallest <= point <= largest)
 
 
 def _indexes(span: Span, counting: _Counting) -> tuple[int, int]:

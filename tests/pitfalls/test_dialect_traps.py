@@ -68,3 +68,25 @@ def test_a_column_merged_by_using_of_equal_types_prunes_both_sides(world: World)
 def test_numbered_parameters_without_a_space_between(world: World, sql: str) -> None:
     assert check(world, sql, (1, 2), random.Random(1))
     assert kept(world, sql, (1, 2)) == [10]
+
+
+@pytest.mark.parametrize(
+    ("where", "params"),
+    [
+        ("a BETWEEN 99999999999999999999 AND 99999999999999999999", ()),
+        ("a BETWEEN $1 AND $1", (2**70,)),
+        ("a >= $1 AND a <= $1", (2**70,)),
+        ("a - 1 BETWEEN $1 AND $1", (2**63,)),
+    ],
+)
+def test_two_bounds_that_meet_beyond_the_type_name_no_key(world: World, where: str, params: tuple[int, ...]) -> None:
+    """The value that they meet at has no encoding to hash: it was an error."""
+    sql = f"SELECT count(*) FROM t WHERE {where}"
+    assert check(world, sql, params, random.Random(1))
+    assert kept(world, sql, params) == [0]
+
+
+@pytest.mark.parametrize("bound", [-(2**63), 2**62])
+def test_bounds_that_meet_beyond_a_decimal_name_no_key(world: World, bound: int) -> None:
+    sql = "SELECT count(*) FROM mixed WHERE n BETWEEN $1 AND $2"
+    assert check(world, sql, (bound, bound), random.Random(1))
