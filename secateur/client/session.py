@@ -41,6 +41,7 @@ class Session:
 
     def __init__(self, host: str, port: int, *, token: str | None, timeout_s: float | None) -> None:
         self.pruning = Pruning.ON
+        self.disabled_rules = ""
         self.statements = StatementCache(_STATEMENTS_MAX)
         self.closed = False
         self._token = token
@@ -148,8 +149,7 @@ class Session:
         Raises:
             Error: What the planner says of the statement.
         """
-        key: StatementKey = (sql, self.pruning, parameter_types(params))
-        known = self.statements.get(key)
+        known = self.statements.get(self._key(sql, params))
         if known is not None:
             return known, True
         return self.prepare_anew(sql, params), False
@@ -163,16 +163,17 @@ class Session:
         prepared = self._prepare({"sql": sql, "params": params, "settings": self.settings()})
         kept = prepared.template if isinstance(prepared, InsertRows) else prepared
         if isinstance(kept, Cached) and kept.catalog_version >= self._catalog_version:
-            self.statements.put((sql, self.pruning, parameter_types(params)), kept)
+            self.statements.put(self._key(sql, params), kept)
         return prepared
 
     def forget(self, sql: str, params: list[Any] | dict[str, Any]) -> None:
         """Drop the plan of a statement that turned out to be stale."""
-        self.statements.forget((sql, self.pruning, parameter_types(params)))
+        self.statements.forget(self._key(sql, params))
 
     def settings(self) -> dict[str, Any]:
         """The settings as the controller wants them."""
-        return {"pruning": self.pruning.value}
+        rules = {"disabled_rules": self.disabled_rules} if self.disabled_rules else {}
+        return {"pruning": self.pruning.value, **rules}
 
     def table(self, name: str) -> TableDef:
         """Fetch the definition of a table. One round trip.
@@ -220,6 +221,9 @@ class Session:
             self._members.clear()
         for channel in channels:
             channel.close()
+
+    def _key(self, sql: str, params: list[Any] | dict[str, Any]) -> StatementKey:
+        return sql, self.pruning, self.disabled_rules, parameter_types(params)
 
     def _member(self, member_id: str) -> Channel:
         member = self._topology.member(member_id)

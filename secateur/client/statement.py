@@ -26,6 +26,7 @@ __all__ = [
     "Prepared",
     "Scan",
     "SelectStatement",
+    "SetDisabledRules",
     "SetPruning",
     "Step",
     "read_prepared",
@@ -189,6 +190,13 @@ class SetPruning:
 
 
 @dataclass(frozen=True, slots=True)
+class SetDisabledRules:
+    """``SET disabled_rules = ...``: a setting of this session; ``value`` has the names with commas between them."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
 class PlanText:
     """``EXPLAIN``: a result that is there already.
 
@@ -205,7 +213,7 @@ class PlanText:
     analyzed: SelectStatement | None = None
 
 
-Prepared: TypeAlias = SelectStatement | Done | InsertRows | InsertTemplate | InsertSelect | ChangeStatement | SetPruning | PlanText
+Prepared: TypeAlias = SelectStatement | Done | InsertRows | InsertTemplate | InsertSelect | ChangeStatement | SetPruning | SetDisabledRules | PlanText
 
 
 def read_prepared(answer: Answer) -> Prepared:
@@ -231,6 +239,8 @@ def read_prepared(answer: Answer) -> Prepared:
                 return ChangeStatement(TableDef.from_wire(statement["table"]), _select(statement["source_select"]), statement["operation"])
             case "set" if statement["name"] == "pruning":
                 return SetPruning(Pruning(statement["value"]))
+            case "set" if statement["name"] == "disabled_rules":
+                return SetDisabledRules(str(statement["value"]))
             case "explain":
                 table = decode_tables(answer.parts)
                 columns = tuple(ResultColumn(name, "VARCHAR") for name in table.schema.names)

@@ -15,8 +15,8 @@ __all__ = ["Cached", "StatementCache", "StatementKey"]
 Cached: TypeAlias = SelectStatement | ChangeStatement | InsertTemplate
 """What need not be prepared again."""
 
-StatementKey: TypeAlias = tuple[str, Pruning, tuple[Any, ...]]
-"""SQL text, pruning setting, and the types of the parameters: a plan may depend on all of them."""
+StatementKey: TypeAlias = tuple[str, Pruning, str, tuple[Any, ...]]
+"""SQL text, pruning setting, disabled rules, and the types of the parameters: a plan may depend on all of them."""
 
 
 class StatementCache:

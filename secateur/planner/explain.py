@@ -26,6 +26,7 @@ from secateur.partitioning.tree_text import node_text, value_text
 from secateur.planner.explain_steps import ExplainedStep, needs_values, rung_in_all
 from secateur.planner.explain_write import copy_holders, insert_pruning, publication, write_dag
 from secateur.planner.long_lists import fold_lists
+from secateur.planner.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.scan_bounds import ScanBounds, overflow_reason
 from secateur.planner.statement import (
     AlterTable,
@@ -212,6 +213,12 @@ def _pruning(
         "members_total": len(topology.members),
         "scans": [*(_scan_json(fact) for fact in facts), *(scan for step in steps for scan in step.pruning["scans"])],
     }
+    rewrites = [*([MATERIALIZE_SUBQUERY] if steps else []), *outer.rewrites]
+    if rewrites:
+        pruning["rewrites"] = rewrites
+    if outer.colocated:
+        aliases = {fact.scan.relation: fact.scan.alias for fact in facts}
+        pruning["co_located"] = [[aliases[relation] for relation in group] for group in outer.colocated]
     if steps:
         pruning["steps"] = [step.to_json() for step in steps]
     return pruning, facts
@@ -393,7 +400,10 @@ def _head(pruning: dict[str, Any], facts: Sequence[_ScanFacts]) -> list[str]:
     ]
     if pruning["tree"]:
         lines.append(f"tree: {pruning['tree']}")
+    if "rewrites" in pruning:
+        lines.append(f"rewrites: {', '.join(pruning['rewrites'])}")
     lines.extend(line for fact in facts for line in _scan_text(fact))
+    lines.extend(f"co-located: {', '.join(group)}" for group in pruning.get("co_located", ()))
     return lines
 
 

@@ -21,11 +21,12 @@ from secateur.planner.delete import read_delete, read_truncate
 from secateur.planner.dialect import quoted, tokenize
 from secateur.planner.insert import InsertQuery, InsertValues, read_insert
 from secateur.planner.long_lists import LIFTED_CHARS_MIN, LiftedText, lift_lists, readings_of
+from secateur.planner.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.materialize import materialize_subqueries
 from secateur.planner.parameters import Parameters, read_parameters
 from secateur.planner.positions import located, syntax_error
 from secateur.planner.select import plan_select
-from secateur.planner.set_option import read_set
+from secateur.planner.set_option import read_set, split_rules
 from secateur.planner.statement import ChangeStatement, ExplainFormat, ExplainStatement, InsertSelect, SelectStatement, Statement
 from secateur.planner.token_cursor import TokenCursor
 from secateur.planner.update import read_update
@@ -71,12 +72,28 @@ class CatalogView(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class _Catalog:
+    """One version of the catalog, and what the session wants of plans over it."""
+
+    view: CatalogView
+    disabled_rules: tuple[str, ...]
+
+    @property
+    def version(self) -> int:
+        return self.view.version
+
+    def table(self, name: str) -> TableDef:
+        return self.view.table(name)
+
+
+@dataclass(frozen=True, slots=True)
 class _CacheKey:
     """What a plan depends on."""
 
     text: str | LiftedText
     types: tuple[str, ...]
     schema_version: int
+    disabled_rules: tuple[str, ...]
 
 
 _Planned: TypeAlias = SelectStatement | InsertSelect | InsertValues | ChangeStatement
@@ -95,15 +112,15 @@ class Planner:
         self._cache: OrderedDict[_CacheKey, _Planned] = OrderedDict()
         self._styles: OrderedDict[str | LiftedText, Parameters] = OrderedDict()
 
-    def prepare(self, sql: str, params: Params, catalog: CatalogView, settings: object = None) -> Statement:
+    def prepare(self, sql: str, params: Params, view: CatalogView, settings: Mapping[str, Any] | None = None) -> Statement:
         """Plan one statement.
 
         Args:
             sql: The text of exactly one statement, with or without a semicolon.
             params: Its parameters: a sequence for ``?`` and ``$1``, a mapping for ``$name``. A query may be planned without any, to be explained or bound
                 later.
-            catalog: The tables.
-            settings: Those of the session; plans do not depend on them.
+            view: The tables.
+            settings: Those of the session; a plan depends on ``disabled_rules``.
 
         Returns:
             What the text is; INSERT ... VALUES comes evaluated.
@@ -117,7 +134,7 @@ class Planner:
             NotSupportedError: A valid statement that we do not have.
             LimitExceededError: The text is too long.
         """
-        del settings
+        catalog = _Catalog(view, split_rules(settings.get("disabled_rules", "")) if settings else ())
         known = self._styles.get(sql)
         if known is not None:
             cached = self._cached(sql, known, params, catalog)
@@ -138,32 +155,32 @@ class Planner:
                     continue
         return self._prepare_new(sql, sql, {}, params, catalog)
 
-    def _prepare_lifted(self, lifted: LiftedText, lists: tuple[list[Any], ...], params: Params, catalog: CatalogView) -> Statement:
+    def _prepare_lifted(self, lifted: LiftedText, lists: tuple[list[Any], ...], params: Params, catalog: _Catalog) -> Statement:
         """Plan a statement whose long lists have been taken out."""
         known = self._styles.get(lifted)
         cached = None if known is None else self._cached(lifted, replace(known, lists=lists), params, catalog)
         return cached or self._prepare_new(lifted, lifted.text, dict(zip(lifted.offsets, lists, strict=True)), params, catalog)
 
-    def _cached(self, text: str | LiftedText, parameters: Parameters, params: Params, catalog: CatalogView) -> Statement | None:
+    def _cached(self, text: str | LiftedText, parameters: Parameters, params: Params, catalog: _Catalog) -> Statement | None:
         values = _arrange(parameters, params)
-        key = _CacheKey(text, _types(values, parameters.total), catalog.version)
+        key = _CacheKey(text, _types(values, parameters.total), catalog.version, catalog.disabled_rules)
         cached = self._cache.get(key)
         if cached is None:
             return None
         self._cache.move_to_end(key)
         return _with_params(cached, values, parameters.lists)
 
-    def _prepare_new(self, key: str | LiftedText, sql: str, hidden: Mapping[int, list[Any]], params: Params, catalog: CatalogView) -> Statement:
+    def _prepare_new(self, key: str | LiftedText, sql: str, hidden: Mapping[int, list[Any]], params: Params, catalog: _Catalog) -> Statement:
         tokens, parameters = read_parameters(sql, _one_statement(sql, tokenize(sql)), hidden)
         parameters.refuse_gaps(sql)
         planned = self._plan(sql, tokens, parameters, params, catalog)
         if not isinstance(planned, _Planned):
             return planned
         values = _arrange(parameters, params)
-        self._remember(_CacheKey(key, _types(values, parameters.total), catalog.version), replace(parameters, lists=()), planned)
+        self._remember(_CacheKey(key, _types(values, parameters.total), catalog.version, catalog.disabled_rules), replace(parameters, lists=()), planned)
         return _with_params(planned, values, parameters.lists)
 
-    def _plan(self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params, catalog: CatalogView) -> Statement | InsertValues:
+    def _plan(self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params, catalog: _Catalog) -> Statement | InsertValues:
         cursor = TokenCursor(sql, tokens)
         first = tokens[0].text.upper().split()[0]
         if parameters.lists and first not in _QUERIES and first != "EXPLAIN":
@@ -198,31 +215,32 @@ class Planner:
             case _:
                 raise cursor.expected("SELECT, INSERT, UPDATE, DELETE, TRUNCATE, CREATE TABLE, ALTER TABLE, DROP TABLE, EXPLAIN or SET")
 
-    def _select(self, sql: str, tokens: Sequence[Token], parameters: Parameters, values: Sequence[Any] | None, catalog: CatalogView) -> SelectStatement:
+    def _select(self, sql: str, tokens: Sequence[Token], parameters: Parameters, values: Sequence[Any] | None, catalog: _Catalog) -> SelectStatement:
         given = [_specimen(value) for value in ([*[None] * parameters.count, *parameters.lists] if values is None else values)]
         types = _types(values, parameters.total)
 
         def plan(text: str, tokens: Sequence[Token], parameters: Parameters, subqueries: int) -> SelectStatement:
             own_given, own_types = [*given, *[None] * subqueries], (*types, *["subquery"] * subqueries)
-            return plan_select(text, tokens, parameters, own_given, catalog.table, catalog.version, own_types)
+            return plan_select(text, tokens, parameters, own_given, catalog.table, catalog.version, own_types, disabled_rules=catalog.disabled_rules)
 
-        return materialize_subqueries(plan(sql, tokens, parameters, 0), sql, tokens, parameters, plan)
+        whole = plan(sql, tokens, parameters, 0)
+        return whole if MATERIALIZE_SUBQUERY in catalog.disabled_rules else materialize_subqueries(whole, sql, tokens, parameters, plan)
 
-    def _change(self, sql: str, change: ChangeQuery, parameters: Parameters, values: Sequence[Any] | None, catalog: CatalogView) -> ChangeStatement:
+    def _change(self, sql: str, change: ChangeQuery, parameters: Parameters, values: Sequence[Any] | None, catalog: _Catalog) -> ChangeStatement:
         check_reading(sql, change, parameters)
         given = [None] * parameters.count if values is None else values
         types = _types(values, parameters.count)
-        select = plan_select(sql, change.tokens, parameters, given, catalog.table, catalog.version, types, change.splices)
+        select = plan_select(sql, change.tokens, parameters, given, catalog.table, catalog.version, types, change.splices, catalog.disabled_rules)
         check_scans(sql, change, select)
         return ChangeStatement(change.table, change.kind, select)
 
-    def _insert(self, cursor: TokenCursor, parameters: Parameters, values: Sequence[Any], catalog: CatalogView) -> InsertSelect | InsertValues:
+    def _insert(self, cursor: TokenCursor, parameters: Parameters, values: Sequence[Any], catalog: _Catalog) -> InsertSelect | InsertValues:
         insert = read_insert(cursor, parameters, catalog.table)
         if isinstance(insert, InsertValues):
             return insert
         return self._insert_query(cursor.sql, insert, parameters, values, catalog)
 
-    def _insert_query(self, sql: str, insert: InsertQuery, parameters: Parameters, values: Sequence[Any], catalog: CatalogView) -> InsertSelect:
+    def _insert_query(self, sql: str, insert: InsertQuery, parameters: Parameters, values: Sequence[Any], catalog: _Catalog) -> InsertSelect:
         select = self._select(sql, insert.query, parameters, values, catalog)
         names = [name for name, _ in select.plan.columns]
         columns = insert.columns
@@ -237,7 +255,7 @@ class Planner:
         return InsertSelect(insert.table, columns, select, insert.mode)
 
     def _cast_query(
-        self, sql: str, insert: InsertQuery, types: Sequence[str], parameters: Parameters, values: Sequence[Any], catalog: CatalogView
+        self, sql: str, insert: InsertQuery, types: Sequence[str], parameters: Parameters, values: Sequence[Any], catalog: _Catalog
     ) -> SelectStatement:
         """The query with its columns cast to those of the table, as a text of its own; errors in it have been found before."""
         start, end = insert.query[0].start, insert.query[-1].end + 1
@@ -248,7 +266,7 @@ class Planner:
         # A parameter may stand in the query alone, so the count of the whole statement holds.
         return self._select(text, tokens, replace(own, count=parameters.count, names=parameters.names), values, catalog)
 
-    def _explain(self, cursor: TokenCursor, parameters: Parameters, params: Params, catalog: CatalogView) -> ExplainStatement:
+    def _explain(self, cursor: TokenCursor, parameters: Parameters, params: Params, catalog: _Catalog) -> ExplainStatement:
         cursor.expect("EXPLAIN")
         analyze = cursor.accept("ANALYZE")
         form = ExplainFormat.TEXT
@@ -280,7 +298,7 @@ def _with_params(planned: _Planned, values: tuple[Any, ...] | None, lists: tuple
         case InsertValues():
             return planned.evaluate(values or ())
         case SelectStatement():
-            return SelectStatement(planned.plan, planned.bounds, values, lists, planned.materialized)
+            return SelectStatement(planned.plan, planned.bounds, values, lists, planned.materialized, planned.rewrites, planned.colocated)
         case InsertSelect() | ChangeStatement():
             return replace(planned, select=replace(planned.select, params=values))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from secateur.planner.colocation import colocated_scans
 from secateur.planner.dialect import to_sql
 from secateur.planner.query import Query, Scan
 from secateur.planner.relations.build import TooLargeError, build_relations
-from secateur.planner.relations.nodes import Relation
 from secateur.planner.relations.transform import apart, conjuncts_of, unconfirmed_blocked
 from secateur.planner.rewrites.rules import rewritten
 from secateur.planner.scan_bounds import ScanBounds, bound_scan
@@ -38,15 +38,15 @@ class QueryReading:
         second: DuckDB's reading, or None when it shows none.
         is_faithful: Whether sqlglot's tree reads back as the same.
         scans: Its scans.
-        relations: Its relations after all rewrites.
-        rewrites: The names of the rules that changed them.
+        rewrites: The names of the rules that changed its relations.
+        colocated: Groups of co-located scans, as names of relations.
     """
 
     second: SecondReading | None
     is_faithful: bool
     scans: tuple[ScanReading, ...]
-    relations: tuple[Relation, ...]
     rewrites: tuple[str, ...]
+    colocated: tuple[tuple[str, ...], ...]
 
 
 def read_query(query: Query, disabled: Collection[str]) -> QueryReading:
@@ -60,8 +60,7 @@ def read_query(query: Query, disabled: Collection[str]) -> QueryReading:
     """
     try:
         relations = build_relations(query)
-    except (TooLargeError, RecursionError):
-        # Nested deeper than Python's stack: what is not taken apart restricts nothing.
+    except TooLargeError:
         relations = ()
     predicates = {id(conjunct.predicate): conjunct.predicate for relation in relations for conjunct in conjuncts_of(relation)}
     texts = {number: to_sql(predicate) for number, predicate in predicates.items()}
@@ -70,13 +69,12 @@ def read_query(query: Query, disabled: Collection[str]) -> QueryReading:
     theirs = frozenset[str]() if second is None else second.conjuncts()
     canonical = expressions_in(expressions, len(unique)) if unique else []
     confirmed = frozenset(text for text, form in zip(unique, canonical, strict=True) if form is not None and form in theirs)
-    relations = tuple(unconfirmed_blocked(relation, lambda conjunct: texts[id(conjunct.predicate)] in confirmed) for relation in relations)
     is_faithful = second is not None and own == second
-    rewrites: tuple[str, ...] = ()
+    relations = tuple(unconfirmed_blocked(relation, lambda conjunct: texts[id(conjunct.predicate)] in confirmed) for relation in relations)
     if is_faithful:
         relations, rewrites = rewritten(relations, disabled)
     else:
-        relations = tuple(apart(relation, _UNFAITHFUL) for relation in relations)
+        relations, rewrites = tuple(apart(relation, _UNFAITHFUL) for relation in relations), ()
     scopes = scopes_of(query, relations) if relations else refused(query, _TOO_LARGE)
     scans = tuple(ScanReading(scan, scope, bound_scan(scan, scope)) for scan, scope in zip(query.scans, scopes, strict=True))
-    return QueryReading(second, is_faithful, scans, relations, rewrites)
+    return QueryReading(second, is_faithful, scans, rewrites, colocated_scans(relations))

@@ -115,7 +115,7 @@ def plan_select(
         deterministic=reading is not None and repeatable and not reading.depends_on_order,
         schema_version=schema_version,
     )
-    return SelectStatement(plan, tuple(scan.bounds for scan in scans), None, rewrites=read.rewrites)
+    return SelectStatement(plan, tuple(scan.bounds for scan in scans), None, rewrites=read.rewrites, colocated=read.colocated)
 
 
 def _plan_id(*parts: object) -> str:

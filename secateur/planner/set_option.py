@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from typing import Final
 
+from sqlglot import Token
+
 from secateur.errors import ProgrammingError
+from secateur.planner.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.positions import located
 from secateur.planner.query import near_names
+from secateur.planner.rewrites.rules import rule_names
 from secateur.planner.statement import SetOption
 from secateur.planner.token_cursor import TokenCursor
 
-__all__ = ["read_set"]
+__all__ = ["read_set", "split_rules"]
 
-_OPTIONS: Final = {"pruning": ("on", "off", "verify")}
+_DISABLED_RULES: Final = "disabled_rules"
+_OPTIONS: Final = {"pruning": ("on", "off", "verify"), _DISABLED_RULES: (*rule_names(), MATERIALIZE_SUBQUERY)}
 
 
 def read_set(cursor: TokenCursor) -> SetOption:
-    """``SET pruning = on | off | verify``; the value may be quoted, ``TO`` may stand for ``=``.
+    """``SET pruning = on | off | verify`` or ``SET disabled_rules = 'name, ...'``; the value may be quoted, ``TO`` may stand for ``=``.
 
     Raises:
         SqlSyntaxError: At the first token that cannot be.
@@ -33,8 +38,26 @@ def read_set(cursor: TokenCursor) -> SetOption:
     if cursor.at_end:
         raise cursor.expected(" | ".join(values))
     offset = cursor.offset
-    value = cursor.take().text.lower()
+    token = cursor.take()
+    value = token.text.lower()
+    if name.lower() == _DISABLED_RULES:
+        cursor.expect_end()
+        return SetOption(_DISABLED_RULES, ", ".join(_checked_rules(cursor, token, offset)))
     if value not in values:
         raise located(ProgrammingError, f"{name.lower()} is {', '.join(values[:-1])} or {values[-1]}", cursor.sql, offset, len(value))
     cursor.expect_end()
     return SetOption(name.lower(), value)
+
+
+def split_rules(value: str) -> tuple[str, ...]:
+    """The names in a value of ``disabled_rules``, sorted."""
+    return tuple(sorted({name.strip().lower() for name in value.split(",") if name.strip()}))
+
+
+def _checked_rules(cursor: TokenCursor, token: Token, offset: int) -> tuple[str, ...]:
+    known = _OPTIONS[_DISABLED_RULES]
+    names = split_rules(token.text)
+    for name in names:
+        if name not in known:
+            raise located(ProgrammingError, f"there is no rule {name!r}; {near_names(name, known)}", cursor.sql, offset, token.end - token.start + 1)
+    return names

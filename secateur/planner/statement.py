@@ -70,6 +70,7 @@ class SelectStatement:
         lists: Values of hidden parameters that were lifted out of the text (:mod:`~secateur.planner.long_lists`); ``params`` ends with them.
         materialized: The same query in steps, where that prunes more; None where it does not.
         rewrites: The names of the rules that opened it for pruning, in their order.
+        colocated: Groups of scans whose rows meet only within partitions of one number, as names of relations.
     """
 
     plan: SelectPlan
@@ -78,6 +79,7 @@ class SelectStatement:
     lists: tuple[list[object], ...] = ()
     materialized: Materialized | None = None
     rewrites: tuple[str, ...] = ()
+    colocated: tuple[tuple[str, ...], ...] = ()
 
 
 class SubqueryUse(Enum):

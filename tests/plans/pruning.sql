@@ -115,6 +115,7 @@ when distributed: two-stage
 SELECT count(*) FROM (SELECT * FROM plan_orders ORDER BY amount DESC LIMIT 2) WHERE customer_id = 'C4'
 /*
 tree: plan_orders: all
+rewrites: derived_table_to_join
 scan plan_orders: all 16 partitions
   because LIMIT stands below the filter customer_id = 'C4'
 when distributed: gather (it does not read one table plainly)
@@ -155,6 +156,7 @@ scan plan_orders AS o: 1 of 16 partitions [p7]
 scan plan_customers AS c: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+co-located: o, c
 when distributed: gather (it reads more than one table)
 */
 ----
@@ -168,6 +170,7 @@ scan plan_orders AS o: 1 of 16 partitions [p8]
 scan plan_customers AS c: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C3')
   primary key bounds: ('C3')
+co-located: o, c
 when distributed: gather (it reads more than one table)
 */
 ----
@@ -180,6 +183,7 @@ scan plan_orders AS o: all 16 partitions
   because no predicate on the partition key customer_id: the statement has no WHERE clause for it
 scan plan_customers AS c: all 16 partitions
   because c.customer_id IS NULL may hold for the rows that the LEFT JOIN makes up with NULLs; o.customer_id = c.customer_id joins the key, and no side of it is compared with a value
+co-located: o, c
 when distributed: gather (it reads more than one table)
 */
 ----

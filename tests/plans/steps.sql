@@ -13,6 +13,7 @@ INSERT INTO step_days VALUES (DATE '2023-12-31', 1), (DATE '2024-01-15', 2), (DA
 SELECT count(*), sum(amount) FROM step_orders WHERE customer_id IN (SELECT customer_id FROM step_vip WHERE region = 'north')
 /*
 tree: step_orders: (?0[])
+rewrites: materialize_subquery
 scan step_orders: of 16 partitions those of the parameters
   because the values of the subquery are known at run time: the partitions are those of (?0[])
 when distributed: two-stage
@@ -28,6 +29,7 @@ before that, ?0[] from: SELECT customer_id FROM step_vip WHERE region = 'north'
 SELECT id FROM step_orders WHERE customer_id IN (SELECT customer_id FROM step_vip WHERE id = 5)
 /*
 tree: step_orders: (?0[])
+rewrites: materialize_subquery
 scan step_orders: of 16 partitions those of the parameters
   because the values of the subquery are known at run time: the partitions are those of (?0[])
 when distributed: two-stage
@@ -44,6 +46,7 @@ before that, ?0[] from: SELECT customer_id FROM step_vip WHERE id = 5
 SELECT count(*) FROM step_orders WHERE customer_id IN (SELECT customer_id FROM step_vip WHERE id = 4)
 /*
 tree: step_orders: (?0[])
+rewrites: materialize_subquery
 scan step_orders: of 16 partitions those of the parameters
   because the values of the subquery are known at run time: the partitions are those of (?0[])
 when distributed: two-stage
@@ -60,6 +63,7 @@ before that, ?0[] from: SELECT customer_id FROM step_vip WHERE id = 4
 SELECT count(*) FROM step_orders WHERE customer_id = (SELECT max(customer_id) FROM step_vip WHERE region = 'south')
 /*
 tree: step_orders: (?0)
+rewrites: materialize_subquery
 scan step_orders: of 16 partitions those of the parameters
   because the values of the subquery are known at run time: the partitions are those of (?0)
 when distributed: two-stage
@@ -75,6 +79,7 @@ before that, ?0 from: SELECT max(customer_id) FROM step_vip WHERE region = 'sout
 SELECT n FROM step_days WHERE day BETWEEN (SELECT min(day) + 20 FROM step_days WHERE n > 1) AND (SELECT max(day) - 20 FROM step_days WHERE day < DATE '2024-03-01' OR n = 4) ORDER BY n
 /*
 tree: step_days: ([?0, ?1])
+rewrites: materialize_subquery
 scan step_days: of 4 partitions those of the parameters
   because the values of the subquery are known at run time: the partitions are those of ([?0, ?1])
 when distributed: two-stage
@@ -95,11 +100,13 @@ before that, ?1 from: SELECT max(day) - 20 FROM step_days WHERE day < DATE '2024
 SELECT sum(amount) FROM step_orders WHERE customer_id IN (SELECT customer_id FROM step_orders WHERE customer_id IN (SELECT customer_id FROM step_vip WHERE region = 'south') AND amount > 50) AND id > 1
 /*
 tree: step_orders: (?0[])
+rewrites: materialize_subquery
 scan step_orders: of 16 partitions those of the parameters
   because the values of the subquery are known at run time: the partitions are those of (?0[])
 when distributed: two-stage
 before that, ?0[] from: SELECT customer_id FROM step_orders WHERE customer_id IN (SELECT customer_id FROM step_vip WHERE region = 'south') AND amount > 50
   tree: step_orders: (?0[])
+  rewrites: materialize_subquery
   scan step_orders: of 16 partitions those of the parameters
     because the values of the subquery are known at run time: the partitions are those of (?0[])
   when distributed: two-stage
@@ -115,11 +122,13 @@ before that, ?0[] from: SELECT customer_id FROM step_orders WHERE customer_id IN
 WITH big AS (SELECT v.customer_id FROM step_vip v JOIN step_regions r USING (region) WHERE r.big AND v.region <> 'north') SELECT count(*) FROM step_orders WHERE customer_id IN (SELECT customer_id FROM big)
 /*
 tree: step_orders: (?0[])
+rewrites: materialize_subquery
 scan step_orders: of 16 partitions those of the parameters
   because the values of the subquery are known at run time: the partitions are those of (?0[])
 when distributed: two-stage
 before that, ?0[] from: SELECT customer_id FROM big
   tree: step_vip: all; step_regions: any
+  rewrites: derived_table_to_join
   scan step_vip AS v: all 4 partitions
     because no predicate on the partition key id
   scan step_regions AS r: replicated, every member has it
@@ -132,6 +141,7 @@ before that, ?0[] from: SELECT customer_id FROM big
 SELECT count(*) FROM step_orders WHERE customer_id = 'C2' AND customer_id IN (SELECT customer_id FROM step_vip WHERE region = 'north')
 /*
 tree: step_orders: (p7); step_vip: all
+rewrites: in_pull_out
 scan step_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')

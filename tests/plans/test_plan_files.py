@@ -24,7 +24,7 @@ from secateur.cluster import Cluster
 
 FILES = sorted(Path(__file__).parent.glob("*.sql"))
 SEPARATOR = "\n----\n"
-SHOWN = ("tree:", "scan ", "  ", "when distributed:", "before that, ")
+SHOWN = ("tree:", "rewrites:", "co-located:", "scan ", "  ", "when distributed:", "before that, ")
 
 
 @dataclass(frozen=True)

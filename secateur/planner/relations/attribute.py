@@ -66,12 +66,12 @@ def renumber(column: exp.Column) -> int:
 
 
 def columns_in(node: exp.Expr) -> Iterator[exp.Column]:
-    """The column nodes of an expression outside of its subqueries. Without recursion, as lists and chains may be long."""
+    """The column nodes of an expression outside of its subqueries and windows. Without recursion, as lists and chains may be long."""
     pending = [node]
     while pending:
         item = pending.pop()
         if isinstance(item, exp.Column):
             if isinstance(item.this, exp.Identifier):
                 yield item
-        elif not isinstance(item, (exp.Literal, exp.Query)):
+        elif not isinstance(item, (exp.Literal, exp.Query, exp.Window)):
             pending.extend(item.iter_expressions())

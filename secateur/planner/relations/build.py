@@ -345,7 +345,7 @@ class _Select:
         if windows:
             partitions = [self._partition(window, named) for window in windows]
             relation = Window(relation, frozenset.intersection(*partitions))
-        conjuncts = self._conjuncts("qualify", beside_aliases=True)
+        conjuncts = tuple(conjunct for conjunct in self._conjuncts("qualify", beside_aliases=True) if not _names_a_window(conjunct.predicate))
         return Filter(relation, conjuncts) if conjuncts else relation
 
     def _partition(self, window: exp.Window, named: Mapping[str, exp.Window]) -> frozenset[Attribute]:
@@ -424,6 +424,11 @@ def _windows_in(part: exp.Expr) -> Iterator[exp.Window]:
             yield item
         if not isinstance(item, (exp.Literal, exp.Query)):
             pending.extend(item.iter_expressions())
+
+
+def _names_a_window(predicate: exp.Expr) -> bool:
+    """Whether a predicate says ``OVER w``. It cannot be read by itself, so that DuckDB cannot confirm it."""
+    return any(isinstance(window.args.get("alias"), exp.Identifier) for window in _windows_in(predicate))
 
 
 def _may_aggregate(part: exp.Expr | None) -> bool:

@@ -11,6 +11,7 @@ restrictions, and a join passes them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias, assert_never
 
 from secateur.planner.relations.attribute import Attribute, is_exact
@@ -64,8 +65,8 @@ def _pass(relation: Relation, restrictions: Restrictions, facts: Facts) -> _Pass
         case Project():
             yield _project(relation, restrictions)
         case Filter(input, conjuncts):
-            # A row that fails a conjunct is not there.
-            yield input, [*restrictions, *conjuncts]
+            # A row that fails a conjunct is not there. What is nearer to the rows comes first, as it is evaluated first.
+            yield input, [*conjuncts, *restrictions]
         case Sort(input):
             # The order of rows is no value of a row.
             yield input, restrictions
@@ -76,7 +77,9 @@ def _pass(relation: Relation, restrictions: Restrictions, facts: Facts) -> _Pass
             yield input, _blocked(restrictions, input, f"{word} stands below the filter {{predicate}}")
         case Aggregate(input, keys):
             # A row influences its group alone, which has the row's values in the grouping columns.
-            yield input, _only(restrictions, input, keys, "{predicate} is not about the columns that GROUP BY names, but about {name}")
+            passed = _only(restrictions, input, keys, "{predicate} is not about the columns that GROUP BY names, but about {name}")
+            # HAVING may call aggregates, which mean nothing below.
+            yield input, [replace(restriction, carried=True) for restriction in passed]
         case Distinct(input, keys):
             # Equal rows have equal values. With ON a row competes with those of equal keys.
             reason = "DISTINCT ON below the filter {predicate} does not name {name}"

@@ -25,7 +25,7 @@ class Restriction:
         predicate: A conjunct of the statement, or one made from conjuncts.
         binding: The attribute of each column node, by the number of the node; a node that is not there is a free variable.
         structural: Whether it follows from the form of the statement (USING) instead of from a text that both parsers have to read alike.
-        carried: Whether an equality has exchanged attributes of it.
+        carried: Whether it is no longer what the user wrote about the rows themselves: an equality has exchanged attributes of it, or it is about groups.
         blocked: Why it does not hold here, in the user's terms, with ``{predicate}`` for its text; None where it holds. A blocked restriction is carried on
             so that it can be said of a scan why it is not pruned.
     """

@@ -274,7 +274,8 @@ def test_explain_shows_the_steps(steps: Any) -> None:
     assert (step["parameter"], step["values"], step["sql"]) == (1, "list", "SELECT customer_id FROM vip WHERE region = $1")
     assert step["pruning"]["tree"] == "vip: all"
     lines = explained.text.splitlines()
-    assert lines[2:5] == ["tree: orders: (?1[])", "scan orders: of 271 partitions those of the parameters", f"  because {later}"]
+    assert lines[2:4] == ["tree: orders: (?1[])", "rewrites: materialize_subquery"]
+    assert lines[4:6] == ["scan orders: of 271 partitions those of the parameters", f"  because {later}"]
     position = lines.index("before that, ?1[] from: SELECT customer_id FROM vip WHERE region = $1")
     assert lines[position + 2 : position + 4] == ["  tree: vip: all", "  scan vip: all 271 partitions"]
 

@@ -45,6 +45,7 @@ from secateur.planner.statement import ExplainFormat, ExplainStatement, SelectSt
         pytest.param("SET prunning = on", ProgrammingError, "did you mean pruning?", 1, 5, id="an unknown setting"),
         pytest.param("SET pruning = maybe", ProgrammingError, "pruning is on, off or verify", 1, 15, id="an unknown value"),
         pytest.param("SET pruning", SqlSyntaxError, "expected '='", 1, 12, id="no value"),
+        pytest.param("SET disabled_rules = 'in_pull'", ProgrammingError, "there is no rule 'in_pull'; did you mean in_pull_out", 1, 22, id="an unknown rule"),
         pytest.param("EXPLAIN", SqlSyntaxError, "expected a statement to explain", 1, 8, id="nothing to explain"),
         pytest.param("EXPLAIN (FORMAT XML) SELECT 1", SqlSyntaxError, "expected JSON or TEXT", 1, 17, id="another format"),
     ],
@@ -88,6 +89,9 @@ def test_what_duckdb_refuses_is_an_error_of_ours(bench: Any, sql: str, params: A
         ("SET pruning = on", SetOption("pruning", "on")),
         ("set PRUNING to 'Off';", SetOption("pruning", "off")),
         ("SET pruning = verify", SetOption("pruning", "verify")),
+        ("SET disabled_rules = 'in_to_exists, IN_PULL_OUT'", SetOption("disabled_rules", "in_pull_out, in_to_exists")),
+        ("SET disabled_rules TO materialize_subquery", SetOption("disabled_rules", "materialize_subquery")),
+        ("SET disabled_rules = ''", SetOption("disabled_rules", "")),
     ],
 )
 def test_settings(bench: Any, sql: str, expected: SetOption) -> None:
@@ -166,3 +170,14 @@ def test_plans_survive_msgpack(bench: Any) -> None:
         plan = bench.select(sql, params).plan
         assert SelectPlan.from_wire(unpack(pack(plan.to_wire()))) == plan
         assert unpack(pack(plan.to_client()))["plan_id"] == plan.plan_id
+
+
+def test_a_plan_depends_on_the_rules_that_are_off(bench: Any) -> None:
+    sql = "SELECT id FROM orders o WHERE EXISTS (SELECT 1 FROM customers c WHERE c.customer_id = o.customer_id AND c.customer_id = 'C2')"
+    with_rule = bench.planner.prepare(sql, (), bench, {})
+    without = bench.planner.prepare(sql, (), bench, {"disabled_rules": "exists_to_semi_join"})
+    assert str(with_rule.plan.scans[0].tree) != "orders: all"
+    assert str(without.plan.scans[0].tree) == "orders: all"
+    assert with_rule.plan.plan_id != without.plan.plan_id
+    assert bench.planner.prepare(sql, (), bench, {"disabled_rules": ""}).rewrites == ("exists_to_semi_join",)
+    assert without.rewrites == ()

@@ -1,0 +1,80 @@
+"""Co-location: which scans are joined so that rows which meet are in partitions of one number, on one member.
+
+Scans are co-located when their tables have one affinity group, which means equal partitions with equal owners, and an equality for each column of the
+partitioning key, in the order of the key. Replicated tables are with everything (ANY), and in no group.
+
+Co-location prunes nothing by itself: equalities carry predicates, not sets of partitions, because a set of one table says nothing about another under cross,
+theta and outer joins (PITFALLS). It says that a join needs no exchange.
+
+Source: the co-location tree of IEP-24 (Ignite).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from secateur.planner.relations.attribute import Attribute
+from secateur.planner.relations.equality import Classes
+from secateur.planner.relations.nodes import Apply, Filter, Join, Limit, Opaque, Project, Relation, Scan, SetOperation, children
+from secateur.planner.relations.restriction import Restriction, equality
+
+__all__ = ["colocated_scans"]
+
+
+def colocated_scans(roots: Sequence[Relation]) -> tuple[tuple[str, ...], ...]:
+    """The groups of two or more co-located scans, as names of relations (``s0``, ``s1``, ...), sorted.
+
+    Args:
+        roots: The relations of a statement, after rewrites.
+    """
+    groups: dict[frozenset[str], None] = {}
+    pending = list(roots)
+    while pending:
+        block = list(_block(pending.pop(), pending))
+        classes = Classes(restriction for relation in block for restriction in _equalities(relation))
+        scans = [relation for relation in block if isinstance(relation, Scan) and not relation.scan.table.replicated]
+        members: dict[tuple[object, ...], set[str]] = {}
+        for scan in scans:
+            members.setdefault(_place(scan, classes), set()).add(scan.scan.relation)
+        groups.update(dict.fromkeys(frozenset(group) for group in members.values() if len(group) > 1))
+    return tuple(sorted(tuple(sorted(group)) for group in groups))
+
+
+def _block(root: Relation, beyond: list[Relation]) -> Iterator[Relation]:
+    """The relations whose rows meet in joins; what lies behind a relation that needs all its rows in one place is added to ``beyond``."""
+    pending = [root]
+    while pending:
+        relation = pending.pop()
+        yield relation
+        match relation:
+            case Limit() | Opaque() | SetOperation():
+                beyond.extend(children(relation))
+            case Apply(input, subquery):
+                pending.append(input)
+                beyond.append(subquery)
+            case _:
+                pending.extend(children(relation))
+
+
+def _equalities(relation: Relation) -> Sequence[Restriction]:
+    match relation:
+        case Filter(_, conjuncts):
+            return conjuncts
+        case Join(on=on):
+            return on
+        case Project(_, attributes, sources):
+            return [equality(shown, source, structural=True) for shown, source in zip(attributes, sources, strict=True) if source is not None]
+        case _:
+            return ()
+
+
+def _place(scan: Scan, classes: Classes) -> tuple[object, ...]:
+    """Equal for scans that are co-located: the affinity group, and the class of each column of the partitioning key."""
+    scheme = scan.scan.table.scheme
+    columns = {attribute.name: attribute for attribute in scan.attributes}
+    return (scheme.affinity_group(), *(_class(columns[name], classes) for name in scheme.columns), None if scheme.columns else id(scan))
+
+
+def _class(attribute: Attribute, classes: Classes) -> object:
+    equal = classes.equal_to(attribute)
+    return id(equal) if equal else attribute
