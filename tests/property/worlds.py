@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from secateur.engine.kernels.fragment import run
 from secateur.engine.plan import ScanPlan, SelectPlan
-from secateur.errors import UnknownTableError
+from secateur.errors import DatabaseError, UnknownTableError
 from secateur.partitioning.conform import conform
 from secateur.partitioning.split import split
 from secateur.partitioning.table import TableDef
@@ -196,6 +196,10 @@ def rows_as_tuples(table: pa.Table) -> list[tuple[Any, ...]]:
     return list(zip(*columns, strict=True))
 
 
+# DuckDB looks at a pattern only when the conjuncts before it have left rows, and orders conjuncts as it goes: fewer rows may see the error, or be spared it.
+_MALFORMED_PATTERN = "Like pattern must not end with escape character"
+
+
 def check(world: World, sql: str, params: Sequence[Any], rng: random.Random) -> bool:
     """Compare one statement with DuckDB; False when DuckDB refuses it.
 
@@ -210,9 +214,14 @@ def check(world: World, sql: str, params: Sequence[Any], rng: random.Random) -> 
     plan = SelectPlan.from_wire(statement.plan.to_wire())
     kept = world.kept(plan, params)
     members = rng.randint(1, 4)
-    answers = {"local": world.local(plan, params, kept), f"distributed over {members}": world.distributed(plan, params, kept, members)}
-    if statement.materialized is not None:
-        answers["in steps"] = world.in_steps(statement, params, members)
+    try:
+        answers = {"local": world.local(plan, params, kept), f"distributed over {members}": world.distributed(plan, params, kept, members)}
+        if statement.materialized is not None:
+            answers["in steps"] = world.in_steps(statement, params, members)
+    except DatabaseError as error:
+        if _MALFORMED_PATTERN in error.message:
+            return False
+        raise
     for name, answer in answers.items():
         assert sorted_rows(rows_as_tuples(answer)) == expected, f"{name}: {sql} with {params!r}: trees {[str(scan.tree) for scan in plan.scans]}, kept {kept}"
     return True
