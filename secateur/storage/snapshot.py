@@ -15,8 +15,8 @@ from secateur.storage.sorted_rows import SortedRows
 
 __all__ = ["PartitionSnapshot"]
 
-_ROWS_PER_SEARCH: Final = 512
-"""Rows that a kernel filters in the time of one search."""
+_ROWS_PER_SEARCH: Final = 2048
+"""Rows that a kernel filters in the time of one more search and the chunk that it makes: 10 us, measured with 2 to 32 keys of 4,096 rows."""
 
 
 class PartitionSnapshot:
