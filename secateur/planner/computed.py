@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Final
+from typing import Final, assert_never
 
 from sqlglot import exp
 
 from secateur.errors import NotSupportedError
 from secateur.partitioning.expression import Function
-from secateur.partitioning.operand import Cast, Computed, Constant, Operand
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.operand import Cast, Computed, Constant, Operand, Parameter
+from secateur.partitioning.types import TypeKind, parse_type
 from secateur.planner.dialect import to_sql
 
 __all__ = ["computed"]
@@ -23,6 +23,7 @@ _OPERATORS: Final[dict[type[exp.Expr], Function]] = {
     exp.Mod: Function.MODULO,
     exp.DPipe: Function.JOIN,
 }
+_ARITHMETIC: Final = frozenset({Function.ADD, Function.SUBTRACT, Function.MULTIPLY, Function.MODULO, Function.NEGATE, Function.ABS})
 _FUNCTIONS: Final = {
     "abs": Function.ABS,
     "coalesce": Function.COALESCE,
@@ -82,7 +83,22 @@ def computed(node: exp.Expr, operand_of: Callable[[exp.Expr], Operand | None]) -
 def _call(function: Function, parts: list[exp.Expr], operand_of: Callable[[exp.Expr], Operand | None]) -> Computed | None:
     operands = [operand_of(part) for part in parts]
     known = [operand for operand in operands if operand is not None]
-    return Computed(function, tuple(known)) if len(known) == len(operands) else None
+    if len(known) < len(operands) or (function in _ARITHMETIC and any(map(_has_a_width_of_its_own, known))):
+        return None
+    return Computed(function, tuple(known))
+
+
+def _has_a_width_of_its_own(operand: Operand) -> bool:
+    """Whether arithmetic with an operand overflows elsewhere than with whole numbers of its size: it is cast to SMALLINT or an unsigned type, say."""
+    match operand:
+        case Cast(_, wanted):
+            return wanted.is_integer and wanted.kind not in (TypeKind.INTEGER, TypeKind.BIGINT)
+        case Computed(_, operands):
+            return any(map(_has_a_width_of_its_own, operands))
+        case Constant() | Parameter():
+            return False
+        case _:
+            assert_never(operand)
 
 
 def _cast(node: exp.Cast, operand_of: Callable[[exp.Expr], Operand | None]) -> Cast | None:

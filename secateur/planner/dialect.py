@@ -11,19 +11,24 @@ import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
+import sqlglot.parser
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.generators.duckdb import DuckDBGenerator
 from sqlglot.parsers.duckdb import DuckDBParser
 
-from secateur.errors import SqlSyntaxError
+from secateur.errors import NotSupportedError, SqlSyntaxError
 from secateur.planner.positions import syntax_error
 
 __all__ = ["Secateur", "parse_query", "quoted", "to_sql", "tokenize"]
 
 # sqlglot warns where it falls back to another reading of a statement; what that means to a user is said by our own errors.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
+
+if not str(sqlglot.parser.__file__).endswith(".py"):
+    # mypyc's classes have no interpreted subclasses: without this every query would end in a TypeError.
+    raise NotSupportedError("sqlglotc, the compiled form of sqlglot, is installed, and its parser cannot be extended: pip uninstall sqlglotc")
 
 
 class Secateur(DuckDB):

@@ -90,6 +90,8 @@ def test_null_matches_nothing(keyed: Any) -> None:
         pytest.param("SELECT * FROM numbers WHERE n = ? * 3", 2**31 - 1, id="an overflow"),
         pytest.param("SELECT * FROM numbers WHERE n = CAST(? AS DOUBLE)", 5, id="a DOUBLE"),
         pytest.param("SELECT * FROM numbers WHERE n = ? + (random() * 5)::INTEGER", 5, id="volatile"),
+        pytest.param("SELECT * FROM numbers WHERE n = CAST(? AS SMALLINT) * 32767", 2, id="a width of its own, in which the product overflows"),
+        pytest.param("SELECT * FROM numbers WHERE n = coalesce(CAST(? AS UINTEGER), 1) - 7", 5, id="a difference below an unsigned type"),
     ],
 )
 def test_what_is_not_certain_keeps_everything(keyed: Any, sql: str, value: Any) -> None:
