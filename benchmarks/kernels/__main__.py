@@ -35,7 +35,7 @@ from secateur.engine.kernels.arrow_fragment import ArrowFragment
 from secateur.engine.kernels.duckdb_kernel import default_kernel
 from secateur.engine.kernels.fragment import Fragment, KernelName, run_with
 from secateur.partitioning.types import parse_type
-from secateur.planner.arrow_compiler import compile_arrow
+from secateur.planner.fragments.arrow_compiler import compile_arrow
 
 _ROUNDS: Final = 7
 _ROUND_S: Final = 0.05

@@ -16,7 +16,7 @@ from secateur.client.statement import SelectStatement as ClientStatement
 from secateur.partitioning.affinity import assign
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import MemberAddress, Ownership, Topology
-from secateur.planner.explain import explain
+from secateur.planner.explain.explain import explain
 from secateur.planner.planner import Planner
 from secateur.planner.statement import CreateTable, SelectStatement
 

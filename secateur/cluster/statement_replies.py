@@ -16,7 +16,7 @@ from secateur.engine.plan import SelectPlan
 from secateur.errors import LimitExceededError, NotSupportedError, TopologyChangedError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
-from secateur.planner.explain import explain
+from secateur.planner.explain.explain import explain
 from secateur.planner.planner import Planner
 from secateur.planner.statement import (
     AlterTable,

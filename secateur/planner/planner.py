@@ -14,22 +14,22 @@ from sqlglot import Token, TokenType
 from secateur.errors import Error, LimitExceededError, NotSupportedError, ParameterError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
-from secateur.planner.alter_table import read_alter_table
-from secateur.planner.change import ChangeQuery, check_reading, check_scans
-from secateur.planner.create_table import read_create_table, read_drop_table
-from secateur.planner.delete import read_delete, read_truncate
-from secateur.planner.dialect import quoted, tokenize
-from secateur.planner.insert import InsertQuery, InsertValues, read_insert
-from secateur.planner.long_lists import LIFTED_CHARS_MIN, LiftedText, lift_lists, readings_of
-from secateur.planner.materialize import RULE as MATERIALIZE_SUBQUERY
-from secateur.planner.materialize import materialize_subqueries
-from secateur.planner.parameters import Parameters, read_parameters
-from secateur.planner.positions import located, syntax_error
+from secateur.planner.ddl.alter_table import read_alter_table
+from secateur.planner.ddl.create_table import read_create_table, read_drop_table
+from secateur.planner.dml.change import ChangeQuery, check_reading, check_scans
+from secateur.planner.dml.delete import read_delete, read_truncate
+from secateur.planner.dml.insert import InsertQuery, InsertValues, read_insert
+from secateur.planner.dml.update import read_update
 from secateur.planner.select import plan_select
 from secateur.planner.set_option import read_set, split_rules
 from secateur.planner.statement import ChangeStatement, ExplainFormat, ExplainStatement, InsertSelect, SelectStatement, Statement
-from secateur.planner.token_cursor import TokenCursor
-from secateur.planner.update import read_update
+from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
+from secateur.planner.steps.materialize import materialize_subqueries
+from secateur.planner.text.dialect import quoted, tokenize
+from secateur.planner.text.long_lists import LIFTED_CHARS_MIN, LiftedText, lift_lists, readings_of
+from secateur.planner.text.parameters import Parameters, read_parameters
+from secateur.planner.text.positions import located, syntax_error
+from secateur.planner.text.token_cursor import TokenCursor
 
 __all__ = ["CatalogView", "Planner"]
 

@@ -13,9 +13,9 @@ from sqlglot import Token, TokenType, exp
 
 from secateur.errors import NotSupportedError, UnknownTableError
 from secateur.partitioning.table import TableDef
-from secateur.planner.dialect import parse_query, quoted
-from secateur.planner.parameters import Parameters
-from secateur.planner.positions import located
+from secateur.planner.text.dialect import parse_query, quoted
+from secateur.planner.text.parameters import Parameters
+from secateur.planner.text.positions import located
 
 __all__ = ["Query", "Scan", "bind_query", "is_columns_call", "near_names", "renames_columns", "spliced"]
 

@@ -22,18 +22,18 @@ from secateur.engine.plan import ScanPlan, SelectPlan, Strategy
 from secateur.errors import DatabaseError, NotSupportedError, ProgrammingError, UnknownColumnError, UnknownTableError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.types import SqlType
-from secateur.planner.arrow_compiler import compile_arrow
-from secateur.planner.canonical import Cut, canonical_select, named
-from secateur.planner.dialect import parse_query, quoted, to_sql, tokenize
-from secateur.planner.long_lists import lists_agree
-from secateur.planner.parameters import Parameters
-from secateur.planner.positions import located
+from secateur.planner.fragments.arrow_compiler import compile_arrow
+from secateur.planner.fragments.canonical import Cut, canonical_select, named
+from secateur.planner.fragments.two_stage import Halves, cut
 from secateur.planner.query import Query, Scan, bind_query, near_names
-from secateur.planner.scan_reading import ScanReading, read_query
-from secateur.planner.scope import Scope
-from secateur.planner.second_reading import SecondReading
+from secateur.planner.scans.scan_reading import ScanReading, read_query
+from secateur.planner.scans.scope import Scope
 from secateur.planner.statement import SelectStatement
-from secateur.planner.two_stage import Halves, cut
+from secateur.planner.text.dialect import parse_query, quoted, to_sql, tokenize
+from secateur.planner.text.long_lists import lists_agree
+from secateur.planner.text.parameters import Parameters
+from secateur.planner.text.positions import located
+from secateur.planner.text.second_reading import SecondReading
 from secateur.wire import encode_table
 
 __all__ = ["plan_select"]

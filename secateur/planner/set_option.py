@@ -7,12 +7,12 @@ from typing import Final
 from sqlglot import Token
 
 from secateur.errors import ProgrammingError
-from secateur.planner.materialize import RULE as MATERIALIZE_SUBQUERY
-from secateur.planner.positions import located
 from secateur.planner.query import near_names
 from secateur.planner.rewrites.rules import rule_names
 from secateur.planner.statement import SetOption
-from secateur.planner.token_cursor import TokenCursor
+from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
+from secateur.planner.text.positions import located
+from secateur.planner.text.token_cursor import TokenCursor
 
 __all__ = ["read_set", "split_rules"]
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from secateur.engine.plan import SelectPlan
 from secateur.partitioning.range_changes import RangeChange
 from secateur.partitioning.table import TableDef
-from secateur.planner.scan_bounds import ScanBounds
+from secateur.planner.scans.scan_bounds import ScanBounds
 
 __all__ = [
     "AlterTable",
@@ -67,7 +67,7 @@ class SelectStatement:
         plan: What travels to members and clients.
         bounds: Per scan what its predicates say about the keys; EXPLAIN shows it, nothing executes it.
         params: The values of this call, in order of parameter index; None when none were given to a query that has parameters.
-        lists: Values of hidden parameters that were lifted out of the text (:mod:`~secateur.planner.long_lists`); ``params`` ends with them.
+        lists: Values of hidden parameters that were lifted out of the text (:mod:`~secateur.planner.text.long_lists`); ``params`` ends with them.
         materialized: The same query in steps, where that prunes more; None where it does not.
         rewrites: The names of the rules that opened it for pruning, in their order.
         colocated: Groups of scans whose rows meet only within partitions of one number, as names of relations.

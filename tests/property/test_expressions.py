@@ -16,9 +16,9 @@ import pytest
 from secateur.partitioning.expression import UNKNOWN
 from secateur.partitioning.operand import Cast, Computed, operand_from_wire, operand_to_wire, resolve_operand
 from secateur.partitioning.types import SqlType, parse_type
-from secateur.planner.constants import operand_of
-from secateur.planner.dialect import parse_query, tokenize
-from secateur.planner.parameters import read_parameters
+from secateur.planner.predicates.constants import operand_of
+from secateur.planner.text.dialect import parse_query, tokenize
+from secateur.planner.text.parameters import read_parameters
 from secateur.wire.values import pack, unpack
 
 WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "8"))

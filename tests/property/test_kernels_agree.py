@@ -26,7 +26,7 @@ from secateur.engine.kernels.duckdb_kernel import DuckDBKernel
 from secateur.engine.kernels.fragment import Fragment
 from secateur.errors import Error
 from secateur.partitioning.types import SqlType, TypeKind, parse_type
-from secateur.planner.arrow_compiler import Declined, compile_arrow
+from secateur.planner.fragments.arrow_compiler import Declined, compile_arrow
 
 FACTOR = float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))
 STATEMENTS = int(120 * FACTOR)

@@ -1,6 +1,6 @@
 """Expressions of the arrow kernel: four kinds of node, each with its SQL type, pure data that travels as nested lists.
 
-Only what can be evaluated exactly as DuckDB does has a node here; ``planner/arrow_compiler.py`` decides what becomes one.
+Only what can be evaluated exactly as DuckDB does has a node here; ``planner/fragments/arrow_compiler.py`` decides what becomes one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The kernel for simple statements over one relation: Arrow's compute functions, each stage compiled once to closures.
 
 Statements on a key slice of some hundred rows are its purpose: there it takes tens of microseconds where DuckDB takes a millisecond. It answers exactly what
-DuckDB answers or not at
-all: what it cannot say from the statement is refused by ``planner/arrow_compiler.py``, what it cannot say from the values (a NaN to be sorted, a sum past 64
-bits, a parameter that is not of the column's type) it declines here, by returning None.
+DuckDB answers or not at all: what it cannot say from the statement is refused by ``planner/fragments/arrow_compiler.py``, what it cannot say from the values
+(a NaN to be sorted, a sum past 64 bits, a parameter that is not of the column's type) it declines here, by returning None.
 """
 
 from __future__ import annotations

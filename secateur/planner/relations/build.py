@@ -9,7 +9,7 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.partitioning.types import SqlType, TypeKind
-from secateur.planner.predicate import flat
+from secateur.planner.predicates.predicate import flat
 from secateur.planner.query import Query
 from secateur.planner.query import Scan as TableScan
 from secateur.planner.relations.attribute import Attribute

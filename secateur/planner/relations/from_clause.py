@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from secateur.planner.predicate import flat
+from secateur.planner.predicates.predicate import flat
 from secateur.planner.relations.attribute import Attribute, compares_alike
 from secateur.planner.relations.names import Names, Source
 from secateur.planner.relations.nodes import Derived, Join, JoinKind, Opaque, Relation, Scan, Unknown, Values

@@ -11,7 +11,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.planner.predicate import flat
+from secateur.planner.predicates.predicate import flat
 from secateur.planner.relations.attribute import Attribute, occurrence
 from secateur.planner.relations.restriction import Restriction
 

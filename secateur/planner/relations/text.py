@@ -7,7 +7,6 @@ from typing import assert_never
 
 from sqlglot import exp
 
-from secateur.planner.dialect import to_sql
 from secateur.planner.relations.attribute import Attribute, occurrence
 from secateur.planner.relations.nodes import (
     Aggregate,
@@ -29,6 +28,7 @@ from secateur.planner.relations.nodes import (
     children,
 )
 from secateur.planner.relations.restriction import Restriction
+from secateur.planner.text.dialect import to_sql
 
 __all__ = ["relation_text", "restriction_text"]
 

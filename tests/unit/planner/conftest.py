@@ -12,7 +12,7 @@ from secateur.errors import UnknownTableError
 from secateur.partitioning.affinity import assign
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import MemberAddress, Ownership, Topology
-from secateur.planner.explain import Explain, explain
+from secateur.planner.explain.explain import Explain, explain
 from secateur.planner.planner import Planner
 from secateur.planner.statement import CreateTable, SelectStatement, Statement
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from secateur.partitioning.types import parse_type
-from secateur.planner.dialect import parse_query, to_sql, tokenize
 from secateur.planner.relations.attribute import Attribute
 from secateur.planner.relations.equality import Classes
 from secateur.planner.relations.restriction import Restriction, any_of, bind
 from secateur.planner.relations.text import restriction_text
+from secateur.planner.text.dialect import parse_query, to_sql, tokenize
 
 KINDS = {"a": "INTEGER", "b": "BIGINT", "c": "INTEGER", "d": "VARCHAR", "e": "DOUBLE", "f": "DOUBLE"}
 OWNERS = {"a": 1, "b": 2, "c": 3, "d": 2, "e": 1, "f": 2}

@@ -6,10 +6,10 @@ import pytest
 from sqlglot import exp
 
 from secateur.partitioning.types import parse_type
-from secateur.planner.dialect import parse_query, tokenize
 from secateur.planner.relations.attribute import Attribute
 from secateur.planner.relations.null_rejecting import rejects_nulls
 from secateur.planner.relations.restriction import Restriction, bind
+from secateur.planner.text.dialect import parse_query, tokenize
 
 X = Attribute(1, 0, "x", parse_type("INTEGER"))
 Y = Attribute(2, 0, "y", parse_type("INTEGER"))

@@ -1,0 +1,223 @@
+"""CREATE TABLE and DROP TABLE.
+
+::
+
+    CREATE TABLE [IF NOT EXISTS] t (col TYPE [NOT NULL], ..., PRIMARY KEY (a, b, c)) [PARTITION BY ...] [BACKUPS n] | [REPLICATED]
+    DROP TABLE [IF EXISTS] t
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from secateur.errors import NotSupportedError, SchemeError, SqlSyntaxError
+from secateur.partitioning.build import build_scheme
+from secateur.partitioning.components import HashComponent
+from secateur.partitioning.scheme import PartitionScheme
+from secateur.partitioning.table import Column, TableDef
+from secateur.partitioning.types import SqlType, parse_type
+from secateur.planner.ddl.partition_by import PartitionBy, read_partition_by
+from secateur.planner.statement import CreateTable, DropTable
+from secateur.planner.text.positions import located, syntax_error
+from secateur.planner.text.token_cursor import TokenCursor
+
+__all__ = ["PARTITIONS_DEFAULT", "read_create_table", "read_drop_table"]
+
+PARTITIONS_DEFAULT: Final = 271
+BACKUPS_DEFAULT: Final = 1
+_BACKUPS_MAX: Final = 16
+_UNSUPPORTED: Final = {
+    "DEFAULT": "give the value with each row",
+    "UNIQUE": "only the primary key is unique",
+    "CHECK": "check the data before they are loaded",
+    "REFERENCES": "there are no foreign keys",
+    "FOREIGN": "there are no foreign keys",
+    "GENERATED": "compute the column before it is loaded, or in the query",
+    "COLLATE": "strings compare by their bytes",
+    "CONSTRAINT": "write PRIMARY KEY (...) without a name",
+}
+
+
+@dataclass(slots=True)
+class _Draft:
+    """What has been read of a table so far; offsets are those of its parts in the text."""
+
+    columns: list[Column] = field(default_factory=list)
+    offsets: dict[str, int] = field(default_factory=dict)
+    not_null: set[str] = field(default_factory=set)
+    primary_key: tuple[str, ...] = ()
+    primary_key_offset: int | None = None
+
+
+def read_create_table(cursor: TokenCursor) -> CreateTable:
+    """Read a CREATE statement and check everything that can be checked without a catalog.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+        SchemeError: No primary key, or a partition scheme that cannot be; the message says why.
+        NotSupportedError: A type, constraint or form that we do not have.
+    """
+    cursor.expect("CREATE")
+    if cursor.at("OR", "REPLACE"):
+        raise cursor.unsupported("CREATE OR REPLACE", "DROP TABLE first")
+    if not cursor.accept("TABLE"):
+        raise cursor.unsupported("CREATE of anything but a table", "write CREATE TABLE")
+    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    name = _read_table_name(cursor)
+    if cursor.at("AS"):
+        raise cursor.unsupported("CREATE TABLE ... AS", "create the table with its primary key, then INSERT INTO it SELECT")
+    draft = _read_elements(cursor, name)
+    partition_by, offset = None, cursor.offset
+    replicated = False
+    backups: int | None = None
+    while not cursor.at_end:
+        clauses = cursor.at("PARTITION", "BY") or cursor.at("BACKUPS")
+        if (replicated and clauses) or (cursor.at("REPLICATED") and (partition_by is not None or backups is not None)):
+            raise cursor.unsupported("REPLICATED with PARTITION BY or BACKUPS", "every member holds all of a replicated table; leave out one or the other")
+        if partition_by is None and cursor.at("PARTITION", "BY"):
+            offset = cursor.offset
+            cursor.expect("PARTITION", "BY")
+            partition_by = read_partition_by(cursor)
+        elif backups is None and cursor.accept("BACKUPS"):
+            backups = _read_backups(cursor)
+        elif not replicated and cursor.accept("REPLICATED"):
+            replicated = True
+        else:
+            raise cursor.expected("PARTITION BY, BACKUPS, REPLICATED or the end of the statement")
+    columns = tuple(Column(c.name, c.type, c.nullable and c.name not in draft.not_null and c.name not in draft.primary_key) for c in draft.columns)
+    scheme = PartitionScheme() if replicated else _scheme(cursor, name, draft, partition_by, offset)
+    tdef = TableDef(name, 0, columns, draft.primary_key, scheme, BACKUPS_DEFAULT if backups is None else backups, replicated)
+    return CreateTable(tdef, if_not_exists=if_not_exists)
+
+
+def read_drop_table(cursor: TokenCursor) -> DropTable:
+    """Read a DROP statement.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+        NotSupportedError: DROP of something else than a table.
+    """
+    cursor.expect("DROP")
+    if not cursor.accept("TABLE"):
+        raise cursor.unsupported("DROP of anything but a table", "write DROP TABLE")
+    if_exists = cursor.accept("IF", "EXISTS")
+    name = _read_table_name(cursor)
+    cursor.expect_end()
+    return DropTable(name, if_exists=if_exists)
+
+
+def _read_backups(cursor: TokenCursor) -> int:
+    offset = cursor.offset
+    backups = cursor.natural("the number of backups")
+    if backups > _BACKUPS_MAX:
+        raise located(SchemeError, f"BACKUPS {backups}: at most {_BACKUPS_MAX} copies beside the primary", cursor.sql, offset)
+    return backups
+
+
+def _read_table_name(cursor: TokenCursor) -> str:
+    name = cursor.name("the name of a table")
+    if cursor.at("."):
+        raise cursor.unsupported("a schema in front of a table name", "tables have a name of one part")
+    return name
+
+
+def _read_elements(cursor: TokenCursor, table: str) -> _Draft:
+    draft = _Draft()
+    cursor.expect("(")
+    while True:
+        if cursor.at("PRIMARY", "KEY"):
+            offset = cursor.offset
+            cursor.expect("PRIMARY", "KEY")
+            _set_primary_key(cursor, draft, cursor.names("a column"), offset)
+        elif any(cursor.at(word, "(") or cursor.at(word, "KEY") for word in _UNSUPPORTED) or cursor.at("CONSTRAINT"):
+            raise _unsupported_constraint(cursor)
+        else:
+            _read_column(cursor, draft)
+        if not cursor.accept(","):
+            break
+    cursor.expect(")")
+    if not draft.primary_key:
+        raise located(
+            SchemeError, f"table {table} has no primary key: add PRIMARY KEY (...), which also orders the rows of a partition", cursor.sql, cursor.offset - 1
+        )
+    assert draft.primary_key_offset is not None
+    declared = {column.name.casefold(): column.name for column in draft.columns}
+    for name in draft.primary_key:
+        if name.casefold() not in declared:
+            message = f"the primary key names {name!r}, which is no column of table {table}; it has {', '.join(declared.values())}"
+            raise located(SchemeError, message, cursor.sql, draft.primary_key_offset, len("PRIMARY KEY"))
+    draft.primary_key = tuple(declared[name.casefold()] for name in draft.primary_key)
+    if len(set(draft.primary_key)) < len(draft.primary_key):
+        raise located(SchemeError, "the primary key names a column twice", cursor.sql, draft.primary_key_offset, len("PRIMARY KEY"))
+    return draft
+
+
+def _read_column(cursor: TokenCursor, draft: _Draft) -> None:
+    offset = cursor.offset
+    name = cursor.name("the name of a column or PRIMARY KEY (...)")
+    if any(name.casefold() == column.name.casefold() for column in draft.columns):
+        raise syntax_error(f"column {name!r} is declared twice (names are compared without regard to case)", cursor.sql, offset, len(name))
+    draft.columns.append(Column(name, _read_type(cursor, name)))
+    draft.offsets[name] = offset
+    while not (cursor.at(",") or cursor.at(")") or cursor.at_end):
+        constraint_offset = cursor.offset
+        if cursor.accept("NOT"):
+            cursor.expect("NULL")
+            draft.not_null.add(name)
+        elif cursor.accept("PRIMARY"):
+            cursor.expect("KEY")
+            _set_primary_key(cursor, draft, (name,), constraint_offset)
+        elif not cursor.accept("NULL"):
+            raise _unsupported_constraint(cursor) if any(cursor.at(word) for word in _UNSUPPORTED) else cursor.expected("NOT NULL, ',' or ')'")
+
+
+def _read_type(cursor: TokenCursor, column: str) -> SqlType:
+    start = cursor.offset
+    cursor.name(f"the type of column {column!r}")
+    while any(cursor.at(word) for word in ("PRECISION", "WITH", "WITHOUT", "TIME", "ZONE", "VARYING")):
+        cursor.take()
+    if cursor.accept("("):
+        while not cursor.accept(")"):
+            if not cursor.accept(","):
+                cursor.natural("a number")
+    while cursor.accept("["):
+        cursor.expect("]")
+    token = cursor.peek()
+    text = cursor.sql[start : token.start if token else cursor.offset].strip()
+    try:
+        return parse_type(text)
+    except NotSupportedError as error:
+        raise located(NotSupportedError, f"column {column!r}: {error.message}", cursor.sql, start, len(text)) from None
+
+
+def _set_primary_key(cursor: TokenCursor, draft: _Draft, columns: tuple[str, ...], offset: int) -> None:
+    if draft.primary_key:
+        raise syntax_error("a table has one PRIMARY KEY: name all its columns in one PRIMARY KEY (...)", cursor.sql, offset, len("PRIMARY KEY"))
+    draft.primary_key, draft.primary_key_offset = columns, offset
+
+
+def _unsupported_constraint(cursor: TokenCursor) -> SqlSyntaxError | NotSupportedError:
+    token = cursor.peek()
+    assert token is not None
+    word = token.text.upper()
+    return cursor.unsupported(word, _UNSUPPORTED[word])
+
+
+def _scheme(cursor: TokenCursor, table: str, draft: _Draft, clause: PartitionBy | None, offset: int) -> PartitionScheme:
+    types = {column.name: column.type for column in draft.columns}
+    if clause is None:
+        clause = PartitionBy(hashes=(HashComponent(draft.primary_key, PARTITIONS_DEFAULT),))
+        offset = draft.primary_key_offset or 0
+    try:
+        return build_scheme(
+            hashes=clause.hashes,
+            range_columns=clause.range_columns,
+            ranges=clause.ranges,
+            every=clause.every,
+            types=types,
+            primary_key=draft.primary_key,
+            table=table,
+        )
+    except SchemeError as error:
+        raise located(SchemeError, error.message, cursor.sql, offset, len("PARTITION BY"), **error.details) from error

@@ -1,0 +1,73 @@
+"""The EVERY clause: how wide the ranges are that are made on demand, and from where on.
+
+::
+
+    EVERY <width> [STARTING v]
+    <width> := n  |  INTERVAL n <unit>  |  INTERVAL 'n <unit>'
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlglot import TokenType
+
+from secateur.partitioning.every import Every, EveryUnit
+from secateur.planner.text.literals import read_literal
+from secateur.planner.text.positions import syntax_error
+from secateur.planner.text.token_cursor import TokenCursor
+
+__all__ = ["read_every"]
+
+_UNITS: Final = {
+    "YEAR": (EveryUnit.MONTH, 12),
+    "QUARTER": (EveryUnit.MONTH, 3),
+    "MONTH": (EveryUnit.MONTH, 1),
+    "WEEK": (EveryUnit.DAY, 7),
+    "DAY": (EveryUnit.DAY, 1),
+    "HOUR": (EveryUnit.MICROSECOND, 3_600_000_000),
+    "MINUTE": (EveryUnit.MICROSECOND, 60_000_000),
+    "SECOND": (EveryUnit.MICROSECOND, 1_000_000),
+    "MILLISECOND": (EveryUnit.MICROSECOND, 1_000),
+    "MICROSECOND": (EveryUnit.MICROSECOND, 1),
+}
+
+
+def read_every(cursor: TokenCursor) -> Every:
+    """Read the clause; whether it fits the column is for the scheme to say.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+        SchemeError: STARTING a NULL, or a text that is not what its type says.
+    """
+    cursor.expect("EVERY")
+    if cursor.accept("INTERVAL"):
+        count, (unit, factor) = _read_interval(cursor)
+    else:
+        count, (unit, factor) = cursor.natural("a number, or INTERVAL 1 DAY"), (EveryUnit.NUMBER, 1)
+    return Every(count * factor, unit, read_literal(cursor) if cursor.accept("STARTING") else None)
+
+
+def _read_interval(cursor: TokenCursor) -> tuple[int, tuple[EveryUnit, int]]:
+    token = cursor.peek()
+    if token is None or token.token_type is not TokenType.STRING:
+        return cursor.natural("how many units"), _read_unit(cursor)
+    cursor.take()
+    count, _, word = token.text.strip().partition(" ")
+    unit = _UNITS.get(_singular(word.strip())) if word else _read_unit(cursor)
+    if unit is None or not count.isdecimal():
+        raise syntax_error("expected an interval of one unit, such as '1 day'", cursor.sql, token.start, token.end - token.start + 1)
+    return int(count), unit
+
+
+def _read_unit(cursor: TokenCursor) -> tuple[EveryUnit, int]:
+    token = cursor.peek()
+    unit = None if token is None else _UNITS.get(_singular(token.text))
+    if unit is None:
+        raise cursor.expected(", ".join(_UNITS))
+    cursor.take()
+    return unit
+
+
+def _singular(word: str) -> str:
+    return word.upper().removesuffix("S")

@@ -1,0 +1,138 @@
+"""The PARTITION BY clause (DESIGN section 5).
+
+::
+
+    PARTITION BY HASH (a, b) PARTITIONS 16 [SEED 7] [, HASH (c) PARTITIONS 3] [, RANGE (c) <ranges>]
+    <ranges>   := SPLIT AT (v, ...)  |  SPLIT AT ((v1, v2), ...)  |  (<range>, ...)  |  EVERY <width> [STARTING v] [(<range>, ...)]
+    <width>    := n  |  INTERVAL n { YEAR | QUARTER | MONTH | WEEK | DAY | HOUR | MINUTE | SECOND | MILLISECOND | MICROSECOND }
+    <range>    := PARTITION [name] [lower <=] VALUES [< upper] [<own hash>]  |  PARTITION [name] VALUE = v [<own hash>]
+                | DEFAULT PARTITION [name] [<own hash>]
+    <own hash> := HASH (c) PARTITIONS 8 [SEED s] [, HASH ...]  |  NO HASH
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from sqlglot import TokenType
+
+from secateur.partitioning.components import HashComponent
+from secateur.partitioning.every import Every
+from secateur.partitioning.range_spec import RangeSpec, catch_all, single_value, split_at
+from secateur.planner.ddl.every import read_every
+from secateur.planner.text.literals import at_literal, read_tuple
+from secateur.planner.text.token_cursor import TokenCursor, is_name
+
+__all__ = ["PartitionBy", "read_hash", "read_partition_by", "read_range"]
+
+_DIRECTION: Final = "bounds are written lower <= VALUES < upper"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionBy:
+    """The clause as written: nothing is checked against the table yet."""
+
+    hashes: tuple[HashComponent, ...] = ()
+    range_columns: tuple[str, ...] = ()
+    ranges: tuple[RangeSpec, ...] = ()
+    every: Every | None = None
+
+
+def read_partition_by(cursor: TokenCursor) -> PartitionBy:
+    """Read what stands behind ``PARTITION BY``.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+    """
+    hashes: list[HashComponent] = []
+    columns: tuple[str, ...] = ()
+    ranges: tuple[RangeSpec, ...] = ()
+    every: Every | None = None
+    while True:
+        if cursor.at("HASH"):
+            hashes.append(read_hash(cursor))
+        elif cursor.at("RANGE") and columns:
+            raise cursor.expected("HASH (a table has at most one RANGE component)")
+        elif cursor.accept("RANGE"):
+            columns = cursor.names("a column")
+            every = read_every(cursor) if cursor.at("EVERY") else None
+            if every is None or cursor.at("("):
+                ranges = _read_ranges(cursor, len(columns))
+        else:
+            raise cursor.expected("HASH (...) or RANGE (...)")
+        if not cursor.accept(","):
+            return PartitionBy(tuple(hashes), columns, ranges, every)
+
+
+def read_hash(cursor: TokenCursor) -> HashComponent:
+    """``HASH (a, b) PARTITIONS 16 [SEED 7]``."""
+    cursor.expect("HASH")
+    columns = cursor.names("a column")
+    cursor.expect("PARTITIONS")
+    partitions = cursor.natural("the number of partitions")
+    return HashComponent(columns, partitions, cursor.integer("the seed, a whole number") if cursor.accept("SEED") else 0)
+
+
+def _read_ranges(cursor: TokenCursor, columns: int) -> tuple[RangeSpec, ...]:
+    if cursor.accept("SPLIT"):
+        cursor.expect("AT", "(")
+        splits = [read_tuple(cursor, columns)]
+        while cursor.accept(","):
+            splits.append(read_tuple(cursor, columns))
+        cursor.expect(")")
+        return split_at(splits)
+    if not cursor.accept("("):
+        raise cursor.expected("SPLIT AT (...), EVERY ... or (PARTITION ..., ...)")
+    ranges = [read_range(cursor, columns)]
+    while cursor.accept(","):
+        ranges.append(read_range(cursor, columns))
+    cursor.expect(")")
+    return tuple(ranges)
+
+
+def read_range(cursor: TokenCursor, columns: int) -> RangeSpec:
+    """One ``<range>`` of the grammar."""
+    if cursor.accept("DEFAULT"):
+        cursor.expect("PARTITION")
+        name = None if cursor.at("HASH", "(") or cursor.at("NO", "HASH") else _read_name(cursor)
+        return catch_all(name, _read_own_hashes(cursor))
+    cursor.expect("PARTITION")
+    name = _read_name(cursor)
+    if cursor.accept("VALUE"):
+        cursor.expect("=")
+        value = read_tuple(cursor, columns)
+        return single_value(value, name, _read_own_hashes(cursor))
+    lower = upper = None
+    if not cursor.at("VALUES"):
+        lower = read_tuple(cursor, columns)
+        if not cursor.accept("<="):
+            raise cursor.expected(f"<= ({_DIRECTION})")
+    cursor.expect("VALUES")
+    if cursor.accept("<"):
+        upper = read_tuple(cursor, columns)
+    elif cursor.at("<="):
+        raise cursor.expected(f"< ({_DIRECTION})")
+    return RangeSpec(lower, upper, name, _read_own_hashes(cursor))
+
+
+def _read_name(cursor: TokenCursor) -> str | None:
+    token = cursor.peek()
+    if token is None or not is_name(token) or cursor.at("VALUES") or cursor.at("VALUE", "="):
+        return None
+    if token.token_type is not TokenType.IDENTIFIER and at_literal(cursor):
+        return None
+    return cursor.name("the name of the partition")
+
+
+def _read_own_hashes(cursor: TokenCursor) -> tuple[HashComponent, ...] | None:
+    if cursor.accept("NO"):
+        cursor.expect("HASH")
+        return ()
+    if not cursor.at("HASH"):
+        return None
+    hashes = [read_hash(cursor)]
+    while cursor.at(",", "HASH"):
+        cursor.expect(",")
+        hashes.append(read_hash(cursor))
+    return tuple(hashes)

@@ -1,0 +1,1 @@
+"""EXPLAIN: what a statement would touch, and why not less."""

@@ -1,0 +1,106 @@
+"""Aggregates cut in two: what each owner computes, and how the coordinator combines it, exactly.
+
+==================  ==================  =============================================
+aggregate           partial             final
+==================  ==================  =============================================
+count               count               the sum of counts, 0 without any
+sum                 sum                 the sum of sums
+min, max            min, max            the least, the greatest of them
+avg                 sum and count       the sum as DOUBLE by the count, as DuckDB does
+bool_and, bool_or   the same            the same of them
+bit_and, _or, _xor  the same            the same of them
+any_value           any_value           any of them
+==================  ==================  =============================================
+
+The final is cast to the type that the whole aggregate has: the sum of HUGEINT sums, and the like. Sums of DOUBLE depend on the order of addition, here as in
+DuckDB itself.
+
+Source: Gray et al., "Data Cube" (1997), distributive and algebraic aggregates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from sqlglot import exp
+
+from secateur.planner.fragments.canonical import Cut
+from secateur.planner.text.dialect import to_sql
+
+__all__ = ["AGGREGATES", "PartialColumns", "aggregate_name", "combine"]
+
+_SAME: Final = frozenset({"sum", "min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor", "any_value"})
+"""Those whose partial and final are the aggregate itself."""
+
+AGGREGATES: Final = _SAME | {"count", "count_star", "avg"}
+"""DuckDB's names of the aggregates that are cut; a statement with any other is not."""
+
+
+@dataclass(slots=True)
+class PartialColumns:
+    """The aggregate columns of the partial, ``a0``, ``a1``, ...; equal ones are computed once.
+
+    Attributes:
+        by_sql: The SQL of each column, with its name.
+    """
+
+    by_sql: dict[str, str] = field(default_factory=dict)
+
+    def column(self, sql: str) -> str:
+        """The name of the partial column that computes ``sql``."""
+        return self.by_sql.setdefault(sql, f"a{len(self.by_sql)}")
+
+
+def combine(node: exp.Expr, partial: PartialColumns, type_of: Callable[[str], str]) -> str | None:
+    """The final expression for an aggregate, or None when the node is none.
+
+    Args:
+        node: In a canonical SELECT.
+        partial: Gets the columns that the final needs.
+        type_of: The SQL type text of an expression over the scanned relation.
+
+    Raises:
+        Cut: An aggregate that cannot be cut: DISTINCT, ORDER BY inside, more arguments than one, or over a type whose average is not a quotient.
+    """
+    call = node.this if isinstance(node, exp.Filter) else node
+    name = aggregate_name(call)
+    if name is None:
+        return None
+    whole = to_sql(node)
+    suffix = f" FILTER ({to_sql(node.expression).strip()})" if isinstance(node, exp.Filter) else ""
+    argument = _argument(call)
+    if name == "count":
+        column = partial.column(f"count({argument}){suffix}")
+        return f"CAST(coalesce(sum({column}), 0) AS {type_of(whole)})"
+    if name == "avg":
+        if type_of(whole) != "DOUBLE":
+            raise Cut(f"{whole} is not a quotient of a sum and a count")
+        total = partial.column(f"sum({argument}){suffix}")
+        count = partial.column(f"count({argument}){suffix}")
+        return f"CAST(CAST(sum({total}) AS {type_of(f'sum({argument})')}) AS DOUBLE) / sum({count})"
+    column = partial.column(f"{name}({argument}){suffix}")
+    return f"CAST({name}({column}) AS {type_of(whole)})"
+
+
+def aggregate_name(node: exp.Expr) -> str | None:
+    """The name of the aggregate, one of :data:`AGGREGATES`, that a node calls; None when it calls none."""
+    if isinstance(node, (exp.Count, exp.Sum, exp.Min, exp.Max, exp.Avg)):
+        return node.sql_name().lower()
+    if isinstance(node, exp.Anonymous) and node.name.lower() in _SAME:
+        return node.name.lower()
+    return None
+
+
+def _argument(call: exp.Expr) -> str:
+    """The one argument of an aggregate, as SQL."""
+    operands = call.expressions if isinstance(call, exp.Anonymous) else [call.this] if call.this is not None else []
+    extra = () if isinstance(call, exp.Anonymous) else [key for key, value in call.args.items() if value and key not in ("this", "big_int")]
+    if not operands or isinstance(operands[0], exp.Star):
+        if isinstance(call, exp.Count) and not extra:
+            return "*"
+        raise Cut(f"{to_sql(call)} has no argument")
+    if extra or len(operands) > 1 or isinstance(operands[0], (exp.Distinct, exp.Order, exp.Limit, exp.IgnoreNulls, exp.RespectNulls)):
+        raise Cut(f"{to_sql(call)} needs all rows in one place")
+    return to_sql(operands[0])

@@ -1,0 +1,325 @@
+"""Scalar expressions for the arrow kernel: from a node of the parsed statement to a typed expression, or a reason why only DuckDB can evaluate it.
+
+The types are DuckDB's: ``+`` of two integers has the wider one's type, a literal takes the type of the column that it meets, ``/`` gives a DOUBLE. The
+compiler of the statement compares the type of each result column with what DuckDB's binder says, so a rule that is wrong here costs speed, not truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final, Protocol
+
+from sqlglot import exp
+
+from secateur.engine.kernels.arrow_doubles import SCALE_MAX
+from secateur.engine.kernels.arrow_expression import Call, Column, Constant, Expression, Function, Parameter, ParameterList
+from secateur.engine.kernels.exact_values import LISTED_CLASSES
+from secateur.engine.kernels.result_types import sql_type
+from secateur.partitioning.types import SqlType, TypeKind
+from secateur.planner.fragments.arrow_constants import constant_operand, is_constant
+from secateur.planner.predicates.membership import list_membership
+
+__all__ = ["BOOLEAN", "DOUBLE", "DeclineError", "RowScope", "Scope", "cast_type", "compile_value", "is_orderable", "refuse_unread", "require_boolean"]
+
+BOOLEAN: Final = SqlType(TypeKind.BOOLEAN)
+DOUBLE: Final = SqlType(TypeKind.DOUBLE)
+
+_COMPARISONS: Final[dict[type[exp.Expr], Function]] = {
+    exp.EQ: Function.EQUAL,
+    exp.NEQ: Function.NOT_EQUAL,
+    exp.LT: Function.LESS,
+    exp.LTE: Function.LESS_EQUAL,
+    exp.GT: Function.GREATER,
+    exp.GTE: Function.GREATER_EQUAL,
+}
+_FLIPPED: Final = {
+    Function.LESS: Function.GREATER,
+    Function.LESS_EQUAL: Function.GREATER_EQUAL,
+    Function.GREATER: Function.LESS,
+    Function.GREATER_EQUAL: Function.LESS_EQUAL,
+}
+_ARITHMETIC: Final[dict[type[exp.Expr], Function]] = {exp.Add: Function.ADD, exp.Sub: Function.SUBTRACT, exp.Mul: Function.MULTIPLY}
+#: What is read of a node beside its operands. sqlglot grows such arguments from version to version (LIKE's ``negate`` once was a NOT around it): one that is
+#: not read here would be a #: wrong answer, so that a node that has another one is declined.
+_READ: Final[dict[type[exp.Expr], frozenset[str]]] = {
+    exp.Like: frozenset({"negate"}),
+    exp.In: frozenset({"expressions"}),
+    exp.Between: frozenset({"low", "high"}),
+    exp.Cast: frozenset({"to"}),
+    exp.Coalesce: frozenset({"expressions"}),
+    exp.Count: frozenset({"big_int"}),
+    exp.Group: frozenset({"expressions", "all"}),
+    exp.Order: frozenset({"expressions"}),
+    exp.Ordered: frozenset({"desc", "nulls_first"}),
+    exp.Table: frozenset({"alias"}),
+    exp.Column: frozenset({"table"}),
+}
+_OPERANDS: Final = frozenset({"this", "expression"})
+_SIGNED: Final = (TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.BIGINT)
+_UNSIGNED: Final = (TypeKind.UTINYINT, TypeKind.USMALLINT, TypeKind.UINTEGER, TypeKind.UBIGINT)
+
+
+class DeclineError(Exception):
+    """A part of the statement that the arrow kernel leaves to DuckDB, in words for EXPLAIN; never leaves the compiler."""
+
+
+class Scope(Protocol):
+    """What names, and whatever else a stage knows, mean."""
+
+    def resolve(self, node: exp.Expr) -> Expression | None:
+        """The expression for a node that this scope knows as a whole: a column, a group key, an aggregate; None to compile the node by its parts."""
+
+
+class RowScope:
+    """The columns of one relation, found by name without regard to case."""
+
+    def __init__(self, schema: Mapping[str, SqlType], qualifiers: frozenset[str]) -> None:
+        self._columns = {name.casefold(): Column(name, type_) for name, type_ in schema.items()}
+        self._qualifiers = qualifiers
+
+    def resolve(self, node: exp.Expr) -> Expression | None:
+        if not isinstance(node, exp.Column):
+            return None
+        refuse_unread(node)
+        column = self._columns.get(node.name.casefold())
+        if column is None or (node.table and node.table.casefold() not in self._qualifiers):
+            raise DeclineError(f"{node.sql(dialect='duckdb')} is not a plain column")
+        return column
+
+    def __contains__(self, name: str) -> bool:
+        return name.casefold() in self._columns
+
+
+def compile_value(node: exp.Expr, scope: Scope) -> Expression:
+    """Compile a node that has a value for each row (or group) of the scope.
+
+    Raises:
+        DeclineError: Only DuckDB can evaluate it exactly.
+    """
+    known = scope.resolve(node)
+    if known is not None:
+        return known
+    if isinstance(node, exp.Anonymous) and str(node.this).lower() == "coalesce" and node.expressions:
+        node = exp.Coalesce(this=node.expressions[0].copy(), expressions=[item.copy() for item in node.expressions[1:]])
+    member = list_membership(node)
+    if member is not None:
+        return _element(*member, scope)
+    refuse_unread(node)
+    if isinstance(node, exp.Paren):
+        return compile_value(node.this, scope)
+    if type(node) in _COMPARISONS:
+        return _comparison(_COMPARISONS[type(node)], node.this, node.expression, scope)
+    if isinstance(node, (exp.And, exp.Or)):
+        return _connective(node, scope)
+    if isinstance(node, exp.Not):
+        return Call(Function.NOT, (require_boolean(compile_value(node.this, scope)),), BOOLEAN)
+    if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
+        return Call(Function.IS_NULL, (_operand(node.this, scope),), BOOLEAN)
+    if isinstance(node, exp.In):
+        return _membership(node, scope)
+    if isinstance(node, exp.Between):
+        low = _comparison(Function.GREATER_EQUAL, node.this, node.args["low"], scope)
+        return Call(Function.AND, (low, _comparison(Function.LESS_EQUAL, node.this, node.args["high"], scope)), BOOLEAN)
+    if type(node) is exp.Like:
+        return _like(node, scope)
+    if type(node) in _ARITHMETIC:
+        return _arithmetic(_ARITHMETIC[type(node)], node.this, node.expression, scope)
+    if isinstance(node, exp.Div):
+        return _division(node, scope)
+    if isinstance(node, exp.Neg):
+        return _negation(node, scope)
+    if type(node) is exp.Cast:
+        return _cast(node, scope)
+    if isinstance(node, exp.Coalesce):
+        return _coalesce(node, scope)
+    raise DeclineError(f"{_named(node)} is left to DuckDB")
+
+
+def refuse_unread(node: exp.Expr) -> None:
+    """Decline a node that says something which the compiler does not read."""
+    unread = {key for key, value in node.args.items() if value} - _OPERANDS - _READ.get(type(node), frozenset())
+    if unread:
+        raise DeclineError(f"{min(unread)} of {_named(node)}")
+
+
+def cast_type(node: exp.Cast) -> SqlType | None:
+    """The type that a cast names, or None when no column has it."""
+    text = node.to.sql(dialect="duckdb")
+    return sql_type("HUGEINT" if text == "INT128" else text)  # sqlglot's name for it
+
+
+def require_boolean(expression: Expression) -> Expression:
+    """The expression itself, which must be a condition."""
+    if expression.type != BOOLEAN:
+        raise DeclineError(f"a {expression.type} where a condition stands")
+    return expression
+
+
+def is_orderable(type_: SqlType) -> bool:
+    """Whether Arrow groups and orders values of a type as DuckDB does (NaN is seen to when it occurs)."""
+    return type_.kind not in (TypeKind.INTERVAL, TypeKind.LIST)
+
+
+def _comparison(function: Function, left: exp.Expr, right: exp.Expr, scope: Scope) -> Expression:
+    if is_constant(left):
+        left, right, function = right, left, _FLIPPED.get(function, function)
+    if is_constant(left):
+        raise DeclineError("a comparison of two constants")
+    subject = _operand(left, scope)
+    if not is_orderable(subject.type) or (subject.type == BOOLEAN and function not in (Function.EQUAL, Function.NOT_EQUAL)):
+        raise DeclineError(f"{function.value} of {subject.type}")
+    if is_constant(right):
+        return Call(function, _with_constant(subject, right), BOOLEAN)
+    other = _operand(right, scope)
+    if subject.type.is_float or other.type.is_float:
+        raise DeclineError("two columns of which one may be NaN")
+    if subject.type != other.type:
+        subject, other = _same_width(subject, other)
+    return Call(function, (subject, other), BOOLEAN)
+
+
+def _with_constant(subject: Expression, node: exp.Expr) -> tuple[Expression, Constant | Parameter]:
+    constant = constant_operand(node, subject.type)
+    if constant is None:
+        raise DeclineError(f"{node.sql(dialect='duckdb')} against {subject.type}")
+    if subject.type.kind is TypeKind.FLOAT:
+        return _converted(subject, DOUBLE), replace(constant, type=DOUBLE)
+    return subject, constant
+
+
+def _operand(node: exp.Expr, scope: Scope) -> Expression:
+    """A side of a comparison: no condition, because the two parsers may disagree where one begins (``a = b IS NULL``)."""
+    expression = compile_value(node, scope)
+    if expression.type == BOOLEAN and isinstance(expression, Call) and not isinstance(node, exp.Paren):
+        raise DeclineError("a condition inside a comparison")
+    return expression
+
+
+def _connective(node: exp.And | exp.Or, scope: Scope) -> Expression:
+    function = Function.AND if isinstance(node, exp.And) else Function.OR
+    return Call(function, tuple(require_boolean(compile_value(term, scope)) for term in node.flatten()), BOOLEAN)
+
+
+def _membership(node: exp.In, scope: Scope) -> Expression:
+    items = node.expressions
+    if not items or not all(map(is_constant, items)):
+        raise DeclineError("IN of something else than a list of constants")
+    subject = _operand(node.this, scope)
+    # Arrow looks values up by their bits, by which 0.0 and -0.0 differ
+    if not is_orderable(subject.type) or subject.type.is_float:
+        raise DeclineError(f"IN of {subject.type}")
+    return Call(Function.IN, (subject, *(_with_constant(subject, item)[1] for item in items)), BOOLEAN)
+
+
+def _element(needle: exp.Expr, index: int, scope: Scope) -> Expression:
+    subject = _operand(needle, scope)
+    if subject.type.kind not in LISTED_CLASSES:
+        raise DeclineError(f"a list of {subject.type}")
+    return Call(Function.IN, (subject, ParameterList(index + 1, subject.type)), BOOLEAN)
+
+
+def _like(node: exp.Like, scope: Scope) -> Expression:
+    subject, pattern = _operand(node.this, scope), node.expression
+    if subject.type.kind is not TypeKind.VARCHAR or not (isinstance(pattern, exp.Literal) and pattern.is_string):
+        raise DeclineError("LIKE of something else than a text and a literal")
+    text = str(pattern.this)
+    body = text.strip("%")
+    if not body or any(char in body for char in "%_\\") or text not in (f"{body}%", f"%{body}", f"%{body}%"):
+        raise DeclineError("LIKE with another pattern than 'abc%', '%abc' or '%abc%'")
+    function = {f"{body}%": Function.STARTS_WITH, f"%{body}": Function.ENDS_WITH}.get(text, Function.CONTAINS)
+    matches = Call(function, (subject, Constant(body, subject.type)), BOOLEAN)
+    return Call(Function.NOT, (matches,), BOOLEAN) if node.args.get("negate") else matches
+
+
+def _arithmetic(function: Function, left: exp.Expr, right: exp.Expr, scope: Scope) -> Expression:
+    if is_constant(left) and is_constant(right):
+        raise DeclineError("arithmetic of two constants")
+    if is_constant(left):
+        other = _number(right, scope)
+        return Call(function, (_number_beside(left, other), other), other.type)
+    subject = _number(left, scope)
+    if is_constant(right):
+        return Call(function, (subject, _number_beside(right, subject)), subject.type)
+    other = _number(right, scope)
+    if subject.type != other.type:
+        subject, other = (_converted(subject, DOUBLE), _converted(other, DOUBLE)) if DOUBLE in (subject.type, other.type) else _same_width(subject, other)
+    elif subject.type.kind is TypeKind.FLOAT:
+        raise DeclineError("arithmetic of FLOAT")
+    return Call(function, (subject, other), subject.type)
+
+
+def _number(node: exp.Expr, scope: Scope) -> Expression:
+    expression = compile_value(node, scope)
+    if expression.type.kind not in (*_SIGNED, *_UNSIGNED, TypeKind.DOUBLE, TypeKind.FLOAT):
+        raise DeclineError(f"arithmetic of {expression.type}")
+    return expression
+
+
+def _number_beside(node: exp.Expr, subject: Expression) -> Expression:
+    constant = constant_operand(node, subject.type)
+    if constant is None or subject.type.kind is TypeKind.FLOAT or (isinstance(constant, Parameter) and subject.type != DOUBLE):
+        raise DeclineError(f"arithmetic of {subject.type} with {node.sql(dialect='duckdb')}, which decides the type of the result")
+    return constant
+
+
+def _division(node: exp.Div, scope: Scope) -> Expression:
+    """DuckDB divides as DOUBLE, but FLOAT by anything short of DOUBLE as FLOAT."""
+    sides = (node.this, node.expression)
+    values = [None if is_constant(side) else compile_value(side, scope) for side in sides]
+    types = [value.type for value in values if value is not None]
+    if not types or (any(type_.kind is TypeKind.FLOAT for type_ in types) and DOUBLE not in types):
+        raise DeclineError("division of FLOAT or of two constants")
+    operands = [constant_operand(side, DOUBLE) if value is None else _converted(value, DOUBLE) for side, value in zip(sides, values, strict=True)]
+    if operands[0] is None or operands[1] is None:
+        raise DeclineError(f"{node.sql(dialect='duckdb')}: a constant that is no DOUBLE")
+    return Call(Function.DIVIDE, (operands[0], operands[1]), DOUBLE)
+
+
+def _negation(node: exp.Neg, scope: Scope) -> Expression:
+    inner = compile_value(node.this, scope)
+    if inner.type.kind not in (*_SIGNED, TypeKind.DOUBLE):
+        raise DeclineError(f"the negative of {inner.type}")
+    return Call(Function.NEGATE, (inner,), inner.type)
+
+
+def _cast(node: exp.Cast, scope: Scope) -> Expression:
+    inner = compile_value(node.this, scope)
+    wanted = cast_type(node)
+    if wanted is None:
+        raise DeclineError(f"a cast to {node.to.sql(dialect='duckdb')}")
+    return _converted(inner, wanted)
+
+
+def _same_width(left: Expression, right: Expression) -> tuple[Expression, Expression]:
+    for family in (_SIGNED, _UNSIGNED):
+        if left.type.kind in family and right.type.kind in family:
+            wider = max(left.type, right.type, key=lambda type_: family.index(type_.kind))
+            return _converted(left, wider), _converted(right, wider)
+    raise DeclineError(f"{left.type} together with {right.type}")
+
+
+def _coalesce(node: exp.Coalesce, scope: Scope) -> Expression:
+    subject = compile_value(node.this, scope)
+    if len(node.expressions) != 1 or not (subject.type.is_integer or subject.type.kind in (TypeKind.DOUBLE, TypeKind.VARCHAR)):
+        raise DeclineError(f"coalesce of {subject.type}")
+    default = constant_operand(node.expressions[0], subject.type)
+    if not isinstance(default, Constant):
+        raise DeclineError(f"coalesce with {node.expressions[0].sql(dialect='duckdb')}")
+    return Call(Function.COALESCE, (subject, default), subject.type)
+
+
+def _converted(expression: Expression, wanted: SqlType) -> Expression:
+    given = expression.type
+    if given == wanted:
+        return expression
+    is_number = given.is_integer or given.kind is TypeKind.FLOAT or (given.kind is TypeKind.DECIMAL and given.scale <= SCALE_MAX)
+    if not (given.is_integer and wanted.is_integer) and not (is_number and wanted == DOUBLE):
+        raise DeclineError(f"a cast of {given} to {wanted}")
+    return Call(Function.CAST, (expression,), wanted)
+
+
+def _named(node: exp.Expr) -> str:
+    if isinstance(node, exp.Anonymous):
+        return str(node.this).lower()
+    return node.sql_name().lower() if isinstance(node, exp.Func) else node.key

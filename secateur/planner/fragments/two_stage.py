@@ -1,0 +1,306 @@
+"""A single-table SELECT cut in two: the owners aggregate, sort and limit what they have, the coordinator combines.
+
+Whatever is not certainly exact raises :class:`~secateur.planner.fragments.canonical.Cut` and is gathered instead; DuckDB then binds both halves once
+more, and what does not bind to the types of the whole is gathered as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sqlglot import exp
+
+from secateur.planner.fragments.aggregates import AGGREGATES, PartialColumns, aggregate_name, combine
+from secateur.planner.fragments.canonical import Cut, canonical_select, key_of, unresolved_in
+from secateur.planner.predicates.constants import parameter_index
+from secateur.planner.query import Query
+from secateur.planner.text.dialect import to_sql
+from secateur.planner.text.second_reading import SecondReading
+
+__all__ = ["Halves", "cut"]
+
+_UNDERSTOOD: Final = frozenset({"expressions", "from_", "where", "group", "having", "order", "limit", "offset", "distinct"})
+
+
+@dataclass(frozen=True, slots=True)
+class Halves:
+    """The two texts of a cut statement.
+
+    Attributes:
+        partial: Over the relation of the scan.
+        final: Over ``p0``; its columns are those of the statement, in order.
+    """
+
+    partial: str
+    final: str
+
+
+def cut(query: Query, reading: SecondReading, column_count: int, type_of: Callable[[str], str]) -> Halves:
+    """Cut a query.
+
+    Args:
+        query: The bound query.
+        reading: DuckDB's reading of it, which is repeatable and equals that of the text made from its tree.
+        column_count: How many columns its result has.
+        type_of: The SQL type text of an expression over the scanned relation.
+
+    Raises:
+        Cut: It cannot be cut exactly; the message says why.
+    """
+    select = query.tree
+    if not isinstance(select, exp.Select) or len(query.scans) != 1 or select.args.get("joins"):
+        raise Cut("it reads more than one table" if len(query.scans) > 1 else "it does not read one table plainly")
+    if reading.has_subqueries or reading.tree.get("cte_map", {}).get("map"):
+        raise Cut("it has a subquery")
+    if reading.has_windows:
+        raise Cut("a window function needs all rows in one place")
+    surplus = {key for key, value in select.args.items() if value} - _UNDERSTOOD
+    if surplus:
+        raise Cut(f"{', '.join(sorted(surplus)).upper()} needs all rows in one place")
+    scan = query.scans[0]
+    if scan.node.parent is not select.args["from_"]:
+        raise Cut("it does not read one table plainly")
+    if any(value for key, value in scan.node.args.items() if key not in ("this", "alias")):
+        raise Cut("the table is sampled or pivoted")
+    distinct = select.args.get("distinct")
+    if isinstance(distinct, exp.Distinct) and distinct.args.get("on"):
+        raise Cut("DISTINCT ON needs all rows in one place")
+    canonical = canonical_select(select, scan)
+    if len(canonical.expressions) != column_count:
+        raise Cut("its columns are not those of the SELECT list")
+    columns = {column.name: column for column in scan.table.columns}
+    cutter = _Cutter(canonical, scan.relation, frozenset(columns), type_of)
+    if reading.aggregates() or canonical.args.get("group") or canonical.args.get("having"):
+        uncut = reading.aggregates() - AGGREGATES
+        if uncut:
+            raise Cut(f"{', '.join(sorted(uncut))}() needs all rows in one place")
+        return cutter.aggregated()
+    return cutter.plain()
+
+
+class _Cutter:
+    """One canonical SELECT being cut."""
+
+    def __init__(self, select: exp.Select, relation: str, columns: frozenset[str], type_of: Callable[[str], str]) -> None:
+        self._relation = relation
+        self._columns = dict.fromkeys(columns)
+        self._type_of = type_of
+        self._items = [item.this if isinstance(item, exp.Alias) else item for item in select.expressions]
+        self._aliases: dict[str, int] = {}
+        for position, item in enumerate(select.expressions):
+            if isinstance(item, exp.Alias):
+                self._aliases.setdefault(item.alias.casefold(), position)
+        for item in self._items:
+            if unresolved_in(item, self._columns):
+                raise Cut(f"{to_sql(item)} refers to another column of the SELECT list")
+        self._refuse_shadowed_names(select)
+        where = select.args.get("where")
+        if where is not None and unresolved_in(where, self._columns):
+            raise Cut("WHERE refers to a column of the SELECT list")
+        self._where = "" if where is None else f" WHERE {to_sql(where.this)}"
+        self._select = select
+        self._distinct = "DISTINCT " if select.args.get("distinct") else ""
+
+    def plain(self) -> Halves:
+        """No aggregates: the partial does everything on what it has; the final sorts, limits and removes duplicates once more."""
+        outputs = [f"{to_sql(item)} AS c{position}" for position, item in enumerate(self._items)]
+        keys: list[str] = []
+        hidden: list[str] = []
+        for expression, direction in self._order_items():
+            position = self._output_position(expression)
+            if position is not None:
+                keys.append(f"c{position}{direction}")
+                continue
+            if self._distinct:
+                raise Cut("DISTINCT is ordered by something that is not in the SELECT list")
+            resolved = self._expanded(expression)
+            keys.append(f"o{len(hidden)}{direction}")
+            hidden.append(f"{to_sql(resolved)} AS o{len(hidden)}")
+        limit, offset = self._limit_and_offset()
+        order = f" ORDER BY {', '.join(keys)}" if keys else ""
+        # Sorting without a limit would be done twice for nothing.
+        top = f"{order}{self._partial_limit(limit, offset)}" if limit else ""
+        names = ", ".join(f"c{position}" for position in range(len(self._items)))
+        partial = f"SELECT {self._distinct}{', '.join(outputs + hidden)} FROM {self._relation}{self._where}{top}"
+        return Halves(partial, f"SELECT {self._distinct}{names} FROM p0{order}{_clause('LIMIT', limit)}{_clause('OFFSET', offset)}")
+
+    def aggregated(self) -> Halves:
+        """Grouped or not: the partial aggregates by group, the final combines the groups."""
+        group_keys = self._group_keys()
+        keys = {key_of(expression): f"k{position}" for position, expression in enumerate(group_keys)}
+        partial = PartialColumns()
+
+        def lift(expression: exp.Expr) -> str:
+            return to_sql(self._lifted(expression, keys, partial))
+
+        outputs = [f"{lift(item)} AS c{position}" for position, item in enumerate(self._items)]
+        having = self._select.args.get("having")
+        final_having = "" if having is None else f" HAVING {lift(self._expanded(having.this))}"
+        order = []
+        for expression, direction in self._order_items():
+            position = self._output_position(expression)
+            order.append((f"c{position}" if position is not None else lift(self._expanded(expression))) + direction)
+        limit, offset = self._limit_and_offset()
+        names = list(keys.values())
+        columns = [f"{text} AS {name}" for text, name in keys.items()] + [f"{text} AS {name}" for text, name in partial.by_sql.items()]
+        if not columns:
+            raise Cut("it aggregates nothing")
+        partial_group = f" GROUP BY {', '.join(str(position + 1) for position in range(len(names)))}" if names else ""
+        final_group = f" GROUP BY {', '.join(names)}" if names else ""
+        final_order = f" ORDER BY {', '.join(order)}" if order else ""
+        return Halves(
+            f"SELECT {', '.join(columns)} FROM {self._relation}{self._where}{partial_group}",
+            f"SELECT {self._distinct}{', '.join(outputs)} FROM p0{final_group}{final_having}{final_order}{_clause('LIMIT', limit)}{_clause('OFFSET', offset)}",
+        )
+
+    def _refuse_shadowed_names(self, select: exp.Select) -> None:
+        """An alias that is a column's name as well means one here and the other there: such statements stay whole."""
+        columns = {name.casefold() for name in self._columns}
+        shadowed = {alias for alias, position in self._aliases.items() if alias in columns and self._items[position].name.casefold() != alias}
+        for clause in ("group", "having", "order"):
+            node = select.args.get(clause)
+            if node is not None and any(part.name.casefold() in shadowed for part in node.find_all(exp.Column)):
+                raise Cut("a name means a column of the table and another of the SELECT list")
+
+    def _group_keys(self) -> list[exp.Expr]:
+        group = self._select.args.get("group")
+        if group is None:
+            return []
+        if group.args.get("all"):
+            found = [item for item in self._items if not _aggregates(item)]
+            if any(_aggregates(item) and _columns_outside_aggregates(item) for item in self._items):
+                raise Cut("GROUP BY ALL groups by a part of an expression")
+            return _distinct(found)
+        if {key for key, value in group.args.items() if value} != {"expressions"}:
+            raise Cut("grouping sets need all rows in one place")
+        keys = []
+        for item in group.expressions:
+            if isinstance(item, (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)):
+                raise Cut("grouping sets need all rows in one place")
+            keys.append(self._by_ordinal(item) or self._expanded(item))
+        if any(_aggregates(key) for key in keys):
+            raise Cut("GROUP BY names an aggregate")
+        return _distinct(keys)
+
+    def _lifted(self, node: exp.Expr, keys: dict[str, str], partial: PartialColumns) -> exp.Expr:
+        """An expression over the partial's columns in place of the table's."""
+        name = keys.get(key_of(node))
+        if name is not None:
+            return exp.Column(this=exp.Identifier(this=name))
+        combined = combine(node, partial, self._type_of)
+        if combined is not None:
+            # Kept as text: the tree of the final is never looked at.
+            return exp.Var(this=f"({combined})")
+        if isinstance(node, exp.Column):
+            raise Cut(f"{to_sql(node)} is neither grouped nor aggregated")
+        copy = node.copy()
+        for key, value in node.args.items():
+            if isinstance(value, list):
+                copy.set(key, [self._lifted(child, keys, partial) if isinstance(child, exp.Expr) else child for child in value])
+            elif isinstance(value, exp.Expr):
+                copy.set(key, self._lifted(value, keys, partial))
+        return copy
+
+    def _order_items(self) -> list[tuple[exp.Expr, str]]:
+        """Each ORDER BY expression with its direction as text."""
+        order = self._select.args.get("order")
+        items: list[tuple[exp.Expr, str]] = []
+        for ordered in order.expressions if order is not None else ():
+            if not isinstance(ordered, exp.Ordered) or ordered.args.get("with_fill"):
+                raise Cut("ORDER BY has a form that is not understood")
+            direction = to_sql(ordered)[len(to_sql(ordered.this)) :]
+            if isinstance(ordered.this, exp.Var):
+                items.extend((exp.Literal.number(position + 1), direction) for position in range(len(self._items)))
+            else:
+                items.append((ordered.this, direction))
+        return items
+
+    def _output_position(self, expression: exp.Expr) -> int | None:
+        """The position of the output column that an ORDER BY expression names: by ordinal, by alias, or by being the same expression."""
+        if isinstance(expression, exp.Literal) and not expression.is_string:
+            if not expression.this.isdecimal() or not 1 <= int(expression.this) <= len(self._items):
+                raise Cut("ORDER BY names a column that is not there")
+            return int(expression.this) - 1
+        if isinstance(expression, exp.Column) and unresolved_in(expression, self._columns):
+            position = self._aliases.get(expression.name.casefold())
+            if position is None:
+                raise Cut(f"{to_sql(expression)} is not a column of the table")
+            return position
+        key = key_of(expression)
+        return next((position for position, item in enumerate(self._items) if key_of(item) == key), None)
+
+    def _by_ordinal(self, expression: exp.Expr) -> exp.Expr | None:
+        if not isinstance(expression, exp.Literal) or expression.is_string:
+            return None
+        if not expression.this.isdecimal() or not 1 <= int(expression.this) <= len(self._items):
+            raise Cut("GROUP BY names a column that is not there")
+        return self._items[int(expression.this) - 1]
+
+    def _expanded(self, expression: exp.Expr) -> exp.Expr:
+        """An expression of GROUP BY, HAVING or ORDER BY with aliases of the SELECT list replaced by what they stand for."""
+        if not unresolved_in(expression, self._columns):
+            return expression
+
+        def replace(node: exp.Expr) -> exp.Expr:
+            if isinstance(node, exp.Column) and not (node.name in self._columns and node.this.quoted):
+                position = self._aliases.get(node.name.casefold())
+                if position is None or node.table:
+                    raise Cut(f"{to_sql(node)} is not a column of the table")
+                return exp.Paren(this=self._items[position].copy())
+            return node
+
+        return expression.copy().transform(replace, copy=False).unnest()
+
+    def _limit_and_offset(self) -> tuple[exp.Expr | None, exp.Expr | None]:
+        limit, offset = self._select.args.get("limit"), self._select.args.get("offset")
+        if limit is not None and (not isinstance(limit, exp.Limit) or limit.args.get("limit_options") or limit.args.get("expressions")):
+            raise Cut("LIMIT has a form that is not a number of rows")
+        found = []
+        for clause in (limit, offset):
+            expression = None if clause is None else clause.expression
+            if expression is not None and not _is_count(expression):
+                raise Cut("LIMIT or OFFSET is neither a number nor a parameter")
+            found.append(expression)
+        return found[0], found[1]
+
+    def _partial_limit(self, limit: exp.Expr | None, offset: exp.Expr | None) -> str:
+        """Enough rows of each partial for the final to skip and take: a NULL parameter is no limit in either."""
+        if limit is None:
+            return ""
+        if offset is None:
+            return f" LIMIT {to_sql(limit)}"
+        if isinstance(limit, exp.Literal) and isinstance(offset, exp.Literal):
+            return f" LIMIT {int(limit.this) + int(offset.this)}"
+        return f" LIMIT CAST({to_sql(limit)} AS HUGEINT) + coalesce(CAST({to_sql(offset)} AS HUGEINT), 0)"
+
+
+def _is_count(expression: exp.Expr) -> bool:
+    if isinstance(expression, exp.Literal):
+        return not expression.is_string and bool(expression.this.isdecimal())
+    return parameter_index(expression) is not None
+
+
+def _clause(word: str, expression: exp.Expr | None) -> str:
+    return "" if expression is None else f" {word} {to_sql(expression)}"
+
+
+def _aggregates(node: exp.Expr) -> bool:
+    return any(aggregate_name(part) is not None for part in node.walk())
+
+
+def _columns_outside_aggregates(node: exp.Expr) -> bool:
+    """Whether an expression reads columns elsewhere than in the arguments and filters of aggregates."""
+    pending = [node]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, exp.Column):
+            return True
+        if aggregate_name(item.this if isinstance(item, exp.Filter) else item) is None:
+            pending.extend(item.iter_expressions())
+    return False
+
+
+def _distinct(expressions: Sequence[exp.Expr]) -> list[exp.Expr]:
+    return list({key_of(expression): expression for expression in expressions}.values())

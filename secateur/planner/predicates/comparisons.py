@@ -1,0 +1,314 @@
+"""Comparisons of one key column with operands, as boxes: the leaves of a predicate.
+
+A leaf is read for the truth values that are asked for. Where it is TRUE is told by ``partitioning.comparison``; where it is FALSE is where its negation is
+TRUE; it is NULL where the column or an operand is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from sqlglot import exp
+
+from secateur.partitioning.comparison import EXCLUDING, NEGATED, Comparison
+from secateur.partitioning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.discrete import close_spans
+from secateur.partitioning.domain import Domain, points
+from secateur.partitioning.operand import Constant, Operand, ParameterList
+from secateur.partitioning.subject import RowField, allowed
+from secateur.partitioning.tree_text import value_text
+from secateur.partitioning.types import SqlType, TypeKind
+from secateur.planner.predicates.bounds import NOWHERE, UNBOUNDED, Boxes, intersect, unite
+from secateur.planner.predicates.constants import operand_of
+from secateur.planner.predicates.equalities import equated
+from secateur.planner.predicates.key_expression import KeyExpression, key_expression
+from secateur.planner.predicates.row_values import FieldBoxes, FieldOperands, fields_of, row_boxes
+from secateur.planner.predicates.truth import Truth
+from secateur.planner.predicates.unused import shown, why_unused
+
+__all__ = ["ComparisonReader"]
+
+_COMPARISONS: Final[dict[type[exp.Expr], Comparison]] = {
+    exp.EQ: Comparison.IN,
+    exp.NEQ: Comparison.NOT_IN,
+    exp.LT: Comparison.LESS,
+    exp.LTE: Comparison.LESS_EQUAL,
+    exp.GT: Comparison.GREATER,
+    exp.GTE: Comparison.GREATER_EQUAL,
+    exp.NullSafeEQ: Comparison.DISTINCT,
+    exp.NullSafeNEQ: Comparison.DISTINCT,
+}
+_MIRRORED: Final = {
+    Comparison.LESS: Comparison.GREATER,
+    Comparison.LESS_EQUAL: Comparison.GREATER_EQUAL,
+    Comparison.GREATER: Comparison.LESS,
+    Comparison.GREATER_EQUAL: Comparison.LESS_EQUAL,
+}
+_HOLDS_OF_ITSELF: Final = frozenset({Comparison.IN, Comparison.LESS_EQUAL, Comparison.GREATER_EQUAL})
+_FALSE_OF_NULL: Final = frozenset({Comparison.IN, Comparison.LESS, Comparison.LESS_EQUAL})
+"""In a row NULL is the greatest value: what a column that is NULL does not pass."""
+_OPEN_ROWS_MAX: Final = 64
+"""Past so many parameters in one field of a list of rows the fields are taken apart: each row would have to be judged by all of them."""
+
+
+@dataclass(slots=True)
+class ComparisonReader:
+    """Reads comparisons about the key columns of one scan.
+
+    Attributes:
+        types: The type of each column that matters, by name.
+        column_of: The name of the scan's column that a column node means, or None when it is another table's.
+        nullable: The columns that may be NULL where the predicate is evaluated.
+        notes: Why something about a key column could not be used, in the user's terms; grows as predicates are read.
+        pairs: The columns of the scan that were seen compared for equality; grows as well.
+    """
+
+    types: Mapping[str, SqlType]
+    column_of: Callable[[exp.Column], str | None]
+    nullable: frozenset[str]
+    notes: list[str] = field(default_factory=list)
+    pairs: dict[tuple[str, str], None] = field(default_factory=dict)
+
+    def comparison(self, node: exp.Expr, wanted: Truth) -> Boxes:
+        """``x = y`` and its relatives, of values or rows, ``IS [NOT] DISTINCT FROM``."""
+        comparison = _COMPARISONS[type(node)]
+        if isinstance(node, exp.NullSafeEQ):
+            wanted = wanted.negated
+        left, right = node.this.unnest(), node.expression.unnest()
+        fields, others = fields_of(left), fields_of(right)
+        if fields is not None and others is not None:
+            return UNBOUNDED if comparison is Comparison.DISTINCT else self._row(comparison, fields, [others], node, wanted)
+        if left == right and (column := self._key(left)) is not None:
+            return self._itself(column, comparison, wanted)
+        if (pair := equated(node, self.column_of, wanted)) is not None:
+            self.pairs[pair] = None
+        found, operand = self._expression(left), right
+        if found is None:
+            found, operand, comparison = self._expression(right), left, _MIRRORED.get(comparison, comparison)
+        return self._unused(node) if found is None else self._tested(found, comparison, [operand], node, wanted)
+
+    def in_list(self, node: exp.In, wanted: Truth) -> Boxes:
+        """``x IN (...)`` with the values written out, of values or rows."""
+        fields = fields_of(node.this)
+        if fields is not None:
+            rows = [fields_of(row) for row in node.expressions if not isinstance(row.unnest(), exp.Null)]
+            known = [row for row in rows if row is not None]
+            if len(known) < len(rows) or (len(rows) < len(node.expressions) and wanted is not Truth.TRUE):
+                return self._unused(node)
+            return self._row(Comparison.IN, fields, known, node, wanted)
+        found = self._expression(node.this)
+        return self._unused(node) if found is None else self._tested(found, Comparison.IN, node.expressions, node, wanted)
+
+    def between(self, node: exp.Between, wanted: Truth) -> Boxes:
+        """``x BETWEEN low AND high``, of values or rows."""
+        low, high = node.args["low"], node.args["high"]
+        fields, lows, highs = fields_of(node.this), fields_of(low), fields_of(high)
+        if fields is not None and lows is not None and highs is not None:
+            parts = ((Comparison.GREATER_EQUAL, lows, highs), (Comparison.LESS_EQUAL, highs, lows))
+            if wanted is Truth.TRUE:
+                return intersect(*(self._row(comparison, fields, [row, beside], node, wanted) for comparison, row, beside in parts))
+            if wanted is Truth.FALSE:
+                return unite(self._row(comparison, fields, [row, beside], node, wanted) for comparison, row, beside in parts)
+            return UNBOUNDED
+        found = self._expression(node.this)
+        return self._unused(node) if found is None else self._tested(found, Comparison.BETWEEN, [low, high], node, wanted)
+
+    def like(self, node: exp.Like, escape: exp.Expr | None, wanted: Truth) -> Boxes:
+        """``x [NOT] LIKE pattern [ESCAPE character]``."""
+        if node.args.get("negate"):
+            wanted = wanted.negated
+        column = self._key(node.this)
+        operands = [node.expression] if escape is None else [node.expression, escape]
+        return self._unused(node) if column is None else self._tested(KeyExpression(column), Comparison.LIKE, operands, node, wanted)
+
+    def starts_with(self, subject: exp.Expr, prefix: exp.Expr, node: exp.Expr, wanted: Truth) -> Boxes:
+        """``starts_with(x, prefix)`` and ``x ^@ prefix``."""
+        column = self._key(subject)
+        return self._unused(node) if column is None else self._tested(KeyExpression(column), Comparison.STARTS_WITH, [prefix], node, wanted)
+
+    def membership(self, node: exp.Expr, needle: exp.Expr, index: int, wanted: Truth) -> Boxes:
+        """``x = ANY($1)`` and its relatives. Those that are not TRUE differ in when they are FALSE or NULL: a column equal to no element may be either."""
+        column = self._key(needle)
+        if column is None:
+            return self._unused(node)
+        boxes = []
+        if Truth.TRUE in wanted:
+            boxes.append(_tested_box(column, Test(Comparison.IN, (ParameterList(index),))))
+        if Truth.FALSE in wanted:
+            self._note(f"NOT over {shown(node)} excludes values of {column} instead of naming them")
+            boxes.append(_tested_box(column, Test(Comparison.DISTINCT, (ParameterList(index),))))
+        return UNBOUNDED if Truth.NULL in wanted else unite(boxes)
+
+    def boolean(self, node: exp.Column, wanted: Truth) -> Boxes:
+        """A column as a predicate."""
+        column = self._key(node)
+        if column is None or self.types[column].kind is not TypeKind.BOOLEAN or (Truth.NULL in wanted and column in self.nullable):
+            return UNBOUNDED
+        values = points(value for value, truth in ((True, Truth.TRUE), (False, Truth.FALSE)) if truth in wanted)
+        return _domain_box(column, values, self.types[column])
+
+    def is_null(self, node: exp.Expr) -> Boxes:
+        """Where an expression that is no predicate is NULL."""
+        found = self._expression(node)
+        if found is None or found.column in self.nullable:
+            return self._unused(node.parent or node)
+        return NOWHERE
+
+    def _tested(self, found: KeyExpression, comparison: Comparison, nodes: Sequence[exp.Expr], whole: exp.Expr, wanted: Truth) -> Boxes:
+        operands = self._operands(found.column, nodes, whole)
+        if operands is None:
+            return UNBOUNDED
+        constants = all(isinstance(operand, Constant) and operand.value is not None for operand in operands)
+        nullable = found.column in self.nullable
+        if comparison is Comparison.DISTINCT:
+            # Never NULL. Where it is FALSE both are NULL, or they are equal.
+            if (Truth.TRUE in wanted and nullable) or (Truth.FALSE in wanted and nullable and not constants):
+                return self._unused(whole)
+            negated = Comparison.IN
+        else:
+            if Truth.NULL in wanted and (nullable or not constants):
+                return UNBOUNDED
+            negated = NEGATED[comparison]
+        asked = [form for form, truth in ((comparison, Truth.TRUE), (negated, Truth.FALSE)) if truth in wanted]
+        return unite(self._passing(found, form, operands, whole) for form in asked)
+
+    def _passing(self, found: KeyExpression, comparison: Comparison, operands: Sequence[Operand], whole: exp.Expr) -> Boxes:
+        """Where one comparison is TRUE."""
+        if comparison in EXCLUDING:
+            single = isinstance(whole, (exp.EQ, exp.NEQ))
+            self._note(f"{shown(whole) if single else comparison.value} excludes values of {found.column} instead of naming them")
+        if not all(isinstance(operand, Constant) for operand in operands):
+            return _tested_box(found.column, Test(comparison, tuple(operands), found.subject))
+        values = [operand.value for operand in operands if isinstance(operand, Constant)]
+        domain = allowed(found.subject, comparison, values, self.types[found.column])
+        if domain is None:
+            self._note(self._inexact(found.column, operands, whole))
+            return UNBOUNDED
+        if domain.is_everything and comparison in (Comparison.LIKE, Comparison.STARTS_WITH):
+            self._note(f"the pattern of {shown(whole)} begins with a wildcard: begin it with the first characters of {found.column}")
+        return _domain_box(found.column, domain, self.types[found.column])
+
+    def _row(self, comparison: Comparison, fields: Sequence[exp.Expr], rows: Sequence[Sequence[exp.Expr]], whole: exp.Expr, wanted: Truth) -> Boxes:
+        """A comparison of a row with the first of ``rows``, or, for IN, with any of them. The fields of all rows share their types."""
+        if any(len(row) != len(fields) for row in rows):
+            return UNBOUNDED
+        given = [self._field_operands(own, [row[index] for row in rows], whole) for index, own in enumerate(fields)]
+        if any(found is not None and len(found.opened) > _OPEN_ROWS_MAX for found in given):
+            return intersect(*(self._any_row(found) for found in given if found is not None)) if wanted is Truth.TRUE else UNBOUNDED
+
+        def row_of(position: int) -> FieldBoxes:
+            return lambda index, form: self._field(given[index], position, form, whole)
+
+        compared = range(len(rows)) if isinstance(whole, exp.In) else range(1)
+        boxes = []
+        if Truth.TRUE in wanted:
+            boxes.append(unite(row_boxes(comparison, len(fields), row_of(position)) for position in compared))
+        if Truth.FALSE in wanted:
+            boxes.append(intersect(*(row_boxes(NEGATED[comparison], len(fields), row_of(position)) for position in compared)))
+        return unite(boxes)
+
+    def _field_operands(self, own: exp.Expr, others: Sequence[exp.Expr], whole: exp.Expr) -> FieldOperands | None:
+        """What one field is compared with, in each row; None when nothing can be said about it."""
+        column, mirrored = self._key(own), False
+        if column is None and len(others) == 1:
+            column, mirrored, others = self._key(others[0]), True, [own]
+        operands = None if column is None else self._operands(column, others, whole)
+        if column is None or operands is None:
+            return None
+        constants = [operand for operand in operands if isinstance(operand, Constant) and operand.value is not None]
+        values = [constant.value for constant in constants]
+        if allowed(RowField(len(values)), Comparison.IN, values, self.types[column]) is None:
+            self._note(self._inexact(column, constants, whole))
+            return None
+        return FieldOperands(column, mirrored, tuple(operands), tuple(dict.fromkeys(operand for operand in operands if not isinstance(operand, Constant))))
+
+    def _field(self, found: FieldOperands | None, position: int, comparison: Comparison, whole: exp.Expr) -> Boxes:
+        """One field of a row against that of the row at ``position``."""
+        if found is None:
+            return UNBOUNDED
+        operand = found.operands[position]
+        comparison = _MIRRORED.get(comparison, comparison) if found.mirrored else comparison
+        known = isinstance(operand, Constant) and operand.value is not None
+        if found.column in self.nullable and not (known and comparison in _FALSE_OF_NULL):
+            return self._unused(whole)
+        if operand == Constant(None):
+            return NOWHERE if comparison is Comparison.IN else UNBOUNDED
+        beside = [other for other in found.opened if other != operand]
+        return self._passing(KeyExpression(found.column, RowField(1)), comparison, [operand, *beside], whole)
+
+    def _any_row(self, found: FieldOperands) -> Boxes:
+        """One field of a row against that of any row."""
+        if found.column in self.nullable:
+            return UNBOUNDED
+        return _tested_box(found.column, Test(Comparison.IN, found.operands, RowField(len(found.operands))))
+
+    def _itself(self, column: str, comparison: Comparison, wanted: Truth) -> Boxes:
+        """``a = a`` and its relatives: TRUE or FALSE for all values, and NULL for none."""
+        if column in self.nullable and (Truth.NULL in wanted or comparison is Comparison.DISTINCT):
+            return UNBOUNDED
+        return UNBOUNDED if (Truth.TRUE if comparison in _HOLDS_OF_ITSELF else Truth.FALSE) in wanted else NOWHERE
+
+    def _operands(self, column: str, nodes: Sequence[exp.Expr], whole: exp.Expr) -> list[Operand] | None:
+        operands: list[Operand] = []
+        for node in nodes:
+            operand = operand_of(node)
+            if operand is None:
+                self._note(f"{column} is compared with {shown(node)}, which is neither a constant nor a parameter")
+                return None
+            if operand == Constant(None) and len(nodes) > 1 and not isinstance(node.unnest(), exp.Null):
+                # A NULL with a type takes part in the choice of the type that all are compared in.
+                self._note(f"{shown(whole)} has a NULL of a type of its own: write NULL")
+                return None
+            operands.append(operand)
+        return operands
+
+    def _inexact(self, column: str, operands: Sequence[Operand], whole: exp.Expr) -> str:
+        values = ", ".join(value_text(operand.value) for operand in operands[:3] if isinstance(operand, Constant))
+        return f"{shown(whole)} does not compare in the type of {column}, {self.types[column]}: write {values or 'the value'} as a {self.types[column]}"
+
+    def _key(self, node: exp.Expr) -> str | None:
+        """The name of the key column that a node is, bare."""
+        node = node.unnest()
+        column = self.column_of(node) if isinstance(node, exp.Column) else None
+        return column if column in self.types else None
+
+    def _expression(self, node: exp.Expr) -> KeyExpression | None:
+        return key_expression(node, self._typed)
+
+    def _typed(self, node: exp.Column) -> tuple[str, SqlType] | None:
+        column = self._key(node)
+        return None if column is None else (column, self.types[column])
+
+    def _unused(self, node: exp.Expr) -> Boxes:
+        self.note_unused(node)
+        return UNBOUNDED
+
+    def note_not_null(self, node: exp.Expr) -> None:
+        """Say that a key column is never NULL."""
+        found = self._expression(node)
+        if found is not None:
+            self._note(f"{shown(node)} IS NOT NULL is TRUE of every row: compare {found.column} with values")
+
+    def note_unused(self, node: exp.Expr) -> None:
+        """Say why a predicate that mentions a key column does not prune."""
+        for part in node.find_all(exp.Column):
+            column = self._key(part)
+            if column is not None:
+                self._note(why_unused(column, part, node, self.types[column]))
+                return
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+
+def _tested_box(column: str, test: Test) -> Boxes:
+    return (Box.of({column: Constraint((Choice(tests=(test,)),))}),)
+
+
+def _domain_box(column: str, domain: Domain, column_type: SqlType) -> Boxes:
+    if domain.is_everything:
+        return UNBOUNDED
+    return NOWHERE if close_spans(domain, column_type).is_nothing else (Box.of({column: Constraint((Choice(domain),))}),)

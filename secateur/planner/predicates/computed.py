@@ -1,0 +1,133 @@
+"""Expressions of parameters: which of them become operands that a client can evaluate when it binds a plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final, assert_never
+
+from sqlglot import exp
+
+from secateur.errors import NotSupportedError
+from secateur.partitioning.expression import Function
+from secateur.partitioning.operand import Cast, Computed, Constant, Operand, Parameter
+from secateur.partitioning.types import TypeKind, parse_type
+from secateur.planner.text.dialect import to_sql
+
+__all__ = ["computed"]
+
+_OPERATORS: Final[dict[type[exp.Expr], Function]] = {
+    exp.Add: Function.ADD,
+    exp.Sub: Function.SUBTRACT,
+    exp.Mul: Function.MULTIPLY,
+    exp.Mod: Function.MODULO,
+    exp.DPipe: Function.JOIN,
+}
+_ARITHMETIC: Final = frozenset({Function.ADD, Function.SUBTRACT, Function.MULTIPLY, Function.MODULO, Function.NEGATE, Function.ABS})
+_FUNCTIONS: Final = {
+    "abs": Function.ABS,
+    "coalesce": Function.COALESCE,
+    "concat": Function.CONCAT,
+    "date_trunc": Function.DATE_TRUNC,
+    "datetrunc": Function.DATE_TRUNC,
+    "ifnull": Function.COALESCE,
+    "lcase": Function.LOWER,
+    "left": Function.LEFT,
+    "len": Function.LENGTH,
+    "length": Function.LENGTH,
+    "lower": Function.LOWER,
+    "lpad": Function.LPAD,
+    "ltrim": Function.LTRIM,
+    "make_date": Function.MAKE_DATE,
+    "nullif": Function.NULLIF,
+    "replace": Function.REPLACE,
+    "reverse": Function.REVERSE,
+    "right": Function.RIGHT,
+    "rtrim": Function.RTRIM,
+    "substr": Function.SUBSTRING,
+    "substring": Function.SUBSTRING,
+    "trim": Function.TRIM,
+    "ucase": Function.UPPER,
+    "upper": Function.UPPER,
+}
+_UNITS: Final = frozenset({"microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year"})
+_INTERVAL_TEXT: Final = re.compile(r"(-?[0-9]{1,9}) ([a-z]+)")
+
+
+def computed(node: exp.Expr, operand_of: Callable[[exp.Expr], Operand | None]) -> Operand | None:
+    """The operand for an expression that has a parameter in it; None when some part of it is not certain to be computed as DuckDB does.
+
+    Args:
+        node: The expression.
+        operand_of: Reads the parts of it.
+    """
+    if (operator := _OPERATORS.get(type(node))) is not None:
+        if isinstance(node, (exp.Add, exp.Sub)) and isinstance(node.expression.unnest(), exp.Interval):
+            return _shifted(node, node.expression.unnest(), operand_of)
+        return _call(operator, [node.this, node.expression], operand_of)
+    match node:
+        case exp.Neg():
+            return _call(Function.NEGATE, [node.this], operand_of)
+        case exp.Cast() if not {key for key, value in node.args.items() if value} - {"this", "to", "safe"}:
+            return _cast(node, operand_of)
+        case exp.Substring():
+            return _call(Function.SUBSTRING, [part for part in (node.this, node.args.get("start"), node.args.get("length")) if part is not None], operand_of)
+        case exp.Trim() if set(node.args) == {"this"} or not any(value for key, value in node.args.items() if key != "this"):
+            return _call(Function.TRIM, [node.this], operand_of)
+        case exp.Anonymous() if (function := _FUNCTIONS.get(str(node.this).lower())) is not None:
+            return _call(function, node.expressions, operand_of)
+        case _:
+            return None
+
+
+def _call(function: Function, parts: list[exp.Expr], operand_of: Callable[[exp.Expr], Operand | None]) -> Computed | None:
+    operands = [operand_of(part) for part in parts]
+    known = [operand for operand in operands if operand is not None]
+    if len(known) < len(operands) or (function in _ARITHMETIC and any(map(_has_a_width_of_its_own, known))):
+        return None
+    return Computed(function, tuple(known))
+
+
+def _has_a_width_of_its_own(operand: Operand) -> bool:
+    """Whether arithmetic with an operand overflows elsewhere than with whole numbers of its size: it is cast to SMALLINT or an unsigned type, say."""
+    match operand:
+        case Cast(_, wanted):
+            return wanted.is_integer and wanted.kind not in (TypeKind.INTEGER, TypeKind.BIGINT)
+        case Computed(_, operands):
+            return any(map(_has_a_width_of_its_own, operands))
+        case Constant() | Parameter():
+            return False
+        case _:
+            assert_never(operand)
+
+
+def _cast(node: exp.Cast, operand_of: Callable[[exp.Expr], Operand | None]) -> Cast | None:
+    """A cast to a type of columns; TRY_CAST gives NULL only where the value is not known here either."""
+    try:
+        wanted = parse_type(to_sql(node.to))
+    except NotSupportedError:
+        return None
+    inner = operand_of(node.this)
+    return None if inner is None else Cast(inner, wanted)
+
+
+def _shifted(node: exp.Add | exp.Sub, interval: exp.Interval, operand_of: Callable[[exp.Expr], Operand | None]) -> Computed | None:
+    """``value +- INTERVAL n unit``."""
+    unit = interval.args.get("unit")
+    amount: Operand | None
+    if unit is None:
+        match = _INTERVAL_TEXT.fullmatch(interval.this.name.lower()) if isinstance(interval.this, exp.Literal) and interval.this.is_string else None
+        if match is None:
+            return None
+        amount, name = Constant(int(match[1])), match[2]
+    else:
+        written, name = interval.this.unnest(), unit.name.lower()
+        is_number = isinstance(written, exp.Literal) and re.fullmatch(r"-?[0-9]{1,9}", written.name)
+        amount = Constant(int(written.name)) if is_number else operand_of(written)
+    value = operand_of(node.this)
+    name = name.removesuffix("s")
+    if amount is None or value is None or name not in _UNITS:
+        return None
+    if isinstance(node, exp.Sub):
+        amount = Constant(-amount.value) if isinstance(amount, Constant) and type(amount.value) is int else Computed(Function.NEGATE, (amount,))
+    return Computed(Function.SHIFT, (value, amount, Constant(name)))

@@ -1,0 +1,81 @@
+"""Columns of one scan that a conjunction equates: ``a = b AND b = 5`` says ``a = 5`` as well.
+
+What is known about one column of a class holds for all of them. Only columns that compare without a conversion are put into one class: those of one type, and
+integers of any width. Tests of parameters pass between columns of one type only, since a parameter is compared in the type of its column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from secateur.partitioning.condition import Box, Choice, Constraint
+from secateur.partitioning.domain import EVERYTHING, Domain
+from secateur.partitioning.floors import representable
+from secateur.partitioning.types import SqlType
+from secateur.planner.predicates.bounds import Boxes, unite
+from secateur.planner.predicates.truth import Truth
+
+__all__ = ["Equalities", "equated"]
+
+
+@dataclass(frozen=True, slots=True)
+class Equalities:
+    """Classes of equal columns, each with the column's type."""
+
+    classes: tuple[tuple[tuple[str, SqlType], ...], ...] = ()
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[str, str]], types: Mapping[str, SqlType]) -> Equalities:
+        """The classes that some pairs of equal columns make; pairs that do not compare in their own type are left out."""
+        classes: list[set[str]] = []
+        for left, right in pairs:
+            if left == right or not _comparable(types[left], types[right]):
+                continue
+            joined = {left, right}.union(*(known for known in classes if left in known or right in known))
+            classes = [*(known for known in classes if not known & joined), joined]
+        return cls(tuple(tuple((name, types[name]) for name in sorted(members)) for members in classes))
+
+    def linked_with(self, columns: Iterable[str]) -> frozenset[str]:
+        """All columns of the classes that have one of these."""
+        wanted = set(columns)
+        return frozenset(name for members in self.classes if any(name in wanted for name, _ in members) for name, _ in members)
+
+    def applied(self, boxes: Boxes) -> Boxes:
+        """The boxes with what each says about one column said about its equals."""
+        return unite((_spread(box, self.classes),) for box in boxes) if self.classes else boxes
+
+
+def equated(node: exp.Expr, column_of: Callable[[exp.Column], str | None], wanted: Truth = Truth.TRUE) -> tuple[str, str] | None:
+    """The two columns of the scan that are equal where a node is ``wanted``; None when it is no such comparison."""
+    node = node.unnest()
+    kind = {Truth.TRUE: exp.EQ, Truth.FALSE: exp.NEQ}.get(wanted)
+    if kind is None or not isinstance(node, kind):
+        return None
+    left, right = node.this.unnest(), node.expression.unnest()
+    if not isinstance(left, exp.Column) or not isinstance(right, exp.Column):
+        return None
+    names = column_of(left), column_of(right)
+    return None if names[0] is None or names[1] is None else (names[0], names[1])
+
+
+def _comparable(left: SqlType, right: SqlType) -> bool:
+    return left == right or (left.is_integer and right.is_integer)
+
+
+def _spread(box: Box, classes: Sequence[Sequence[tuple[str, SqlType]]]) -> Box:
+    constraints = dict(box.constraints)
+    for members in classes:
+        said = [(choice, type_) for name, type_ in members for choice in box[name].choices]
+        domain = EVERYTHING
+        for choice, _ in said:
+            if not choice.tests:
+                domain = domain.intersect(choice.domain)
+        held = Domain(frozenset(value for value in domain.points if all(representable(value, type_) for _, type_ in members)), domain.spans)
+        for name, type_ in members:
+            tested = [choice for choice, own_type in said if choice.tests and own_type == type_]
+            found = Constraint(tuple(tested)) if domain.is_everything else Constraint((Choice(held), *tested))
+            constraints[name] = box[name].intersect(found)
+    return Box.of(constraints)

@@ -1,0 +1,119 @@
+"""Which expressions of a key column a comparison may have on its side: the column, or what can be turned round exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from secateur.errors import NotSupportedError
+from secateur.partitioning.calendar import DAYS_OR_LONGER, UNITS
+from secateur.partitioning.operand import Constant
+from secateur.partitioning.subject import BARE, Bare, Shifted, Subject, Truncated, Widened
+from secateur.partitioning.types import SqlType, TypeKind, parse_type
+from secateur.planner.predicates.constants import operand_of
+from secateur.planner.text.dialect import to_sql
+
+__all__ = ["KeyExpression", "key_expression"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyExpression:
+    """An expression of one key column, and nothing else that depends on a row. It is NULL only where the column is."""
+
+    column: str
+    subject: Subject = BARE
+
+
+def key_expression(node: exp.Expr, typed: Callable[[exp.Column], tuple[str, SqlType] | None]) -> KeyExpression | None:
+    """What a node says about a key column, or None when it is no expression of one that can be turned round exactly.
+
+    Args:
+        node: One side of a comparison.
+        typed: The key column that a column node means, and its type.
+    """
+    node = node.unnest()
+    match node:
+        case exp.Column():
+            found = typed(node)
+            return None if found is None else KeyExpression(found[0])
+        case exp.Cast(this=exp.Expr() as inner):
+            return _cast(inner.unnest(), node.args["to"], typed)
+        case exp.Neg(this=exp.Expr() as inner):
+            return _shifted(inner, 0, typed, mirrored=True)
+        case exp.Add(this=exp.Expr() as left, expression=exp.Expr() as right):
+            return _added(left, right, typed) or _added(right, left, typed)
+        case exp.Sub(this=exp.Expr() as left, expression=exp.Expr() as right):
+            number = _integer(right)
+            if number is not None:
+                return _shifted(left, -number, typed)
+            number = _integer(left)
+            return None if number is None else _shifted(right, number, typed, mirrored=True)
+        case exp.Anonymous(expressions=[exp.Literal(is_string=True) as unit, exp.Expr() as inner]) if str(node.this).lower() in ("date_trunc", "datetrunc"):
+            return _truncated(inner.unnest(), unit.name.lower(), typed)
+        case _:
+            return None
+
+
+def _cast(inner: exp.Expr, to: exp.Expr, typed: Callable[[exp.Column], tuple[str, SqlType] | None]) -> KeyExpression | None:
+    found = typed(inner) if isinstance(inner, exp.Column) else None
+    if found is None:
+        return None
+    column, column_type = found
+    try:
+        target = parse_type(to_sql(to))
+    except NotSupportedError:
+        return None
+    if target == column_type:
+        return KeyExpression(column)
+    if target.is_integer and column_type.is_integer:
+        low, high = column_type.integer_range
+        smallest, largest = target.integer_range
+        return KeyExpression(column, Widened(target)) if smallest <= low and high <= largest else None
+    if target.kind is TypeKind.DATE and column_type.kind is TypeKind.TIMESTAMP:
+        return KeyExpression(column, Truncated("day", as_date=True))
+    return None
+
+
+def _added(operand: exp.Expr, offset: exp.Expr, typed: Callable[[exp.Column], tuple[str, SqlType] | None]) -> KeyExpression | None:
+    number = _integer(offset)
+    return None if number is None else _shifted(operand, number, typed)
+
+
+def _shifted(node: exp.Expr, offset: int, typed: Callable[[exp.Column], tuple[str, SqlType] | None], *, mirrored: bool = False) -> KeyExpression | None:
+    """``node + offset``, or ``offset - node``. A value that overflows on the way is an error of the statement, so no row that passes has one."""
+    found = key_expression(node, typed)
+    column_type = _type_in(node, typed)
+    if found is None or column_type is None:
+        return None
+    days = column_type.kind is TypeKind.DATE and not mirrored
+    if not (column_type.is_integer or days):
+        return None
+    match found.subject:
+        case Bare():
+            return KeyExpression(found.column, Shifted(offset, mirrored))
+        case Shifted(inner, was_mirrored):
+            return KeyExpression(found.column, Shifted(offset - inner if mirrored else offset + inner, was_mirrored != mirrored))
+        case _:
+            return None
+
+
+def _type_in(node: exp.Expr, typed: Callable[[exp.Column], tuple[str, SqlType] | None]) -> SqlType | None:
+    column = node.find(exp.Column)
+    found = None if column is None else typed(column)
+    return None if found is None else found[1]
+
+
+def _truncated(inner: exp.Expr, unit: str, typed: Callable[[exp.Column], tuple[str, SqlType] | None]) -> KeyExpression | None:
+    found = typed(inner) if isinstance(inner, exp.Column) else None
+    if found is None or unit not in UNITS:
+        return None
+    column, column_type = found
+    possible = column_type.kind is TypeKind.TIMESTAMP or (column_type.kind is TypeKind.DATE and unit in DAYS_OR_LONGER)
+    return KeyExpression(column, Truncated(unit)) if possible else None
+
+
+def _integer(node: exp.Expr) -> int | None:
+    operand = operand_of(node) if node.find(exp.Column) is None else None
+    return operand.value if isinstance(operand, Constant) and type(operand.value) is int else None

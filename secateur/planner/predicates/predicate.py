@@ -1,0 +1,225 @@
+"""From a predicate to boxes: which keys can make it TRUE.
+
+Each node is read for the truth values that are asked for (:mod:`~secateur.planner.predicates.truth`): NOT p is TRUE where p is FALSE, a conjunction is FALSE
+where some part is FALSE, and what is neither is NULL. A form that is not understood says nothing (*unbounded*), and leaves a note for the user.
+
+Source: the filter analysis of "SQL Optimization for Partition Pruning" (Hazelcast), on value sets instead of branches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from sqlglot import exp
+
+from secateur.partitioning.condition import Box
+from secateur.partitioning.operand import Constant
+from secateur.partitioning.types import SqlType
+from secateur.planner.predicates.bounds import NOWHERE, UNBOUNDED, Boxes, intersect, unite
+from secateur.planner.predicates.comparisons import ComparisonReader
+from secateur.planner.predicates.constants import operand_of
+from secateur.planner.predicates.equalities import Equalities, equated
+from secateur.planner.predicates.membership import list_membership
+from secateur.planner.predicates.truth import Truth
+from secateur.planner.predicates.unused import shown
+
+__all__ = ["PredicateReader", "flat"]
+
+_STARTS_WITH: Final = frozenset({"starts_with", "prefix", "^@"})
+
+
+@dataclass(slots=True)
+class PredicateReader:
+    """Reads predicates about the key columns of one scan.
+
+    Attributes:
+        types: The type of each column that matters, by name: those of the partitioning key, none of which holds NULL.
+        column_of: The name of the scan's column that a column node means, or None when it is another table's.
+        null_extended: Whether the predicates may be evaluated on rows in which an outer join has put NULL for all columns of the scan. What is TRUE of such
+            rows must not prune: a row that is left out may have been what kept another one from being extended.
+        further: The types of the table's other columns, which count where a conjunction equates them with one that matters.
+        notes: Why something about a key column could not be used, in the user's terms; grows as predicates are read.
+    """
+
+    types: Mapping[str, SqlType]
+    column_of: Callable[[exp.Column], str | None]
+    null_extended: bool = True
+    further: Mapping[str, SqlType] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    _leaves: ComparisonReader = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._read_about(self.types)
+
+    def _read_about(self, types: Mapping[str, SqlType]) -> None:
+        nullable = frozenset(types) if self.null_extended else frozenset(types) - frozenset(self.types)
+        self._leaves = ComparisonReader(types, self.column_of, nullable, self.notes)
+
+    def read_conjuncts(self, conjuncts: Sequence[exp.Expr]) -> list[Boxes]:
+        """The boxes of each conjunct of a conjunction, for :meth:`close`.
+
+        They may speak of ``further`` columns, where the conjuncts equate such a one with a column of the key.
+        """
+        read = [self.read(conjunct) for conjunct in conjuncts]
+        known = {**self.further, **self.types}
+        linked = Equalities.of(self._leaves.pairs, known).linked_with(self.types)
+        if linked <= self.types.keys():
+            return read
+        self.notes.clear()
+        self._read_about({**{name: known[name] for name in linked}, **self.types})
+        return [self.read(conjunct) for conjunct in conjuncts]
+
+    def close(self, boxes: Boxes, conjuncts: Sequence[exp.Expr]) -> Boxes:
+        """What a conjunction says about the columns of ``types`` when ``boxes`` hold all that passes it: the equalities among its conjuncts are used up."""
+        equalities = self._equalities(conjuncts, Truth.TRUE)
+        if not equalities.classes and all(column in self.types for box in boxes for column, _ in box.constraints):
+            return boxes
+        return unite((box.restrict(tuple(self.types)),) for box in equalities.applied(boxes))
+
+    def read(self, node: exp.Expr, wanted: Truth = Truth.TRUE) -> Boxes:
+        """The boxes outside of which ``node`` is none of the values ``wanted``."""
+        node = node.unnest()
+        member = list_membership(node)
+        if member is not None:
+            return self._leaves.membership(node, *member, wanted)
+        constant = _constant(node)
+        if constant is not None:
+            return UNBOUNDED if constant in wanted else NOWHERE
+        match node:
+            case exp.And():
+                return self._junction(list(flat(node, exp.And)), wanted, conjunction=True)
+            case exp.Or():
+                return self._junction(list(flat(node, exp.Or)), wanted, conjunction=False)
+            case exp.Not():
+                return self.read(node.this, wanted.negated)
+            case exp.Is():
+                return self._is(node, wanted)
+            case exp.EQ() | exp.NEQ() if (compared := _with_boolean(node)) is not None:
+                return self.read(compared[0], wanted if compared[1] else wanted.negated)
+            case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE() | exp.NullSafeEQ() | exp.NullSafeNEQ():
+                return self._leaves.comparison(node, wanted)
+            case exp.In() if not {"query", "unnest", "field"} & _given(node):
+                return self._leaves.in_list(node, wanted)
+            case exp.Between() if not node.args.get("symmetric"):
+                return self._leaves.between(node, wanted)
+            case exp.Escape(this=exp.Like() as like):
+                return self._leaves.like(like, node.expression, wanted)
+            case exp.Like():
+                return self._leaves.like(node, None, wanted)
+            case exp.StartsWith():
+                return self._leaves.starts_with(node.this, node.expression, node, wanted)
+            case exp.Anonymous(expressions=[text, prefix]) if str(node.this).lower() in _STARTS_WITH:
+                return self._leaves.starts_with(text, prefix, node, wanted)
+            case exp.Column():
+                return self._leaves.boolean(node, wanted)
+            case _:
+                self._leaves.note_unused(node)
+                return UNBOUNDED
+
+    def _junction(self, parts: Sequence[exp.Expr], wanted: Truth, *, conjunction: bool) -> Boxes:
+        """AND, or, as its mirror image, OR: what is TRUE for the one is FALSE for the other."""
+        if not conjunction:
+            wanted = wanted.negated
+
+        def every(truth: Truth) -> Boxes:
+            return self._all(parts, truth if conjunction else truth.negated)
+
+        def some(truth: Truth) -> Boxes:
+            return self._any(parts, truth if conjunction else truth.negated)
+
+        match wanted:
+            case Truth.TRUE | Truth.NOT_FALSE:
+                return every(wanted)
+            case Truth.FALSE | Truth.NOT_TRUE:
+                return some(wanted)
+            case Truth.NULL:
+                return intersect(every(Truth.NOT_FALSE), some(Truth.NULL))
+            case Truth.NOT_NULL:
+                return unite((every(Truth.TRUE), some(Truth.FALSE)))
+            case _:
+                return UNBOUNDED if wanted else NOWHERE
+
+    def _all(self, parts: Sequence[exp.Expr], wanted: Truth) -> Boxes:
+        boxes = intersect(*(self.read(part, wanted) for part in parts))
+        return self._equalities(parts, wanted).applied(boxes)
+
+    def _equalities(self, parts: Sequence[exp.Expr], wanted: Truth) -> Equalities:
+        pairs = [pair for part in parts if (pair := equated(part, self.column_of, wanted)) is not None]
+        types = self._leaves.types
+        return Equalities.of([pair for pair in pairs if pair[0] in types and pair[1] in types], types) if pairs else Equalities()
+
+    def _any(self, parts: Sequence[exp.Expr], wanted: Truth) -> Boxes:
+        alternatives = []
+        unbounded = None
+        for part in parts:
+            noted = len(self.notes)
+            boxes = self.read(part, wanted)
+            alternatives.append(boxes)
+            # A branch that has said why already needs no second reason.
+            if Box() in boxes and unbounded is None and len(self.notes) == noted:
+                unbounded = part
+        if unbounded is not None and any(Box() not in boxes and boxes for boxes in alternatives):
+            columns = " and ".join(self.types)
+            self.notes.append(f"an OR branch says nothing about the key: {shown(unbounded)}: name values of {columns} in every branch")
+        return unite(alternatives)
+
+    def _is(self, node: exp.Is, wanted: Truth) -> Boxes:
+        """``p IS TRUE``, ``p IS FALSE``, ``x IS NULL``: never NULL itself."""
+        match node.expression.unnest():
+            case exp.Boolean(this=value):
+                held = Truth.TRUE if value else Truth.FALSE
+            case exp.Null():
+                held = Truth.NULL
+            case _:
+                return UNBOUNDED
+        asked = (held if Truth.TRUE in wanted else Truth(0)) | (~held if Truth.FALSE in wanted else Truth(0))
+        if held is Truth.NULL and not _is_predicate(node.this.unnest()):
+            if asked is Truth.NULL:
+                return self._leaves.is_null(node.this)
+            if asked is Truth.NOT_NULL:
+                self._leaves.note_not_null(node.this)
+            return UNBOUNDED if asked else NOWHERE
+        return self.read(node.this, asked)
+
+
+def flat(node: exp.Expr, kind: type[exp.Expr]) -> Iterator[exp.Expr]:
+    """The operands of a chain of AND or OR, in order, through parentheses; without recursion, as chains may be long."""
+    pending = [node]
+    while pending:
+        item = pending.pop().unnest()
+        if isinstance(item, kind):
+            pending.extend((item.expression, item.this))
+        else:
+            yield item
+
+
+def _constant(node: exp.Expr) -> Truth | None:
+    """The one truth value of a predicate that depends on nothing, such as ``1 = 2``."""
+    if not isinstance(node, (exp.Boolean, exp.Null, exp.Predicate)) or node.find(exp.Column, exp.Query, exp.Placeholder, exp.Parameter) is not None:
+        return None
+    match operand_of(node):
+        case Constant(value=None):
+            return Truth.NULL
+        case Constant(value=bool(value)):
+            return Truth.TRUE if value else Truth.FALSE
+        case _:
+            return None
+
+
+def _with_boolean(node: exp.Expr) -> tuple[exp.Expr, bool] | None:
+    """The predicate that is compared with TRUE or FALSE, and whether it has to be TRUE."""
+    left, right = node.this.unnest(), node.expression.unnest()
+    for predicate, value in ((left, right), (right, left)):
+        if isinstance(value, exp.Boolean) and _is_predicate(predicate):
+            return predicate, bool(value.this) == isinstance(node, exp.EQ)
+    return None
+
+
+def _is_predicate(node: exp.Expr) -> bool:
+    return isinstance(node, (exp.Predicate, exp.Connector, exp.Not, exp.Boolean))
+
+
+def _given(node: exp.Expr) -> set[str]:
+    return {key for key, value in node.args.items() if value}

@@ -1,0 +1,59 @@
+"""Why a predicate that mentions a key column does not prune, in the user's terms and with what to change."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlglot import exp
+
+from secateur.partitioning.types import SqlType
+from secateur.planner.text.dialect import to_sql
+
+__all__ = ["shown", "why_unused"]
+
+_SHOWN_MAX: Final = 60
+
+
+def why_unused(column: str, part: exp.Column, whole: exp.Expr, column_type: SqlType) -> str:
+    """The reason, from what holds the column.
+
+    Args:
+        column: The column's name.
+        part: Where it stands in the predicate.
+        whole: The predicate.
+        column_type: The column's type.
+    """
+    holder = part.parent
+    while isinstance(holder, exp.Paren):
+        holder = holder.parent
+    match holder:
+        case exp.Cast():
+            return f"{column} is cast in {shown(whole)}: compare the bare column with a {column_type}"
+        case exp.Collate():
+            return f"{column} is compared under another collation in {shown(whole)}: compare the bare column"
+        case exp.Func() if not isinstance(holder, (exp.And, exp.Or)):
+            return f"{column} is wrapped in {holder.sql_name().lower() if not isinstance(holder, exp.Anonymous) else holder.name}(): compare the bare column"
+        case exp.Is():
+            return f"{shown(whole)} names no value of {column}"
+        case exp.NullSafeEQ() | exp.NullSafeNEQ():
+            return f"{shown(whole)} may be TRUE where an outer join leaves {column} NULL: compare with = or <>"
+        case exp.In():
+            return f"{column} is compared with a subquery or a list that is not constant"
+        case exp.ILike():
+            return f"{column} is matched without regard to case: match it with LIKE"
+        case exp.Like() | exp.SimilarTo() | exp.RegexpLike() | exp.Glob():
+            return f"{column} is matched by a pattern: compare it with values"
+        case exp.Tuple():
+            return f"{column} is part of a row in {shown(whole)} that may be NULL, or is compared with something else than a row of values"
+        case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
+            return f"{column} is compared with something else than a constant or parameter in {shown(whole)}"
+        case exp.Binary() | exp.Unary():
+            return f"{column} is part of an expression in {shown(whole)}: compare the bare column"
+        case _:
+            return f"{shown(whole)} is not a form that bounds {column}"
+
+
+def shown(node: exp.Expr) -> str:
+    """The text of a node, not too long for a message."""
+    text = to_sql(node)
+    return text if len(text) <= _SHOWN_MAX else f"{text[: _SHOWN_MAX - 3]}..."

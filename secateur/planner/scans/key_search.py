@@ -1,0 +1,144 @@
+"""What the predicates say about the primary key of one scan, for the search in its sorted partitions.
+
+The predicates are read as for pruning, into boxes, but over all primary-key columns. That is a reading of its own: columns behind the partitioning key would
+make more boxes of one predicate, and the tree of partitions must not be less exact for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from secateur.engine.key_search import DirectSearch, KeyEnd, KeyOperand, KeySearch
+from secateur.partitioning.comparison import Comparison
+from secateur.partitioning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.domain import Domain
+from secateur.partitioning.key_bounds import KeyBounds
+from secateur.partitioning.operand import Constant, Operand, ParameterList
+from secateur.partitioning.subject import Bare
+from secateur.partitioning.table import TableDef
+from secateur.partitioning.types import SqlType
+from secateur.planner.predicates.bounds import Boxes
+from secateur.planner.predicates.predicate import PredicateReader
+from secateur.planner.scans.scope import Scope
+
+__all__ = ["KeyReader", "key_search"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyReader:
+    """Reads the predicates of one scan over its primary-key columns.
+
+    Attributes:
+        further: The primary-key columns that do not partition.
+    """
+
+    scope: Scope
+    further: frozenset[str]
+    _reader: PredicateReader
+
+    @classmethod
+    def of(cls, table: TableDef, scope: Scope) -> KeyReader:
+        types = {name: table.column(name).type for name in table.primary_key}
+        return cls(scope, frozenset(types) - frozenset(table.scheme.columns), PredicateReader(types, scope.column_of, null_extended=False))
+
+    def read(self, conjunct: exp.Expr, boxes: Boxes) -> Boxes:
+        """The boxes of a conjunct; ``boxes`` are those over the partitioning columns, which are the same when it mentions no further column."""
+        if self.further and any(self.scope.column_of(column) in self.further for column in conjunct.find_all(exp.Column)):
+            return self._reader.read(conjunct)
+        return boxes
+
+    def close(self, boxes: Boxes, conjuncts: Sequence[exp.Expr]) -> Boxes:
+        """What a conjunction says about the primary key, when ``boxes`` hold all that passes it."""
+        return self._reader.close(boxes, conjuncts)
+
+
+def key_search(table: TableDef, scope: Scope, factors: Sequence[Boxes], *, whole: bool) -> KeySearch:
+    """The search that follows from a conjunction of unions of boxes over the primary-key columns.
+
+    Args:
+        table: The table.
+        scope: All conjuncts of the scan.
+        factors: What those of them say that may be used.
+        whole: Whether all may be used, and each says something.
+    """
+    types = [(name, table.column(name).type) for name in table.primary_key]
+    bounds = KeyBounds.of(types, factors)
+    if bounds is None or len(factors) != 1 or len(factors[0]) != 1:
+        return KeySearch(bounds)
+    direct = _direct(types, factors[0][0])
+    if direct is not None and whole and all(_is_comparison(conjunct, scope, table) for conjunct in scope.conjuncts):
+        direct = replace(direct, decides=True)
+    return KeySearch(bounds, direct)
+
+
+def _direct(types: Sequence[tuple[str, SqlType]], box: Box) -> DirectSearch | None:
+    """A box that is equalities on leading columns and at most one span behind them; None when it is anything else."""
+    prefix: list[KeyOperand] = []
+    leading = types[: len(box.constraints)]
+    if {name for name, _ in leading} != {name for name, _ in box.constraints}:
+        return None
+    for name, column_type in leading:
+        operand = _only_operand(box[name])
+        if operand is None:
+            ends = _ends(box[name], column_type)
+            return None if ends is None or len(prefix) + 1 < len(box.constraints) else DirectSearch(tuple(prefix), *ends)
+        prefix.append(KeyOperand(operand, column_type))
+    return DirectSearch(tuple(prefix))
+
+
+def _only_operand(constraint: Constraint) -> Operand | None:
+    """What a column must equal, when that is all that is said about it."""
+    match constraint:
+        case Constraint((Choice(domain, ()),)) if domain.is_finite and len(domain.points) == 1:
+            (value,) = domain.points
+            return Constant(value)
+        case Constraint((Choice(domain, (Test(Comparison.IN, (operand,), Bare()),)),)) if domain.is_nothing and not isinstance(operand, ParameterList):
+            return operand
+        case _:
+            return None
+
+
+def _ends(constraint: Constraint, column_type: SqlType) -> tuple[KeyEnd | None, KeyEnd | None] | None:
+    """The two ends of the one span that a constraint leaves; None when it has several, or an end that is the tighter of two."""
+    lower: list[KeyEnd] = []
+    upper: list[KeyEnd] = []
+    for choice in constraint.choices:
+        match choice:
+            case Choice(Domain(values, (span,)), ()) if not values:
+                if span.lower is not None:
+                    lower.append(KeyEnd(KeyOperand(Constant(span.lower), column_type), span.lower_closed))
+                if span.upper is not None:
+                    upper.append(KeyEnd(KeyOperand(Constant(span.upper), column_type), span.upper_closed))
+            case Choice(domain, (Test(comparison, operands, Bare()),)) if domain.is_nothing:
+                ends = [KeyOperand(operand, column_type) for operand in operands if not isinstance(operand, ParameterList)]
+                match comparison, ends:
+                    case ((Comparison.GREATER | Comparison.GREATER_EQUAL), [low]):
+                        lower.append(KeyEnd(low, comparison is Comparison.GREATER_EQUAL))
+                    case ((Comparison.LESS | Comparison.LESS_EQUAL), [high]):
+                        upper.append(KeyEnd(high, comparison is Comparison.LESS_EQUAL))
+                    case Comparison.BETWEEN, [low, high]:
+                        lower.append(KeyEnd(low, closed=True))
+                        upper.append(KeyEnd(high, closed=True))
+                    case _:
+                        return None
+            case _:
+                return None
+    if len(lower) > 1 or len(upper) > 1:
+        return None
+    return lower[0] if lower else None, upper[0] if upper else None
+
+
+def _is_comparison(conjunct: exp.Expr, scope: Scope, table: TableDef) -> bool:
+    """Whether a conjunct compares a primary-key column with operands, so that the boxes read from it are all that it says."""
+    match conjunct:
+        case exp.EQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
+            sides = [conjunct.this, conjunct.expression]
+        case exp.Between() if not conjunct.args.get("symmetric"):
+            sides = [conjunct.this]
+        case _:
+            return False
+    bare = [side for side in (side.unnest() for side in sides) if isinstance(side, exp.Column)]
+    return len(bare) == 1 and scope.column_of(bare[0]) in table.primary_key

@@ -1,0 +1,160 @@
+"""What the predicates say about the keys of one scan, and the partition tree that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from secateur.engine.key_search import KeySearch
+from secateur.partitioning.comparison import EXCLUDING
+from secateur.partitioning.condition import Box, Choice, Constraint
+from secateur.partitioning.nodes import All, Everywhere, Keys, Node, Nothing, Partitions, intersect, unite
+from secateur.partitioning.reach import Overflow, combination_limit, reach
+from secateur.partitioning.scheme import PartitionScheme
+from secateur.partitioning.table import TableDef
+from secateur.partitioning.tree import PartitionTree
+from secateur.partitioning.types import SqlType, TypeKind
+from secateur.planner.predicates.bounds import NOWHERE, UNBOUNDED, Boxes, multiply
+from secateur.planner.predicates.predicate import PredicateReader
+from secateur.planner.query import Scan
+from secateur.planner.scans.key_search import KeyReader, key_search
+from secateur.planner.scans.scope import Scope
+
+__all__ = ["ScanBounds", "bound_scan", "box_node", "overflow_reason"]
+
+_DENSE: Final = frozenset({TypeKind.VARCHAR, TypeKind.BLOB})
+"""Between two values of these there may be endlessly many."""
+_RANGES_LOOKED_AT_MAX: Final = 256
+_SMALL: Final = frozenset({TypeKind.BOOLEAN, TypeKind.TINYINT, TypeKind.UTINYINT})
+
+
+@dataclass(frozen=True, slots=True)
+class ScanBounds:
+    """What is known about the keys of one scan.
+
+    Attributes:
+        factors: A conjunction of unions of boxes over the partitioning columns; usually one union.
+        tree: The partitions that follow.
+        keys: The search in the sorted partitions that follows.
+        reason: Why nothing is pruned, or None.
+    """
+
+    factors: tuple[Boxes, ...]
+    tree: PartitionTree
+    keys: KeySearch
+    reason: str | None
+
+
+def bound_scan(scan: Scan, scope: Scope) -> ScanBounds:
+    """The bounds of a scan.
+
+    Args:
+        scan: The scan.
+        scope: The conjuncts for it.
+    """
+    table, scheme = scan.table, scan.table.scheme
+    columns = {column.name: column.type for column in table.columns}
+    reader = PredicateReader(dict(scheme.types), scope.column_of, null_extended=False, further=columns)
+    key_reader = KeyReader.of(table, scope)
+    read = reader.read_conjuncts(scope.conjuncts)
+    read_keys = [key_reader.read(conjunct, boxes) for conjunct, boxes in zip(scope.conjuncts, read, strict=True)]
+    factors = tuple(reader.close(boxes, scope.conjuncts) for boxes in multiply(read))
+    key_factors = tuple(key_reader.close(boxes, scope.conjuncts) for boxes in multiply(read_keys))
+    keys = key_search(table, scope, key_factors, whole=scope.whole and UNBOUNDED not in read_keys)
+    total, limit = scheme.live_partition_count, combination_limit(scheme)
+    if table.replicated:
+        return ScanBounds((), PartitionTree(table.name, scheme, Everywhere(), total, limit), keys, None)
+    overflows: list[Overflow] = []
+    root = intersect(unite(box_node(box, scheme, total, limit, overflows) for box in boxes) for boxes in factors)
+    if NOWHERE in key_factors:
+        root = Nothing()
+    reason = _reason(table, scope, factors, [*scope.notes, *reader.notes], overflows) if isinstance(root, All) else None
+    return ScanBounds(factors, PartitionTree(table.name, scheme, root, total, limit), keys, reason)
+
+
+def overflow_reason(overflow: Overflow) -> str:
+    """An overflow in words."""
+    columns = ", ".join(overflow.component.columns)
+    if overflow.combinations is None:
+        return f"the range of ({columns}) has more values than the limit of {overflow.limit:,}, or values that cannot be counted"
+    return f"{overflow.combinations:,} combinations of ({columns}) exceed the limit of {overflow.limit:,}"
+
+
+def box_node(box: Box, scheme: PartitionScheme, total: int, limit: int, overflows: list[Overflow]) -> Node:
+    """The partitions of a box; what kept them from being fewer is appended to ``overflows``."""
+    types = dict(scheme.types)
+    useful = _useful_columns(box, scheme, types)
+    if not useful:
+        return All()
+    box = box.restrict(tuple(useful))
+    if not box.is_constant:
+        return Keys(box)
+    reached = reach(scheme, box.resolve((), types), limit)
+    overflows.extend(reached.overflows)
+    if reached.overflows and len(reached.ids) == total:
+        return All()
+    return Partitions(tuple(reached.ids)) if reached.ids else Nothing()
+
+
+def _useful_columns(box: Box, scheme: PartitionScheme, types: dict[str, SqlType]) -> set[str]:
+    """The columns of the box that can prune: all of a hash component, where a narrow one may be free, or a prefix of the range columns.
+
+    Of few ranges each is looked at, and a column behind the prefix may exclude one between two keys that share the prefix.
+    """
+    useful: set[str] = set()
+    for hashes in scheme.hash_lists():
+        for component in hashes:
+            bound = [column for column in component.columns if box[column].choices]
+            free = [column for column in component.columns if column not in bound]
+            if bound and all(_may_be_finite(box[column], types[column]) for column in bound) and all(_is_narrow(column, scheme) for column in free):
+                useful.update(bound)
+    if scheme.range is not None:
+        few = len(scheme.ranges()) <= _RANGES_LOOKED_AT_MAX
+        for column in scheme.range.columns:
+            if box[column].choices:
+                useful.add(column)
+            elif not few:
+                break
+    return useful
+
+
+def _is_narrow(column: str, scheme: PartitionScheme) -> bool:
+    """Whether a column has few values although no predicate says so: it is BOOLEAN, or each range has few of its values."""
+    ranged = scheme.range is not None and column == scheme.range.columns[0] and len(scheme.ranges()) <= _RANGES_LOOKED_AT_MAX
+    return ranged or scheme.type_of(column).kind is TypeKind.BOOLEAN
+
+
+def _may_be_finite(constraint: Constraint, column_type: SqlType) -> bool:
+    """Whether a constraint can leave few values, once its parameters are known. What only excludes values can where the type has few."""
+    if any(choice.domain.is_finite and all(test.names_values for test in choice.tests) for choice in constraint.choices):
+        return True
+    if column_type.kind in _DENSE:
+        return False
+    return bool(constraint.choices) if column_type.kind in _SMALL else not all(_excludes(choice) for choice in constraint.choices)
+
+
+def _excludes(choice: Choice) -> bool:
+    return any(test.comparison in EXCLUDING for test in choice.tests)
+
+
+def _reason(table: TableDef, scope: Scope, factors: Sequence[Boxes], notes: Sequence[str], overflows: Sequence[Overflow]) -> str:
+    """Why a scan reads every partition, in words a user can act on."""
+    if scope.refusal is not None:
+        return scope.refusal
+    key = table.scheme.columns
+    if not key:
+        return "the table has one partition"
+    if overflows and (not notes or any(overflow.combinations is not None for overflow in overflows)):
+        return "; ".join(dict.fromkeys(overflow_reason(overflow) for overflow in overflows))
+    listed = key[0] if len(key) == 1 else f"({', '.join(key)})"
+    bound = dict.fromkeys(column for boxes in factors for box in boxes for column, _ in box.constraints)
+    texts = list(notes)
+    missing = [column for column in key if column not in bound]
+    if bound and missing:
+        texts.insert(0, f"partition key is {listed} but only {', '.join(bound)} {'is' if len(bound) == 1 else 'are'} bound")
+    elif bound and not texts:
+        texts.append(f"the predicates on {', '.join(bound)} name a range, and {listed} is hashed: compare with = or IN")
+    if not texts:
+        texts.append(f"no predicate on the partition key {listed}" + ("" if scope.conjuncts else ": the statement has no WHERE clause for it"))
+    return "; ".join(texts)

@@ -1,0 +1,80 @@
+"""The scans of a query with what two independent readings of the statement say about them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from secateur.planner.query import Query, Scan
+from secateur.planner.relations.build import TooLargeError, build_relations
+from secateur.planner.relations.transform import apart, conjuncts_of, unconfirmed_blocked
+from secateur.planner.rewrites.rules import rewritten
+from secateur.planner.scans.colocation import colocated_scans
+from secateur.planner.scans.scan_bounds import ScanBounds, bound_scan
+from secateur.planner.scans.scope import Scope, refused, scopes_of
+from secateur.planner.text.dialect import to_sql
+from secateur.planner.text.second_reading import SecondReading, expressions_in, expressions_query, read_statements
+
+__all__ = ["QueryReading", "ScanReading", "read_query"]
+
+_UNFAITHFUL = "the statement is written in a form that DuckDB may read differently"
+_TOO_LARGE = "its common table expressions mention one another too often"
+
+
+@dataclass(frozen=True, slots=True)
+class ScanReading:
+    """One scan, what restricts it, and what follows for its keys."""
+
+    scan: Scan
+    scope: Scope
+    bounds: ScanBounds
+
+
+@dataclass(frozen=True, slots=True)
+class QueryReading:
+    """A query, read twice.
+
+    Attributes:
+        second: DuckDB's reading, or None when it shows none.
+        is_faithful: Whether sqlglot's tree reads back as the same.
+        scans: Its scans.
+        rewrites: The names of the rules that changed its relations.
+        colocated: Groups of co-located scans, as names of relations.
+    """
+
+    second: SecondReading | None
+    is_faithful: bool
+    scans: tuple[ScanReading, ...]
+    rewrites: tuple[str, ...]
+    colocated: tuple[tuple[str, ...], ...]
+
+
+def read_query(query: Query, disabled: Collection[str]) -> QueryReading:
+    """Read a bound query.
+
+    Args:
+        query: The query.
+        disabled: Names of rewrites to leave out.
+
+    Cost: a millisecond, most of it in DuckDB's parser.
+    """
+    try:
+        relations = build_relations(query)
+    except TooLargeError:
+        relations = ()
+    predicates = {id(conjunct.predicate): conjunct.predicate for relation in relations for conjunct in conjuncts_of(relation)}
+    texts = {number: to_sql(predicate) for number, predicate in predicates.items()}
+    unique = list(dict.fromkeys(texts.values()))
+    second, own, expressions = read_statements([query.sql, to_sql(query.tree), expressions_query(unique)])
+    theirs = frozenset[str]() if second is None else second.conjuncts()
+    canonical = expressions_in(expressions, len(unique)) if unique else []
+    confirmed = frozenset(text for text, form in zip(unique, canonical, strict=True) if form is not None and form in theirs)
+    is_faithful = second is not None and own == second
+    relations = tuple(unconfirmed_blocked(relation, lambda conjunct: texts[id(conjunct.predicate)] in confirmed) for relation in relations)
+    if is_faithful:
+        relations, rewrites = rewritten(relations, disabled)
+    else:
+        relations, rewrites = tuple(apart(relation, _UNFAITHFUL) for relation in relations), ()
+    scopes = scopes_of(query, relations) if relations else refused(query, _TOO_LARGE)
+    scans = tuple(ScanReading(scan, scope, bound_scan(scan, scope)) for scan, scope in zip(query.scans, scopes, strict=True))
+    return QueryReading(second, is_faithful, scans, rewrites, colocated_scans(relations))

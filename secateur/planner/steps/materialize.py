@@ -1,0 +1,316 @@
+"""The rule ``materialize_subquery``: a subquery that depends on nothing around it runs first, and its values prune the scans of the rest.
+
+``SELECT ... FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE region = $1)`` gets a second form beside the ordinary plan: a step, which is
+the subquery as a statement of its own, and an outer query, ``... WHERE customer_id IN (SELECT unnest($2))``, whose partition tree has the list as a parameter.
+Partitions and members are found when the values are known. A scalar subquery becomes a plain parameter, in an expression ``CAST($2 AS type)``.
+
+**Why the answer is the same.** The outer query is the user's own text with the values of the subquery in place of the subquery: NULLs are among them, and
+nothing else about a subquery behind IN matters than the set of its values. It is one as long as it binds by itself (so it reads nothing of the statement
+around it), is repeatable, gives no collation to its values, and stands where both readings see it (:mod:`secateur.planner.steps.substitution`).
+The two reads are two moments: the subquery may be answered from before a write and the rest from after it, as if the user had sent two statements.
+
+**When.** Only where the list or value ends up in the partition tree of a scan that other conjuncts do not already bind to a few keys.
+
+Source: Apache Ignite IEP-24, "Materialization".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import inf, prod
+from typing import Final, assert_never
+
+from sqlglot import Token, TokenType, exp
+
+from secateur.engine.plan import ScanPlan
+from secateur.errors import DatabaseError, NotSupportedError
+from secateur.partitioning.comparison import Comparison
+from secateur.partitioning.condition import Box
+from secateur.partitioning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions, boxes_of
+from secateur.partitioning.operand import Cast, Computed, Operand, ParameterList, parameters_of
+from secateur.partitioning.subject import BARE
+from secateur.partitioning.types import SqlType, parse_type
+from secateur.planner.query import spliced
+from secateur.planner.statement import Materialized, SelectStatement, Step, SubqueryUse
+from secateur.planner.steps.enclosing_ctes import EnclosingCTEs
+from secateur.planner.steps.subqueries import Subquery, find_subqueries
+from secateur.planner.steps.substitution import is_substituted
+from secateur.planner.text.dialect import parse_query, tokenize
+from secateur.planner.text.parameters import Parameters, read_parameters
+from secateur.planner.text.second_reading import read_statements
+
+__all__ = ["RULE", "PlanText", "materialize_subqueries"]
+
+RULE: Final = "materialize_subquery"
+"""The name by which the rule is switched off."""
+
+PlanText = Callable[[str, Sequence[Token], Parameters, int], SelectStatement]
+"""Plans a text whose tokens and parameters are read; the last argument says how many parameters at the end stand for subqueries."""
+
+_FEW_KEYS_MAX: Final = 4
+"""A scan of no more keys than this is not worth a round trip of its own."""
+_PLANS_MAX: Final = 24
+"""Subqueries inside of subqueries can be tried in any number of combinations; what has not been found after so many plans is not worth the time."""
+_EXCLUDING: Final = frozenset({Comparison.NOT_IN, Comparison.DISTINCT, Comparison.NOT_BETWEEN})
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A subquery that may run as a step.
+
+    Attributes:
+        subquery: Where it stands.
+        step: The step.
+        type: The type of its values.
+        text: What was planned for it.
+        alone: Its text with the common table expressions around it that it uses: what binds by itself.
+    """
+
+    subquery: Subquery
+    step: Step
+    type: SqlType
+    text: str
+    alone: str
+
+
+def materialize_subqueries(statement: SelectStatement, text: str, tokens: Sequence[Token], parameters: Parameters, plan: PlanText) -> SelectStatement:
+    """The statement with a form in steps, if some of its subqueries can run first and prune the rest.
+
+    Args:
+        statement: The query, planned.
+        text: The text it was planned from.
+        tokens: Its tokens, with numbered parameters.
+        parameters: As read from the same tokens.
+        plan: Plans the texts that are made of it.
+
+    Returns:
+        ``statement`` itself when there is nothing to gain. Never raises for what a step is not: then the ordinary plan is all there is.
+        Cost: nothing for a text without such subqueries; else a plan for each of them and one for the rest.
+    """
+    if all(scan.replicated or _is_few(scan.tree.root, scan, parameters.total) for scan in statement.plan.scans):
+        return statement
+    subqueries = find_subqueries(tokens)
+    if not subqueries:
+        return statement
+    bounded = plan if isinstance(plan, _BoundedPlanner) else _BoundedPlanner(plan)
+    try:
+        return replace(statement, materialized=_Statement(statement, text, tokens, parameters, bounded).materialized(subqueries))
+    except (DatabaseError, RecursionError, _TooManyPlansError):
+        # What does not plan in pieces may plan whole: the statement has been found right.
+        return statement
+
+
+class _TooManyPlansError(Exception):
+    """A statement has been taken to pieces often enough."""
+
+
+@dataclass(slots=True)
+class _BoundedPlanner:
+    """Plans no more than so many texts for one statement."""
+
+    plan: PlanText
+    left: int = _PLANS_MAX
+
+    def __call__(self, text: str, tokens: Sequence[Token], parameters: Parameters, values: int) -> SelectStatement:
+        if not self.left:
+            raise _TooManyPlansError
+        self.left -= 1
+        return self.plan(text, tokens, parameters, values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """A planned query and what its texts are made from."""
+
+    statement: SelectStatement
+    text: str
+    tokens: Sequence[Token]
+    parameters: Parameters
+    plan: _BoundedPlanner
+
+    def materialized(self, subqueries: Sequence[Subquery]) -> Materialized | None:
+        """Steps for those of the subqueries that prune something; where one cannot run by itself, or prunes nothing, for the ones inside of it."""
+        around = EnclosingCTEs.of(self.text, self.tokens)
+        found = list(self._candidates(subqueries, around))
+        while found:
+            unneeded = around.unneeded_without([self._span(candidate.subquery) for candidate in found])
+            outer_text = self._outer_text(found, around, unneeded)
+            outer = self._planned(outer_text, len(found))
+            used = _used_parameters(outer, self.parameters.total, [candidate.type for candidate in found])
+            if len(used) == len(found):
+                return self._confirmed(found, outer_text, outer, around, unneeded)
+            found = [
+                candidate
+                for position, tried in enumerate(found)
+                for candidate in ([tried] if self.parameters.total + position in used else self._candidates(tried.subquery.inner, around))
+            ]
+        return None
+
+    def _confirmed(
+        self, found: Sequence[_Candidate], outer_text: str, outer: SelectStatement, around: EnclosingCTEs, unneeded: frozenset[int]
+    ) -> Materialized | None:
+        if outer.plan.columns != self.statement.plan.columns:
+            # A column without a name is called by its text, which is another one now.
+            return None
+        texts = [self._numbered(0, len(self.tokens) - 1), outer_text, *(text for candidate in found for text in (candidate.step.text, candidate.alone))]
+        original, other, *rest = read_statements(texts)
+        readings = {self.parameters.total + 1 + position: reading for position, reading in enumerate(rest[::2])}
+        known = {number: reading for number, reading in readings.items() if reading is not None}
+        if original is None or other is None or len(known) < len(found):
+            return None
+        without = around.left_out(original, other, unneeded)
+        if without is None or not is_substituted(without, other, known):
+            return None
+        for reading in rest[1::2]:
+            if reading is None or not reading.is_repeatable or reading.has_collations or not around.are_those_of(original, reading):
+                return None
+        return Materialized(tuple(self._in_steps(candidate) for candidate in found), outer)
+
+    def _in_steps(self, candidate: _Candidate) -> Step:
+        """A step that has been chosen, with steps of its own where these prune it."""
+        tokens, own = self._read(candidate.text, 0)
+        return replace(candidate.step, query=materialize_subqueries(candidate.step.query, candidate.text, tokens, own, self.plan))
+
+    def _candidates(self, subqueries: Sequence[Subquery], around: EnclosingCTEs) -> Iterator[_Candidate]:
+        for subquery in subqueries:
+            try:
+                candidate = self._candidate(subquery, around)
+            except DatabaseError:
+                # It reads something of the statement around it.
+                candidate = None
+            if candidate is not None:
+                yield candidate
+            else:
+                yield from self._candidates(subquery.inner, around)
+
+    def _candidate(self, subquery: Subquery, around: EnclosingCTEs) -> _Candidate | None:
+        text = self._numbered(subquery.opening + 1, subquery.closing - 1)
+        tree = parse_query(text, read_parameters(text, tokenize(text))[0])
+        needed = around.needed_by(tree, self.tokens[subquery.opening], self.tokens[subquery.closing], subquery.opening)
+        if needed is None:
+            return None
+        definitions = f"WITH {around.keywords}{', '.join(self._numbered(first, last) for first, last in needed)}\n" if needed else ""
+        bounded = definitions + _bounded(text, tree, subquery.use, alone=not needed)
+        query = self._planned(bounded, 0)
+        if not query.plan.scans or len(query.plan.columns) != 1:
+            return None
+        ((_, type_text),) = query.plan.columns
+        try:
+            alone = f"{definitions}SELECT * FROM (\n{text}\n) AS subquery" if needed else text
+            return _Candidate(subquery, Step(text, query, subquery.use), parse_type(type_text), bounded, alone)
+        except NotSupportedError:
+            return None
+
+    def _planned(self, text: str, values: int) -> SelectStatement:
+        return self.plan(text, *self._read(text, values), values)
+
+    def _read(self, text: str, values: int) -> tuple[list[Token], Parameters]:
+        """The tokens and parameters of a text that is made of the statement; whatever it mentions, it is given all parameters, and ``values`` more."""
+        tokens, own = read_parameters(text, tokenize(text))
+        return tokens, replace(own, count=self.parameters.total + values)
+
+    def _outer_text(self, found: Sequence[_Candidate], around: EnclosingCTEs, unneeded: frozenset[int]) -> str:
+        splices = []
+        for number, candidate in enumerate(found, self.parameters.total + 1):
+            start, end = self._span(candidate.subquery)
+            match candidate.subquery.use:
+                case SubqueryUse.LIST:
+                    splices.append((start, end, f"(SELECT unnest(${number}))"))
+                case SubqueryUse.VALUE:
+                    # Inside of an expression the type of a NULL matters, and so does that of a small integer.
+                    splices.append((start, end, f" ${number} " if candidate.subquery.is_whole else f" CAST(${number} AS {candidate.type}) "))
+        last = len(self.tokens) - 1
+        if not unneeded:
+            return self._numbered(0, last, splices)
+        kept = [definition for index, definition in enumerate(around.outermost) if index not in unneeded]
+        definitions = ", ".join(self._numbered(definition.first, definition.last, splices) for definition in kept)
+        main = self._numbered(around.outermost[-1].last + 1, last, splices)
+        return f"WITH {around.keywords}{definitions}\n{main}" if kept else main
+
+    def _span(self, subquery: Subquery) -> tuple[int, int]:
+        """The first offset of a subquery with its parentheses, and the one behind it."""
+        return self.tokens[subquery.opening].start, self.tokens[subquery.closing].end + 1
+
+    def _numbered(self, first: int, last: int, splices: Sequence[tuple[int, int, str]] = ()) -> str:
+        """The text of some tokens with numbered parameters, and with other splices."""
+        numbers = [(start, end, f"${index + 1}") for start, end, index in self.parameters.spans]
+        kept = [number for number in numbers if not any(start <= number[0] < end for start, end, _ in splices)]
+        return spliced(self.text, self.tokens[first].start, self.tokens[last].end + 1, [*splices, *kept])
+
+
+def _bounded(text: str, tree: exp.Expr, use: SubqueryUse, *, alone: bool) -> str:
+    """A subquery whose rows are as many as can be used, and one more; each value once for a list."""
+    plain = isinstance(tree, exp.Select) and not any(tree.args.get(key) for key in ("limit", "offset", "with_", "fetch", "sample")) and alone
+    limit = f"LIMIT {use.values_max + 1}"
+    match use:
+        case SubqueryUse.VALUE:
+            return f"{text}\n{limit}" if plain else f"SELECT * FROM (\n{text}\n) AS subquery {limit}"
+        case SubqueryUse.LIST:
+            # DISTINCT and LIMIT in the SELECT itself are applied where the rows are.
+            bare = plain and not any(tree.args.get(key) for key in ("distinct", "group", "having", "qualify", "order", "kind"))
+            first, second = tokenize(text)[:2]
+            if bare and first.token_type is TokenType.SELECT and second.token_type is not TokenType.ALL and tree.find(exp.AggFunc, exp.Window) is None:
+                return f"SELECT DISTINCT{text[first.end + 1 :]}\n{limit}"
+            return f"SELECT DISTINCT * FROM (\n{text}\n) AS subquery {limit}"
+
+
+def _used_parameters(outer: SelectStatement, first: int, types: Sequence[SqlType]) -> set[int]:
+    """The indexes of the parameters from ``first`` on that prune some scan as they are meant to: compared with bare columns of their own type.
+
+    What excludes values leaves out nothing worth a round trip.
+    """
+    used: set[int] = set()
+    refused: set[int] = set()
+    for scan in outer.plan.scans:
+        column_types = dict(scan.tree.scheme.types)
+        helps = not _is_few(scan.tree.root, scan, first)
+        for box in boxes_of(scan.tree.root):
+            for column, constraint in box.constraints:
+                for test in (test for choice in constraint.choices for test in choice.tests):
+                    for operand in test.operands:
+                        for index in (index for index in parameters_of(operand) if index >= first):
+                            exact = test.subject == BARE and _is_exact(operand, types[index - first], column_types[column])
+                            if not exact or test.comparison in _EXCLUDING:
+                                refused.add(index)
+                            elif helps:
+                                used.add(index)
+    return used - refused
+
+
+def _is_exact(operand: Operand | ParameterList, own: SqlType, column_type: SqlType) -> bool:
+    """Whether an operand with the values of a subquery compares with a column as the subquery itself does.
+
+    Alone they are parameters of their own types, which compare with a column of the same type, or integers with integers; in expressions they are cast.
+    """
+    return isinstance(operand, (Computed, Cast)) or own == column_type or (own.is_integer and column_type.is_integer)
+
+
+def _is_few(node: Node, scan: ScanPlan, first: int) -> bool:
+    """Whether a tree comes to a few partitions without the values of subqueries, which are the parameters from ``first`` on."""
+    match node:
+        case All():
+            return False
+        case Nothing() | Everywhere():
+            return True
+        case Partitions(ids):
+            return len(ids) <= _FEW_KEYS_MAX
+        case Keys(box):
+            return prod(_keys(box, column, first) for column in scan.tree.scheme.columns) <= _FEW_KEYS_MAX
+        case AnyOf(parts):
+            return len(parts) <= _FEW_KEYS_MAX and all(_is_few(part, scan, first) for part in parts)
+        case AllOf(parts):
+            return any(_is_few(part, scan, first) for part in parts)
+        case _:
+            assert_never(node)
+
+
+def _keys(box: Box, column: str, first: int) -> float:
+    """How many values of a column a box names without those of subqueries; infinitely many when it names a range of them, or none."""
+    counts = [inf]
+    for choice in box[column].choices:
+        operands = [operand for test in choice.tests for operand in test.operands]
+        named = all(not isinstance(operand, ParameterList) and all(index < first for index in parameters_of(operand)) for operand in operands)
+        if named and choice.domain.is_finite and all(test.names_values for test in choice.tests):
+            counts.append(len(choice.domain.points) + len(operands))
+    return min(counts)

@@ -1,0 +1,73 @@
+"""The subqueries of a text that stand where their values could stand: behind IN, and beside a comparison.
+
+They are found among the tokens, because what is put in their place is put into the user's own text. Whether such a place is what it looks like is not decided
+here: :mod:`secateur.planner.steps.materialize` uses it only where both readings of the statement agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sqlglot import Token, TokenType
+
+from secateur.planner.statement import SubqueryUse
+
+__all__ = ["Subquery", "find_subqueries"]
+
+
+@dataclass(frozen=True, slots=True)
+class Subquery:
+    """A subquery in parentheses.
+
+    Attributes:
+        use: What the statement needs of it.
+        opening: The index of the opening parenthesis among the tokens.
+        closing: The index of the closing one.
+        is_whole: Whether it is all of its side of a comparison; False where it may be part of an expression.
+        inner: The subqueries inside of it that stand in such places themselves, outermost only.
+    """
+
+    use: SubqueryUse
+    opening: int
+    closing: int
+    is_whole: bool
+    inner: tuple[Subquery, ...]
+
+
+_QUERIES: Final = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.FROM})
+_COMPARISONS: Final = frozenset({TokenType.EQ, TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE})
+# A value follows: that of BETWEEN, behind AND the second one.
+_LEADING: Final = _COMPARISONS | {TokenType.BETWEEN, TokenType.AND}
+_ENDS: Final = _COMPARISONS | {TokenType.AND, TokenType.OR, TokenType.R_PAREN, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.LIMIT, TokenType.HAVING}
+# In front of the left side of a comparison.
+_BEGINNINGS: Final = frozenset({TokenType.WHERE, TokenType.ON, TokenType.OR, TokenType.L_PAREN})
+
+
+def find_subqueries(tokens: Sequence[Token]) -> tuple[Subquery, ...]:
+    """The outermost subqueries in such places, in the order of the text. Cost: linear in the tokens."""
+    # One entry for each open parenthesis, and one for the text around all: its index, and what was found inside.
+    nesting: list[tuple[int, list[Subquery]]] = [(-1, [])]
+    for index, token in enumerate(tokens):
+        if token.token_type is TokenType.L_PAREN:
+            nesting.append((index, []))
+        elif token.token_type is TokenType.R_PAREN and len(nesting) > 1:
+            opening, inner = nesting.pop()
+            use = _use(tokens, opening, index)
+            nesting[-1][1].extend(inner if use is None else [Subquery(use, opening, index, _is_whole(tokens, index), tuple(inner))])
+    return tuple(found for _, inside in nesting for found in inside)
+
+
+def _use(tokens: Sequence[Token], opening: int, closing: int) -> SubqueryUse | None:
+    if not opening or tokens[opening + 1].token_type not in _QUERIES:
+        return None
+    before = tokens[opening - 1].token_type
+    behind = tokens[closing + 1].token_type if closing + 1 < len(tokens) else None
+    if before is TokenType.IN or (before is TokenType.ANY and opening > 1 and tokens[opening - 2].token_type is TokenType.EQ):
+        return SubqueryUse.LIST
+    return SubqueryUse.VALUE if before in _LEADING or (before in _BEGINNINGS and behind in _COMPARISONS) else None
+
+
+def _is_whole(tokens: Sequence[Token], closing: int) -> bool:
+    return closing + 1 == len(tokens) or tokens[closing + 1].token_type in _ENDS

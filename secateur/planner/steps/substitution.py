@@ -1,0 +1,67 @@
+"""Whether, in DuckDB's reading, one statement is another with parameters in place of subqueries.
+
+The planner puts parameters into the text of a statement where sqlglot's tokens say that a subquery stands. This is the check that DuckDB sees it stand there:
+the trees of both texts have to be the same but for these places, and what stood there has to be the tree of the subquery's own text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from secateur.planner.text.second_reading import SecondReading
+
+__all__ = ["is_substituted"]
+
+
+def is_substituted(original: SecondReading, other: SecondReading, subqueries: Mapping[int, SecondReading]) -> bool:
+    """Whether ``other`` is ``original`` with ``$n`` or ``CAST($n AS type)`` for scalar subqueries and ``(SELECT unnest($n))`` for those behind IN.
+
+    Args:
+        original: The statement as it was.
+        other: The statement with parameters.
+        subqueries: The subquery that each of these parameters stands for, by the number of the parameter.
+
+    Cost: linear in the trees.
+    """
+    pending: list[tuple[Any, Any]] = [(original.tree, other.tree)]
+    replaced: set[int] = set()
+    while pending:
+        was, now = pending.pop()
+        if isinstance(was, dict) and isinstance(now, dict):
+            number = _stands_for(was, now)
+            if number is not None and number in subqueries:
+                replaced.add(number)
+                pending.append((was["subquery"]["node"], subqueries[number].tree))
+                if was["subquery_type"] == "ANY":
+                    pending.append(((was["child"], was["alias"]), (now["children"][0], now["alias"])))
+                continue
+            if was.keys() != now.keys():
+                return False
+            pending.extend((was[key], now[key]) for key in was)
+        elif isinstance(was, (list, tuple)) and isinstance(now, (list, tuple)):
+            if len(was) != len(now):
+                return False
+            pending.extend(zip(was, now, strict=True))
+        elif type(was) is not type(now) or was != now:
+            return False
+    return replaced == subqueries.keys()
+
+
+def _stands_for(was: Mapping[str, Any], now: Mapping[str, Any]) -> int | None:
+    """The number of the parameter that ``now`` has where ``was`` has a subquery."""
+    match was, now:
+        case {"class": "SUBQUERY", "subquery_type": "SCALAR", "alias": ""}, {"class": "PARAMETER", "identifier": str() as number, "alias": ""}:
+            return int(number) if number.isdecimal() else None
+        case (
+            {"class": "SUBQUERY", "subquery_type": "SCALAR", "alias": ""},
+            {"class": "CAST", "try_cast": False, "child": {"class": "PARAMETER", "identifier": str() as number}, "alias": ""},
+        ):
+            return int(number) if number.isdecimal() else None
+        case (
+            {"class": "SUBQUERY", "subquery_type": "ANY", "comparison_type": "COMPARE_EQUAL"},
+            {"type": "COMPARE_IN_LIST", "children": [_, {"class": "PARAMETER", "identifier": str() as number}]},
+        ):
+            return int(number) if number.isdecimal() else None
+        case _:
+            return None

@@ -1,0 +1,1 @@
+"""The text of a statement: tokens, positions, parameters, long lists, and how DuckDB reads it."""

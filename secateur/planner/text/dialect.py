@@ -1,0 +1,173 @@
+"""The dialect as sqlglot knows it: DuckDB's, with true token positions and hexadecimal strings.
+
+sqlglot reads SELECT statements into trees. The statements that are ours alone (CREATE TABLE with PARTITION BY and the like) are read from the tokens by
+parsers of our own, see :mod:`secateur.planner.text.token_cursor`.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
+
+import sqlglot.parser
+from sqlglot import Token, TokenType, exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.generators.duckdb import DuckDBGenerator
+from sqlglot.parsers.duckdb import DuckDBParser
+
+from secateur.errors import NotSupportedError, SqlSyntaxError
+from secateur.planner.text.positions import syntax_error
+
+__all__ = ["Secateur", "parse_query", "quoted", "to_sql", "tokenize"]
+
+# sqlglot warns where it falls back to another reading of a statement; what that means to a user is said by our own errors.
+logging.getLogger("sqlglot").setLevel(logging.ERROR)
+
+if not str(sqlglot.parser.__file__).endswith(".py"):
+    # mypyc's classes have no interpreted subclasses: without this every query would end in a TypeError.
+    raise NotSupportedError("sqlglotc, the compiled form of sqlglot, is installed, and its parser cannot be extended: pip uninstall sqlglotc")
+
+
+class Secateur(DuckDB):
+    """DuckDB's dialect, read whole: no keyword makes the tokenizer swallow the rest of the text."""
+
+    class Tokenizer(DuckDB.Tokenizer):
+        """Without commands, with ``X'..'``; ``?`` is a parameter also in front of an operator, as in ``?::DATE``."""
+
+        COMMANDS: ClassVar[set[TokenType]] = set()
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {text: kind for text, kind in DuckDB.Tokenizer.KEYWORDS.items() if not text.startswith("?")}
+        HEX_STRINGS: ClassVar[list[Any]] = [("x'", "'"), ("X'", "'")]
+
+    class Parser(DuckDBParser):
+        """Calls of functions are kept as written, but for the aggregates that plans are made of: sqlglot renames many and completes the arguments of some."""
+
+        FUNCTIONS: ClassVar[dict[str, Any]] = {name: DuckDBParser.FUNCTIONS[name] for name in ("COUNT", "SUM", "MIN", "MAX", "AVG")}
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            name: DuckDBParser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
+        }
+
+        def _parse_interval_span(self, this: exp.Expr, parse_function_unit: bool = True) -> exp.Interval:
+            """``INTERVAL '3 days'`` stays one string instead of becoming a number and a unit."""
+            interval = super()._parse_interval_span(this, parse_function_unit)
+            split = isinstance(this, exp.Literal) and this.is_string and interval.this.name != this.name
+            return exp.Interval(this=this) if split else interval
+
+    class Generator(DuckDBGenerator):
+        """Hexadecimal strings are BLOBs, not numbers, and ``^@`` stays an operator."""
+
+        TRANSFORMS: ClassVar[dict[Any, Any]] = {
+            **DuckDBGenerator.TRANSFORMS,
+            exp.HexString: lambda self, node: f"X'{node.this}'",
+            exp.StartsWith: lambda self, node: self.binary(node, "^@"),
+        }
+
+
+_DIALECT: Final = Secateur()
+
+# What a ``$`` inside of means nothing: strings, quoted names, comments, dollar-quoted strings; or the ``$`` of a parameter.
+_DOLLARS: Final = re.compile(
+    r"""
+    (?<!\w)[eE]'(?:[^'\\]|''|\\.)*' | '(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | /\*.*?\*/
+    | \$(?P<tag>[^\W\d]\w*|)\$.*?\$(?P=tag)\$
+    | (?P<parameter>\$(?=\w))
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+
+
+def tokenize(sql: str) -> list[Token]:
+    """The tokens of a text; ``line`` and ``col`` are the position of their first character, counted from 1.
+
+    Raises:
+        SqlSyntaxError: A string, quoted name or comment does not end.
+    """
+    try:
+        tokens = _DIALECT.tokenize(_DOLLARS.sub(_question_mark, sql) if "$" in sql else sql)
+    except TokenError:
+        start, what = _unterminated(sql)
+        raise syntax_error(f"{what} is not closed", sql, start) from None
+    placed = []
+    line, line_start, counted = 1, 0, 0
+    for token in tokens:
+        # sqlglot's own positions are those of the last character, and are off behind a ``$``.
+        newlines = sql.count("\n", counted, token.start)
+        if newlines:
+            line, line_start = line + newlines, sql.rfind("\n", counted, token.start) + 1
+        counted = token.start
+        type_, text = (TokenType.PARAMETER, "$") if token.token_type is TokenType.PLACEHOLDER and sql[token.start] == "$" else (token.token_type, token.text)
+        placed.append(Token(type_, text, line=line, col=token.start - line_start + 1, start=token.start, end=token.end))
+    return placed
+
+
+def _question_mark(match: re.Match[str]) -> str:
+    """``?`` for the ``$`` of a parameter, while sqlglot looks: it would take the ``$1,$`` of ``$1,$2`` for the opening of a string."""
+    return match[0] if match["parameter"] is None else "?"
+
+
+def parse_query(sql: str, tokens: Sequence[Token]) -> exp.Expr:
+    """Read the tokens of one query (SELECT, FROM, WITH, VALUES, set operations) into a tree.
+
+    Args:
+        sql: The user's whole text; the tokens may be a part of its tokens.
+        tokens: Those of exactly one statement.
+
+    Raises:
+        SqlSyntaxError: They are none; the position is that in ``sql``.
+    """
+    try:
+        trees = _DIALECT.parser().parse(list(tokens), sql)
+    except ParseError as error:
+        raise _parse_failure(error, sql) from None
+    tree = trees[0] if trees else None
+    if not isinstance(tree, (exp.Query, exp.Values)):
+        raise syntax_error("expected a query", sql, tokens[0].start if tokens else 0)
+    return tree
+
+
+def to_sql(node: exp.Expr) -> str:
+    """The text of a tree in the dialect."""
+    return _DIALECT.generator(comments=False).generate(node)
+
+
+def quoted(name: str) -> str:
+    """A name as it can always be written."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _parse_failure(error: ParseError, sql: str) -> SqlSyntaxError:
+    first = error.errors[0] if error.errors else {}
+    line, column, found = first.get("line"), first.get("col"), first.get("highlight") or ""
+    reason = str(first.get("description") or error).split(" for <class")[0].rstrip(".")
+    if line is None or column is None:
+        return syntax_error(reason, sql, len(sql.rstrip()))
+    starts = [0]
+    for text in sql.split("\n"):
+        starts.append(starts[-1] + len(text) + 1)
+    offset = starts[line - 1] + column - 1
+    # sqlglot names what it missed by the names of its own classes; the token where it stopped is what helps.
+    expected = f"{reason.lower()} at {found!r}" if reason.startswith("Expecting") else f"unexpected {found!r}" if found else reason
+    return syntax_error(f"the statement does not parse: {expected}", sql, offset, len(found))
+
+
+def _unterminated(sql: str) -> tuple[int, str]:
+    """The offset at which the string, name or comment begins that never ends."""
+    closers = {"'": ("'", "the string"), '"': ('"', "the quoted name"), "/*": ("*/", "the comment"), "$$": ("$$", "the string")}
+    position = 0
+    while position < len(sql):
+        if sql.startswith("--", position):
+            position = sql.find("\n", position)
+            if position < 0:
+                break
+        opener = next((text for text in closers if sql.startswith(text, position)), None)
+        if opener is None:
+            position += 1
+            continue
+        closer, what = closers[opener]
+        end = sql.find(closer, position + len(opener))
+        if end < 0:
+            return position, what
+        position = end + len(closer)
+    return max(len(sql) - 1, 0), "the statement"

@@ -1,0 +1,222 @@
+"""Long lists of literals, lifted out of the text before anything reads it.
+
+``x IN (1, 2, ..., 10000)`` costs a tokenizer, two parsers and a binder a second and more, and says no more than ``x = ANY($n)`` with a list behind it. So a
+scan of the text, at the speed of regular expressions, takes such lists out: what is left is a short statement with hidden parameters, which follow the user's
+own. Statements that differ only in these values share one plan.
+
+A list is lifted only where that is certainly the same: integers, strings or dates alone, right of a bare column name that follows ``(``, AND, OR, NOT, WHERE or
+ON, in a text without escapes, block comments and dollar quotes; and, once the names are bound, a column of an integer type, VARCHAR or DATE, in a WHERE or ON
+that is made of AND, OR and NOT. Everything else is planned as it is written, as is every statement in which an error is found: its position is one in the
+user's text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any, Final
+
+from sqlglot import exp
+
+from secateur.partitioning.comparison import Comparison, compare
+from secateur.partitioning.condition import UNCONSTRAINED, Box, Choice, Constraint
+from secateur.partitioning.domain import EVERYTHING
+from secateur.partitioning.nodes import AllOf, AnyOf, Keys, Node, intersect, unite
+from secateur.partitioning.operand import ParameterList
+from secateur.partitioning.tree import PartitionTree
+from secateur.partitioning.types import SqlType, TypeKind
+from secateur.planner.predicates.membership import list_membership
+from secateur.planner.query import Query, Scan, renames_columns
+from secateur.planner.scans.scan_bounds import box_node
+
+__all__ = ["LIFTED_CHARS_MIN", "LiftedText", "fold_lists", "lift_lists", "lists_agree", "readings_of"]
+
+_ELEMENTS_MIN: Final = 64
+LIFTED_CHARS_MIN: Final = 2 * _ELEMENTS_MIN
+"""A shorter text has no long list."""
+
+_SPACE: Final = r"[ \t\r\n\f]"
+_NAME: Final = r'(?:[A-Za-z_]\w*+|"[^"]*+")'
+_INTEGER: Final = r"-?+[0-9]{1,18}+"
+_STRING: Final = r"'[^']*+(?:''[^']*+)*+'"
+_DAY: Final = rf"DATE{_SPACE}*+'[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}'"
+
+
+def _list_of(literal: str) -> str:
+    return rf"{literal}(?:{_SPACE}*+,{_SPACE}*+{literal}){{{_ELEMENTS_MIN - 1},}}+"
+
+
+_SCANNER: Final = re.compile(
+    rf"(?:\(|(?<![\w$.])(?:AND|OR|NOT|WHERE|ON)(?![\w$])){_SPACE}*+"
+    rf"(?P<column>{_NAME}(?:\.{_NAME})?+){_SPACE}*+(?<![\w$])IN{_SPACE}*+\({_SPACE}*+"
+    rf"(?:(?P<integers>{_list_of(_INTEGER)})|(?P<strings>{_list_of(_STRING)})|(?P<days>{_list_of(_DAY)})){_SPACE}*+\)"
+    r"|'[^']*+'?+"
+    r'|"[^"]*+"?+'
+    r"|--[^\n]*+"
+    r"|(?P<refused>\\|/\*|\$\w*\$|\r(?!\n))",
+    re.IGNORECASE,
+)
+_SPELLED_DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_ELEMENT: Final = re.compile(r"'([^']*+(?:''[^']*+)*+)'")
+_INTEGERS: Final = frozenset({TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.BIGINT, TypeKind.UTINYINT, TypeKind.USMALLINT, TypeKind.UINTEGER})
+
+
+@dataclass(frozen=True, slots=True)
+class LiftedText:
+    """A statement without its long lists.
+
+    Attributes:
+        text: The statement with ``(column = ANY(?))`` for ``column IN (list)``.
+        offsets: Where these ``?`` are.
+    """
+
+    text: str
+    offsets: tuple[int, ...]
+
+
+def lift_lists(sql: str) -> tuple[LiftedText, tuple[list[Any], ...]] | None:
+    """Take the long lists out of a text.
+
+    Returns:
+        The text that is left and the values, or None when there are no such lists. Cost: a fifth of a microsecond per element.
+    """
+    if "\\" in sql:
+        return None
+    parts: list[str] = []
+    offsets: list[int] = []
+    lists: list[list[Any]] = []
+    copied = length = 0
+    for match in _SCANNER.finditer(sql):
+        if match["refused"] is not None:
+            return None
+        values = None if match["column"] is None else _values(match)
+        if values is None:
+            continue
+        start, end = match.span("column")
+        kept = f"{sql[copied:start]}({sql[start:end]} = ANY("
+        parts.extend((kept, "?))"))
+        length += len(kept)
+        offsets.append(length)
+        length += 3
+        copied = match.end()
+        lists.append(values)
+    if not lists:
+        return None
+    parts.append(sql[copied:])
+    return LiftedText("".join(parts), tuple(offsets)), tuple(lists)
+
+
+def lists_agree(query: Query, lists: Mapping[int, Sequence[Any]]) -> bool:
+    """Whether each list, by the index of its hidden parameter, stands where it means what the literals did."""
+    found: dict[int, exp.Expr] = {}
+    for node in query.tree.find_all(exp.Any):
+        holder = node.parent
+        member = None if holder is None else list_membership(holder)
+        if holder is not None and member is not None and member[1] in lists:
+            column_type = _column_type(member[0], query)
+            if column_type is None or not _is_condition(holder) or column_type not in _kinds(lists[member[1]]):
+                return False
+            found[member[1]] = node
+    return len(found) == len(lists)
+
+
+def fold_lists(tree: PartitionTree, lists: Mapping[int, Sequence[Any]]) -> PartitionTree:
+    """A partition tree with the hidden lists back in their places as constants, for EXPLAIN."""
+    types = dict(tree.scheme.types)
+
+    def folded(node: Node) -> Node:
+        match node:
+            case Keys(box):
+                constant = Box.of({column: _folded(constraint, lists, types[column]) for column, constraint in box.constraints})
+                return box_node(constant, tree.scheme, tree.total, tree.limit, [])
+            case AnyOf(parts):
+                return unite(map(folded, parts))
+            case AllOf(parts):
+                return intersect(map(folded, parts))
+            case _:
+                return node
+
+    return replace(tree, root=folded(tree.root))
+
+
+def _folded(constraint: Constraint, lists: Mapping[int, Sequence[Any]], column_type: SqlType) -> Constraint:
+    whole = UNCONSTRAINED
+    for choice in constraint.choices:
+        kept = Choice(choice.domain)
+        for test in choice.tests:
+            match test.operands:
+                case (ParameterList(index),) if index in lists:
+                    domain = compare(Comparison.IN, lists[index], column_type)
+                    kept = kept.unite(Choice(EVERYTHING if domain is None else domain))
+                case _:
+                    kept = kept.unite(Choice(tests=(test,)))
+        whole = whole.intersect(Constraint((kept,)))
+    return whole
+
+
+def readings_of(lists: tuple[list[Any], ...]) -> Iterator[tuple[list[Any], ...]]:
+    """What the literals can mean: strings that spell days are days beside a DATE column, and strings beside a VARCHAR."""
+    spelled = tuple(_days(values) if isinstance(values[0], str) and _SPELLED_DAY.fullmatch(values[0]) else None for values in lists)
+    if any(days is not None for days in spelled):
+        yield tuple(values if days is None else days for values, days in zip(lists, spelled, strict=True))
+    yield lists
+
+
+def _values(match: re.Match[str]) -> list[Any] | None:
+    """The values of a list; None for days that the calendar does not have."""
+    if match["integers"] is not None:
+        return list(map(int, match["integers"].split(",")))
+    values: list[Any] = _ELEMENT.findall(match["strings"] or match["days"])
+    if match["days"] is not None:
+        return _days(values)
+    return [value.replace("''", "'") for value in values] if "''" in match["strings"] else values
+
+
+def _days(texts: Sequence[str]) -> list[Any] | None:
+    try:
+        return [date.fromisoformat(text) for text in texts] if all(map(_SPELLED_DAY.fullmatch, texts)) else None
+    except ValueError:
+        return None
+
+
+def _kinds(values: Sequence[Any]) -> frozenset[TypeKind]:
+    match values[0]:
+        case str():
+            return frozenset({TypeKind.VARCHAR})
+        case date():
+            return frozenset({TypeKind.DATE})
+        case _:
+            return _INTEGERS
+
+
+def _is_condition(node: exp.Expr) -> bool:
+    """Whether from a node up to the WHERE or ON that it is in there are only connectives, and no column of a result is named by its text."""
+    while isinstance(node.parent, (exp.And, exp.Or, exp.Not, exp.Paren)):
+        node = node.parent
+    where = isinstance(node.parent, exp.Where) and isinstance(node.parent.parent, exp.Select)
+    if not where and not (isinstance(node.parent, exp.Join) and node.arg_key == "on"):
+        return False
+    while node.parent is not None:
+        if isinstance(node.parent, exp.Select) and node.arg_key == "expressions":
+            return False
+        node = node.parent
+    return True
+
+
+def _column_type(node: exp.Expr, query: Query) -> TypeKind | None:
+    """The type of a column of a table that the innermost SELECT reads; a bare name that is a column of one is that, or the statement is ambiguous."""
+    if not isinstance(node, exp.Column) or node.args.get("db") is not None:
+        return None
+    select = node.find_ancestor(exp.Select)
+    found: list[SqlType] = []
+    for scan in query.scans:
+        if _reads(select, scan) and node.table.casefold() in ("", scan.alias.casefold()):
+            found.extend(column.type for column in scan.table.columns if column.name.casefold() == node.name.casefold())
+    return found[0].kind if len(found) == 1 else None
+
+
+def _reads(select: exp.Expr | None, scan: Scan) -> bool:
+    holder = scan.node.parent
+    return isinstance(holder, (exp.From, exp.Join)) and holder.parent is select and not renames_columns(scan.node)

@@ -1,0 +1,163 @@
+"""The parameters of a statement: ``?``, ``$1`` or ``$name``, brought to one form.
+
+A statement uses one style. Inside plans every parameter is ``$1`` to ``$n`` in the order of first appearance (or its own number), and values are a sequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from sqlglot import Token, TokenType
+
+from secateur.errors import ParameterError
+from secateur.planner.text.positions import located, syntax_error
+
+__all__ = ["ParameterStyle", "Parameters", "read_parameters"]
+
+_NUMBER_MAX: Final = 65_535
+_NO_LISTS: Final[Mapping[int, list[Any]]] = {}
+
+
+class ParameterStyle(Enum):
+    """How a statement writes its parameters. The value is an example."""
+
+    NONE = "none"
+    QMARK = "?"
+    NUMBERED = "$1"
+    NAMED = "$name"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """The parameters of one statement.
+
+    Attributes:
+        style: How they are written.
+        count: How many values the statement takes.
+        names: In order of index when named, else empty.
+        spans: Where each mention stands in the text: first offset, offset behind, index counted from 0.
+        lists: Values of hidden parameters, which follow those of the user (:mod:`~secateur.planner.text.long_lists`).
+    """
+
+    style: ParameterStyle
+    count: int
+    names: tuple[str, ...]
+    spans: tuple[tuple[int, int, int], ...]
+    lists: tuple[list[Any], ...] = ()
+
+    @property
+    def total(self) -> int:
+        """How many values the plan takes, hidden ones included."""
+        return self.count + len(self.lists)
+
+    def arrange(self, params: Sequence[Any] | Mapping[str, Any]) -> tuple[Any, ...]:
+        """The values in order of index, hidden ones included.
+
+        Raises:
+            ParameterError: Too few or too many values, names that are missing or unknown, or a mapping where a sequence belongs and the other way round.
+        """
+        if self.style is ParameterStyle.NAMED:
+            if not isinstance(params, Mapping):
+                raise ParameterError(f"the statement has named parameters ({self._names_text()}): pass a mapping of names to values")
+            missing = [name for name in self.names if name not in params]
+            unknown = [name for name in params if name not in self.names]
+            if missing:
+                raise ParameterError(f"no value for parameter{'s' if len(missing) > 1 else ''} {', '.join('$' + name for name in missing)}")
+            if unknown:
+                raise ParameterError(f"the statement has no parameter {', '.join('$' + str(name) for name in unknown)}; it has {self._names_text()}")
+            return (*(params[name] for name in self.names), *self.lists)
+        if isinstance(params, Mapping):
+            if not params and not self.count:
+                return self.lists
+            raise ParameterError(f"the statement has no named parameters but {self.count} positional: pass a sequence of values")
+        if isinstance(params, (str, bytes)):
+            raise ParameterError(f"parameters are a sequence of values, not {type(params).__name__}: pass [value]")
+        if len(params) != self.count:
+            raise ParameterError(f"the statement has {self.count} parameter{'' if self.count == 1 else 's'}, {len(params)} given")
+        return (*params, *self.lists)
+
+    def refuse_gaps(self, sql: str) -> None:
+        """Refuse ``$2`` without ``$1``.
+
+        Raises:
+            ParameterError: A number below the highest is missing.
+        """
+        missing = sorted(set(range(self.count)) - {index for _, _, index in self.spans})
+        if missing:
+            start, end, highest = max((span for span in self.spans if span[2] < self.count), key=lambda span: span[2])
+            listed = ", ".join(f"${index + 1}" for index in missing)
+            raise located(ParameterError, f"the statement has ${highest + 1} but not {listed}: number parameters without gaps", sql, start, end - start)
+
+    def _names_text(self) -> str:
+        return ", ".join("$" + name for name in self.names)
+
+
+def read_parameters(sql: str, tokens: Sequence[Token], hidden: Mapping[int, list[Any]] = _NO_LISTS) -> tuple[list[Token], Parameters]:
+    """Find the parameters and write each as ``$`` and its number.
+
+    Args:
+        sql: The user's whole text, for positions.
+        tokens: The tokens of the statement.
+        hidden: By offset in the text the lists for which a ``?`` stands that is not the user's.
+
+    Returns:
+        The tokens with every parameter in the numbered form, and the parameters.
+
+    Raises:
+        ParameterError: Two styles are mixed, or a number is out of range.
+        SqlSyntaxError: A ``$`` without number or name.
+    """
+    found: list[Token] = []
+    spans: list[tuple[int, int, int]] = []
+    places: list[int] = []
+    names: dict[str, int] = {}
+    style = ParameterStyle.NONE
+    highest = 0
+    position = 0
+    while position < len(tokens):
+        token = tokens[position]
+        position += 1
+        if token.token_type not in (TokenType.PLACEHOLDER, TokenType.PARAMETER):
+            found.append(token)
+            continue
+        if token.start in hidden:
+            places.append(len(found))
+            found.append(token)
+            continue
+        behind = tokens[position] if position < len(tokens) and tokens[position].start == token.end + 1 else None
+        end = token.end
+        if behind is not None and behind.token_type is TokenType.NUMBER and behind.text.isdecimal():
+            this_style, index, end = ParameterStyle.NUMBERED, int(behind.text) - 1, behind.end
+            position += 1
+            if not 0 <= index < _NUMBER_MAX:
+                raise located(ParameterError, f"parameters are numbered $1 to ${_NUMBER_MAX}", sql, token.start, end - token.start + 1)
+        elif token.token_type is TokenType.PLACEHOLDER:
+            this_style, index = ParameterStyle.QMARK, highest
+        elif token.text == "$" and behind is not None and behind.text.isidentifier():
+            this_style, index, end = ParameterStyle.NAMED, names.setdefault(behind.text, len(names)), behind.end
+            position += 1
+        else:
+            raise syntax_error(f"{token.text!r} is no parameter: write ?, $1 or $name", sql, token.start)
+        if style not in (ParameterStyle.NONE, this_style):
+            message = f"the statement mixes {style.value} with {this_style.value} parameters: use one style"
+            raise located(ParameterError, message, sql, token.start, end - token.start + 1)
+        style = this_style
+        highest = max(highest, index + 1)
+        spans.append((token.start, end + 1, index))
+        found.extend(_numbered(token, index, end))
+    for index in reversed(range(len(places))):
+        token = found[places[index]]
+        spans.append((token.start, token.end + 1, highest + index))
+        found[places[index] : places[index] + 1] = _numbered(token, highest + index, token.end)
+    return found, Parameters(style, highest, tuple(names), tuple(spans), tuple(hidden.values()))
+
+
+def _numbered(token: Token, index: int, end: int) -> tuple[Token, Token]:
+    """A parameter in the numbered form."""
+    return (
+        Token(TokenType.PARAMETER, "$", line=token.line, col=token.col, start=token.start, end=token.start),
+        Token(TokenType.NUMBER, str(index + 1), line=token.line, col=token.col, start=token.start, end=end),
+    )

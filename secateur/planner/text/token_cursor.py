@@ -1,0 +1,145 @@
+"""A cursor over tokens, for the statements that we parse ourselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from sqlglot import Token, TokenType
+
+from secateur.errors import NotSupportedError, SqlSyntaxError
+from secateur.planner.text.positions import located, syntax_error
+
+__all__ = ["TokenCursor"]
+
+_NOT_NAMES: Final = frozenset({TokenType.STRING, TokenType.NUMBER, TokenType.HEREDOC_STRING, TokenType.HEX_STRING, TokenType.BYTE_STRING})
+
+
+class TokenCursor:
+    """A position in the tokens of one statement.
+
+    Keywords are compared by their text, upper case, whatever the tokenizer takes them for; a token of two words, such as ``PRIMARY KEY``, counts as its words.
+    """
+
+    def __init__(self, sql: str, tokens: Sequence[Token]) -> None:
+        self.sql = sql
+        self._whole = tuple(tokens)
+        self._tokens = tuple(_split(tokens))
+        self._position = 0
+
+    @property
+    def at_end(self) -> bool:
+        return self._position >= len(self._tokens)
+
+    @property
+    def offset(self) -> int:
+        """The offset in the text of the next token, or behind the last one."""
+        if self.at_end:
+            return self._tokens[-1].end + 1 if self._tokens else len(self.sql)
+        return self._tokens[self._position].start
+
+    def peek(self, ahead: int = 0) -> Token | None:
+        """The next token, or the one ``ahead`` tokens behind it; None at the end."""
+        position = self._position + ahead
+        return self._tokens[position] if position < len(self._tokens) else None
+
+    def take(self) -> Token:
+        """The next token, which must exist."""
+        token = self.peek()
+        if token is None:
+            raise self.expected("more")
+        self._position += 1
+        return token
+
+    def rest(self) -> tuple[Token, ...]:
+        """All tokens that remain, those of two words whole again, as a parser of queries wants them; the cursor stays, in front of a whole token."""
+        offset = self.offset
+        return tuple(token for token in self._whole if token.start >= offset)
+
+    def at(self, *words: str) -> bool:
+        """Whether the next tokens are these words or symbols."""
+        return all(_is(self.peek(ahead), word) for ahead, word in enumerate(words))
+
+    def accept(self, *words: str) -> bool:
+        """Step over these words when they come next."""
+        if not self.at(*words):
+            return False
+        self._position += len(words)
+        return True
+
+    def expect(self, *words: str) -> None:
+        """Step over these words, which must come next."""
+        for word in words:
+            if not self.accept(word):
+                raise self.expected(word)
+
+    def name(self, what: str) -> str:
+        """A name, quoted or not; ``what`` says in an error what it should name."""
+        token = self.peek()
+        if token is None or not is_name(token):
+            raise self.expected(what)
+        self._position += 1
+        return token.text
+
+    def names(self, what: str) -> tuple[str, ...]:
+        """``(name, ...)``."""
+        self.expect("(")
+        found = [self.name(what)]
+        while self.accept(","):
+            found.append(self.name(what))
+        self.expect(")")
+        return tuple(found)
+
+    def natural(self, what: str) -> int:
+        """A number without sign, point or exponent."""
+        token = self.peek()
+        if token is None or token.token_type is not TokenType.NUMBER or not token.text.isdecimal():
+            raise self.expected(what)
+        self._position += 1
+        return int(token.text)
+
+    def integer(self, what: str) -> int:
+        """A whole number, possibly with a minus."""
+        return -self.natural(what) if self.accept("-") else self.natural(what)
+
+    def expected(self, what: str) -> SqlSyntaxError:
+        """The error that something else was expected here."""
+        token = self.peek()
+        found = "the end of the statement" if token is None else repr(self.sql[token.start : token.end + 1])
+        return syntax_error(f"expected {what}, found {found}", self.sql, self.offset, 1 if token is None else token.end - token.start + 1)
+
+    def unsupported(self, what: str, instead: str) -> NotSupportedError:
+        """The error that what comes next is not supported."""
+        token = self.peek()
+        return located(NotSupportedError, f"{what} is not supported: {instead}", self.sql, self.offset, 1 if token is None else token.end - token.start + 1)
+
+    def expect_end(self) -> None:
+        """Nothing may follow."""
+        if not self.at_end:
+            raise self.expected("the end of the statement")
+
+
+def is_name(token: Token) -> bool:
+    """Whether a token can name a table or column: a quoted name or a word."""
+    if token.token_type is TokenType.IDENTIFIER:
+        return True
+    return token.token_type not in _NOT_NAMES and token.text[:1].isidentifier()
+
+
+def _is(token: Token | None, word: str) -> bool:
+    return token is not None and token.token_type not in (TokenType.IDENTIFIER, TokenType.STRING) and token.text.upper() == word
+
+
+def _split(tokens: Sequence[Token]) -> list[Token]:
+    found = []
+    for token in tokens:
+        words = token.text.split()
+        if token.token_type in (TokenType.IDENTIFIER, *_NOT_NAMES) or len(words) < 2:
+            found.append(token)
+            continue
+        # The words stand at both ends of the token's text; positions in between do not matter to an error.
+        start = token.start
+        for word in words:
+            found.append(Token(TokenType.VAR, word, line=token.line, col=token.col, start=start, end=start + len(word) - 1))
+            start += len(word) + 1
+    return found

@@ -1,0 +1,303 @@
+"""What becomes a fragment for the arrow kernel, and what is left to DuckDB and why. Accepted statements are run, and compared with DuckDB."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import sqlglot
+from sqlglot import exp
+
+from secateur.engine.kernels import arrow_kernel
+from secateur.engine.kernels.arrow_expression import Call, Column, Constant, Function, Parameter
+from secateur.engine.kernels.arrow_fragment import ArrowFragment
+from secateur.engine.kernels.duckdb_kernel import DuckDBKernel
+from secateur.partitioning.types import parse_type
+from secateur.planner.fragments.arrow_compiler import Declined, compile_arrow
+
+TYPES = {
+    "Customer": "VARCHAR",
+    "a": "INTEGER",
+    "b": "BIGINT",
+    "s": "SMALLINT",
+    "u8": "UTINYINT",
+    "d": "DOUBLE",
+    "f": "FLOAT",
+    "m": "DECIMAL(10,2)",
+    "h": "HUGEINT",
+    "flag": "BOOLEAN",
+    "day": "DATE",
+    "ts": "TIMESTAMP",
+    "atz": "TIMESTAMP WITH TIME ZONE",
+    "clock": "TIME",
+    "id": "UUID",
+    "tags": "INTEGER[]",
+    "gap": "INTERVAL",
+}
+SCHEMA = {name: parse_type(text) for name, text in TYPES.items()}
+MIDNIGHT = dt.datetime(2024, 1, 1)
+ROWS: list[dict[str, Any]] = [
+    {
+        "Customer": "C1",
+        "a": 1,
+        "b": 10,
+        "s": 1,
+        "d": 1.5,
+        "m": Decimal("1.50"),
+        "h": Decimal(3),
+        "flag": True,
+        "day": dt.date(2024, 1, 1),
+        "ts": MIDNIGHT,
+        "clock": dt.time(1),
+    },
+    {
+        "Customer": "C2",
+        "a": 2,
+        "b": 20,
+        "s": -1,
+        "d": 0.5,
+        "m": Decimal("2.00"),
+        "h": Decimal(4),
+        "flag": False,
+        "day": dt.date(2024, 1, 2),
+        "ts": MIDNIGHT,
+        "u8": 7,
+        "f": 0.5,
+    },
+    {"Customer": "C1", "a": 3, "b": 30, "s": 0, "d": -1.0, "f": 2.5, "day": dt.date(2024, 1, 1), "atz": MIDNIGHT.replace(tzinfo=dt.UTC), "u8": 8},
+    {"Customer": None, "a": None, "b": None, "tags": [1, 2]},
+]
+TABLE = pa.table(
+    {
+        name: pa.array([row.get(name) for row in ROWS], type_.arrow) if any(name in row for row in ROWS) else pa.nulls(len(ROWS), type_.arrow)
+        for name, type_ in SCHEMA.items()
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[DuckDBKernel]:
+    kernel = DuckDBKernel(threads=1)
+    yield kernel
+    kernel.close()
+
+
+def compiled(kernel: DuckDBKernel, sql: str, params: list[Any]) -> ArrowFragment | Declined:
+    select = sqlglot.parse_one(sql, dialect="duckdb")
+    assert isinstance(select, exp.Select)
+    return compile_arrow(select, SCHEMA, "s0", kernel.describe(sql, {"s0": SCHEMA}, params))
+
+
+ACCEPTED: list[tuple[str, list[Any], int]] = [
+    ("SELECT * FROM s0 WHERE customer = 'C1'", [], 2),
+    ('SELECT "CUSTOMER", s0.A AS x FROM s0 WHERE s0.customer = $1', ["C2"], 1),
+    ("SELECT t.a FROM s0 AS t WHERE t.b >= 20 AND NOT t.a = 3", [], 1),
+    ("SELECT a FROM s0 WHERE 2 > a OR a IS NULL", [], 2),
+    ("SELECT a FROM s0 WHERE a IN (1, $1, -7)", [3], 2),
+    ("SELECT a FROM s0 WHERE a NOT IN (1, 2)", [], 1),
+    ("SELECT a FROM s0 WHERE a BETWEEN $1 AND 2", [1], 2),
+    ("SELECT a FROM s0 WHERE a NOT BETWEEN 1 AND 2", [], 1),
+    ("SELECT a FROM s0 WHERE s > -1 AND (a <> 1)", [], 1),
+    ("SELECT a FROM s0 WHERE customer LIKE 'C%' AND customer NOT LIKE '%2'", [], 2),
+    ("SELECT a FROM s0 WHERE day = '2024-01-01'", [], 2),
+    ("SELECT a FROM s0 WHERE day > DATE '2024-01-01'", [], 1),
+    ("SELECT a FROM s0 WHERE ts = '2024-01-01 00:00:00' AND ts <= TIMESTAMP '2024-01-01'", [], 2),
+    ("SELECT a FROM s0 WHERE atz = '2024-01-01 02:00:00+02:00'", [], 1),
+    ("SELECT a FROM s0 WHERE atz >= $1", [dt.datetime(2024, 1, 1, tzinfo=dt.UTC)], 1),
+    ("SELECT a FROM s0 WHERE clock = '01:00:00'", [], 1),
+    ("SELECT a FROM s0 WHERE id = '00000000-0000-0000-0000-000000000001'", [], 0),
+    ("SELECT a FROM s0 WHERE flag", [], 1),
+    ("SELECT a FROM s0 WHERE flag = FALSE OR flag IS NULL", [], 3),
+    ("SELECT a FROM s0 WHERE d > 0.5", [], 1),
+    ("SELECT a FROM s0 WHERE d = 1.5e0 OR f = 2.5", [], 2),
+    ("SELECT a FROM s0 WHERE m >= 1.5", [], 2),
+    ("SELECT a FROM s0 WHERE h > 3", [], 1),
+    ("SELECT a FROM s0 WHERE a = s", [], 1),
+    ("SELECT a FROM s0 WHERE a * 10 = b", [], 3),
+    ("SELECT a FROM s0 WHERE a = b IS NULL", [], 1),
+    ("SELECT a FROM s0 WHERE flag = (a = 1)", [], 2),
+    ("SELECT a, flag, a > 1 FROM s0", [], 4),
+    ("SELECT a + 1, 2 * b, -s, u8 + 1, d * $1, a / 2, d / b, CAST(a AS DOUBLE), a::BIGINT FROM s0", [2.0], 4),
+    ("SELECT CAST(b AS TINYINT), CAST(a AS HUGEINT), coalesce(s, -1), coalesce(customer, 'none'), coalesce(d, 0) FROM s0", [], 4),
+    ("SELECT CAST(coalesce(sum(a), 0) AS BIGINT) AS n, CAST(CAST(sum(a) AS INT128) AS DOUBLE) / sum(b) FROM s0", [], 1),
+    ("SELECT tags, gap, a FROM s0 WHERE a IS NULL", [], 1),
+    ("SELECT DISTINCT customer, flag FROM s0", [], 4),
+    ("SELECT DISTINCT customer AS c FROM s0 ORDER BY c DESC LIMIT 1", [], 1),
+    ("SELECT a FROM s0 ORDER BY d DESC NULLS FIRST, 1 LIMIT 2 OFFSET $1", [1], 2),
+    ("SELECT a AS b FROM s0 ORDER BY b DESC", [], 4),
+    ("SELECT a, CAST(($1) AS VARCHAR) AS s, CAST(7 AS BIGINT), CAST($2 AS DECIMAL(10,2)), CAST(-1.5 AS DOUBLE) FROM s0 WHERE a > 1", ["x", Decimal("1.5")], 2),
+    ("SELECT CAST($1 AS DATE), CAST('2024-01-01' AS DATE) FROM s0 LIMIT 3", [dt.date(2024, 5, 6)], 3),
+    ("SELECT -a AS x, b FROM s0 ORDER BY x + b", [], 4),
+    ("SELECT count(*), count(a), sum(a), min(customer), max(day), avg(b) FROM s0", [], 1),
+    ("SELECT count(*) FROM s0 WHERE customer = 'C9'", [], 1),
+    ("SELECT customer, sum(m), avg(m), avg(d), sum(h) FROM s0 GROUP BY customer", [], 3),
+    ("SELECT sum(a + b), sum(a) IS NULL FROM s0 GROUP BY s0.customer", [], 3),
+    ("SELECT customer AS c, count(*) AS n FROM s0 GROUP BY 1 HAVING n > 1 ORDER BY n DESC, c", [], 1),
+    ("SELECT customer, flag, count(*) FROM s0 GROUP BY ALL", [], 4),
+    ("SELECT a + 1, count(*) FROM s0 GROUP BY a + 1", [], 4),
+    ("SELECT (a + 1) * 2 AS x, count(*) FROM s0 GROUP BY a + 1 HAVING a + 1 < 4", [], 2),
+    ("SELECT sum(a) / count(*) AS r, sum(d) / count(d) FROM s0", [], 1),
+    ("SELECT customer FROM s0 GROUP BY customer ORDER BY sum(b) LIMIT $1", [2], 2),
+    ("SELECT max(a) FROM s0 HAVING max(a) > 5", [], 0),
+    ("SELECT CAST(sum(a) AS HUGEINT) AS x, count(*) + 1 AS y FROM s0", [], 1),
+]
+
+
+@pytest.mark.parametrize("value", [None, "5", 5.0, True, 2**31])
+def test_a_given_value_that_needs_a_cast_is_left_to_duckdb(kernel: DuckDBKernel, value: Any) -> None:
+    fragment = compiled(kernel, "SELECT a, CAST($1 AS INTEGER) AS v FROM s0", [1])
+    assert isinstance(fragment, ArrowFragment), fragment
+    assert arrow_kernel.run(fragment, TABLE, [value]) is None
+
+
+@pytest.mark.parametrize(("sql", "params", "row_count"), ACCEPTED, ids=[case[0] for case in ACCEPTED])
+def test_what_arrow_answers(kernel: DuckDBKernel, sql: str, params: list[Any], row_count: int) -> None:
+    fragment = compiled(kernel, sql, params)
+    assert isinstance(fragment, ArrowFragment), fragment
+    answer = arrow_kernel.run(fragment, TABLE, params)
+    assert answer is not None
+    expected = kernel.run(sql, {"s0": TABLE}, params, casts=[("s0", [("h", "HUGEINT")])])
+    assert answer.num_rows == row_count
+    assert answer.schema == expected.schema
+    if "ORDER BY" in sql:
+        assert answer.to_pylist() == expected.to_pylist()
+    else:
+        assert sorted(map(repr, answer.to_pylist())) == sorted(map(repr, expected.to_pylist()))
+
+
+DECLINED: list[tuple[str, list[Any], str]] = [
+    ("SELECT upper(customer) FROM s0", [], "upper is left to DuckDB"),
+    ("SELECT a FROM s0 WHERE lower(customer) = 'c1'", [], "lower"),
+    ("SELECT a FROM s0 WHERE starts_with(customer, 'C')", [], "starts_with"),
+    ("SELECT a FROM s0 WHERE customer LIKE 'C_'", [], "LIKE with another pattern"),
+    ("SELECT a FROM s0 WHERE customer LIKE 'C%' ESCAPE '!'", [], "escape"),
+    ("SELECT a FROM s0 WHERE customer ILIKE 'c%'", [], "ilike"),
+    ("SELECT a FROM s0 WHERE a = 1.5", [], "1.5 against INTEGER"),
+    ("SELECT a FROM s0 WHERE a = '1'", [], "'1' against INTEGER"),
+    ("SELECT a FROM s0 WHERE s = 100000", [], "100000 against SMALLINT"),
+    ("SELECT a FROM s0 WHERE m = 1.505", [], "1.505 against DECIMAL"),
+    ("SELECT a FROM s0 WHERE f = 0.1", [], "0.1 against FLOAT"),
+    ("SELECT a FROM s0 WHERE d = 9007199254740993", [], "against DOUBLE"),
+    ("SELECT a FROM s0 WHERE day = '2024-1-1'", [], "against DATE"),
+    ("SELECT a FROM s0 WHERE day = TIMESTAMP '2024-01-01'", [], "against DATE"),
+    ("SELECT a FROM s0 WHERE a = NULL", [], "NULL against INTEGER"),
+    ("SELECT a FROM s0 WHERE a IN (1, NULL)", [], "NULL against INTEGER"),
+    ("SELECT a FROM s0 WHERE a = CAST($1 AS INTEGER)", [1], "against INTEGER"),
+    ("SELECT a FROM s0 WHERE 1 = 1", [], "two constants"),
+    ("SELECT a FROM s0 WHERE d < f", [], "may be NaN"),
+    ("SELECT a FROM s0 WHERE a = d", [], "may be NaN"),
+    ("SELECT a FROM s0 WHERE d IN (0.0, 1.5)", [], "IN of DOUBLE"),
+    ("SELECT a FROM s0 WHERE flag < TRUE", [], "< of BOOLEAN"),
+    ("SELECT a FROM s0 WHERE tags = [1]", [], "of INTEGER[]"),
+    ("SELECT a FROM s0 WHERE a IN (SELECT 1)", [], "query of in"),
+    ("SELECT a FROM s0 WHERE a = (SELECT 1)", [], "left to DuckDB"),
+    ("SELECT a FROM s0 WHERE (a, b) = (1, 2)", [], "tuple"),
+    ("SELECT a FROM s0 WHERE a IS DISTINCT FROM 1", [], "left to DuckDB"),
+    ("SELECT a FROM s0 WHERE CASE WHEN a = 1 THEN flag END", [], "case"),
+    ("SELECT a + $1 FROM s0", [1], "which decides the type of the result"),
+    ("SELECT a + 3000000000 FROM s0", [], "which decides the type"),
+    ("SELECT m + 1 FROM s0", [], "arithmetic of DECIMAL"),
+    ("SELECT f + 1 FROM s0", [], "arithmetic of FLOAT"),
+    ("SELECT f + f FROM s0", [], "arithmetic of FLOAT"),
+    ("SELECT f / 2 FROM s0", [], "division of FLOAT"),
+    ("SELECT a // 2 FROM s0", [], "left to DuckDB"),
+    ("SELECT CAST(a AS VARCHAR) FROM s0", [], "a cast of INTEGER to VARCHAR"),
+    ("SELECT CAST(m AS INTEGER) FROM s0", [], "a cast of DECIMAL(10,2) to INTEGER"),
+    ("SELECT coalesce(m, 0) FROM s0", [], "coalesce of DECIMAL(10,2)"),
+    ("SELECT coalesce(a, b, 0) FROM s0", [], "coalesce of INTEGER"),
+    ("SELECT coalesce(a, $1) FROM s0", [1], "coalesce with $1"),
+    ("SELECT coalesce(s, 100000) FROM s0", [], "coalesce with 100000"),
+    ("SELECT TRY_CAST(a AS DOUBLE) FROM s0", [], "safe of try_cast"),
+    ("SELECT 1 AS one FROM s0", [], "literal"),
+    ("SELECT $1 FROM s0", [1], "left to DuckDB"),
+    ("SELECT DISTINCT d FROM s0", [], "DISTINCT of DOUBLE"),
+    ("SELECT DISTINCT ON (a) a, b FROM s0", [], "on of distinct"),
+    ("SELECT DISTINCT customer FROM s0 GROUP BY customer, a ORDER BY a", [], "ORDER BY of something that DISTINCT has merged"),
+    ("SELECT a FROM s0 ORDER BY tags", [], "ORDER BY of INTEGER[]"),
+    ("SELECT a FROM s0 ORDER BY ALL", [], "ORDER BY ALL"),
+    ("SELECT -a AS b FROM s0 ORDER BY b + 1", [], "b is both a column and an alias"),
+    ("SELECT a FROM s0 ORDER BY a LIMIT 10%", [], "limit_options of limit"),
+    ("SELECT a FROM s0 LIMIT 1 + 1", [], "LIMIT of an expression"),
+    ("SELECT count(DISTINCT a) FROM s0", [], "distinct"),
+    ("SELECT sum(a) FILTER (WHERE b > 1) FROM s0", [], "filter"),
+    ("SELECT min(a, 2) FROM s0", [], "count of min"),
+    ("SELECT stddev(a) FROM s0", [], "stddev"),
+    ("SELECT first(a) FROM s0", [], "first"),
+    ("SELECT sum(flag) FROM s0", [], "sum of BOOLEAN"),
+    ("SELECT max(tags) FROM s0", [], "max of INTEGER[]"),
+    ("SELECT avg(day) FROM s0", [], "avg of DATE"),
+    ("SELECT sum(a) OVER () FROM s0", [], "window"),
+    ("SELECT d, count(*) FROM s0 GROUP BY d", [], "GROUP BY of DOUBLE"),
+    ("SELECT customer, count(*) FROM s0 GROUP BY ROLLUP (customer)", [], "rollup"),
+    ("SELECT a AS b, count(*) FROM s0 GROUP BY a HAVING b > 1", [], "b is both a column and an alias"),
+    ("SELECT a FROM s0 QUALIFY row_number() OVER () = 1", [], "the clause qualify"),
+    ("SELECT a FROM s0 USING SAMPLE 1 ROWS", [], "the clause sample"),
+    ("SELECT a FROM s0 TABLESAMPLE RESERVOIR (1 ROWS)", [], "sample"),
+    ("WITH x AS (SELECT 1) SELECT a FROM s0", [], "the clause with"),
+    ("SELECT a FROM (SELECT * FROM s0)", [], "FROM of something else"),
+    ("SELECT x.a FROM s0 AS x, s0 AS y", [], "the clause joins"),
+    ("SELECT c.a FROM s0 AS c(a, z)", [], "columns of tablealias"),
+    ("SELECT 1", [], "without FROM"),
+    ("SELECT * EXCLUDE (a) FROM s0", [], "* with EXCLUDE"),
+    ("SELECT COLUMNS('a|b') FROM s0", [], "a select list"),
+]
+
+
+@pytest.mark.parametrize(("sql", "params", "reason"), DECLINED, ids=[case[0] for case in DECLINED])
+def test_what_is_left_to_duckdb_and_why(kernel: DuckDBKernel, sql: str, params: list[Any], reason: str) -> None:
+    result = compiled(kernel, sql, params)
+    assert isinstance(result, Declined), result
+    assert reason in result.reason
+
+
+def test_a_type_that_duckdb_sees_otherwise_declines() -> None:
+    select = sqlglot.parse_one("SELECT a FROM s0", dialect="duckdb")
+    assert isinstance(select, exp.Select)
+    assert compile_arrow(select, SCHEMA, "s0", [("a", "BIGINT")]) == Declined("a is BIGINT in DuckDB and INTEGER here")
+
+
+def test_a_star_over_some_of_the_columns_declines() -> None:
+    select = sqlglot.parse_one("SELECT * FROM s0", dialect="duckdb")
+    assert isinstance(select, exp.Select)
+    result = compile_arrow(select, {"a": SCHEMA["a"], "s2": SCHEMA["a"]}, "s0", [("s2", "INTEGER"), ("a", "INTEGER")])
+    assert result == Declined("* over a relation that has not all columns")
+
+
+def test_a_list_of_uuids_declines() -> None:
+    select = sqlglot.parse_one("SELECT ids FROM s0", dialect="duckdb")
+    assert isinstance(select, exp.Select)
+    assert compile_arrow(select, {"ids": parse_type("UUID[]")}, "s0", [("ids", "UUID[]")]) == Declined("a column of UUID[]")
+
+
+def test_a_condition_that_may_begin_elsewhere_declines() -> None:
+    select = exp.select("a").from_("s0").where(exp.EQ(this=exp.column("flag"), expression=exp.Is(this=exp.column("a"), expression=exp.Null())))
+    assert compile_arrow(select, SCHEMA, "s0", [("a", "INTEGER")]) == Declined("a condition inside a comparison")
+
+
+def test_coalesce_is_known_however_the_parser_names_it() -> None:
+    call = exp.Anonymous(this="COALESCE", expressions=[exp.column("a"), exp.Literal.number(0)])
+    select = exp.select(exp.alias_(call, "x")).from_("s0")
+    expected = Call(Function.COALESCE, (Column("a", SCHEMA["a"]), Constant(0, SCHEMA["a"])), SCHEMA["a"])
+    assert compile_arrow(select, SCHEMA, "s0", [("x", "INTEGER")]) == ArrowFragment(outputs=(("x", expected),))
+
+
+def test_what_a_newer_parser_may_add_to_a_node_declines() -> None:
+    select = sqlglot.parse_one("SELECT a FROM s0 WHERE a BETWEEN 1 AND 2", dialect="duckdb")
+    assert isinstance(select, exp.Select)
+    between = select.find(exp.Between)
+    assert between is not None
+    between.set("symmetric", True)
+    assert compile_arrow(select, SCHEMA, "s0", [("a", "INTEGER")]) == Declined("symmetric of between")
+
+
+def test_the_fragment_is_what_the_statement_says(kernel: DuckDBKernel) -> None:
+    varchar, boolean, double = parse_type("VARCHAR"), parse_type("BOOLEAN"), parse_type("DOUBLE")
+    condition = Call(Function.GREATER, (Call(Function.CAST, (Column("f", SCHEMA["f"]),), double), Constant(2.5, double)), boolean)
+    key = Call(Function.EQUAL, (Column("Customer", varchar), Parameter(1, varchar)), boolean)
+    assert compiled(kernel, "SELECT customer AS x FROM s0 WHERE $1 = customer AND 2.5 < f", ["C1"]) == ArrowFragment(
+        outputs=(("x", Column("Customer", varchar)),), where=Call(Function.AND, (key, condition), boolean)
+    )

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from secateur.planner.text.dialect import parse_query, to_sql, tokenize
+from secateur.planner.text.second_reading import SecondReading, expressions_in, expressions_query, read_statement, read_statements
+
+
+def read(sql: str) -> SecondReading:
+    reading = read_statement(sql)
+    assert reading is not None
+    return reading
+
+
+def test_conjuncts_are_those_of_clauses_that_filter_and_of_joins() -> None:
+    reading = read("SELECT 1 FROM a JOIN b ON a.x = b.x AND a.y = 1 LEFT JOIN c ON c.z = 2 WHERE (a.w = 3 AND NOT b.v) AND (a.u = 4 OR b.t = 5)")
+    expressions = ["a.x = b.x", "a.y = 1", "a.w = 3", "NOT b.v", "a.u = 4 OR b.t = 5", "c.z = 2", "a.u = 4"]
+    forms = expressions_in(read_statement(expressions_query(expressions)), len(expressions))
+    assert [form in reading.conjuncts() for form in forms] == [True, True, True, True, True, True, False]
+
+
+def test_expressions_that_do_not_parse_are_not_confirmed() -> None:
+    assert expressions_in(read_statement(expressions_query(["a = = b"])), 1) == [None]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT a.b, count(*), sum(DISTINCT x) FILTER (WHERE y > 1), upper(c) || 'it''s', -1, 1.50, 1e5, NULL, TRUE FROM s0 AS a",
+        "SELECT x FROM s0 WHERE x = 1 OR NOT (y < 2 AND z IS NOT NULL) OR x NOT LIKE 'a%' OR x NOT ILIKE 'b' OR x NOT BETWEEN 1 AND 2",
+        "SELECT CASE WHEN a = 1 THEN 'x' ELSE 'y' END, CAST(a AS TEXT), a::INT, DATE '2024-01-01', INTERVAL '1' DAY FROM s0 GROUP BY ALL ORDER BY ALL",
+        "SELECT date_trunc('month', d), bit_xor(x), strftime(d, '%Y'), string_agg(x, ',' ORDER BY y), list_filter(l, lambda e : e > 1) FROM s0",
+        "SELECT x BETWEEN 1 AND 2, x NOT IN (1, 2), x LIKE 'a%', x ILIKE 'a', x IS NOT DISTINCT FROM y, x % 2, x // 2 FROM s0",
+        "SELECT x FROM s0 WHERE x = X'00ff' ORDER BY x DESC NULLS FIRST LIMIT $1",
+        "SELECT DISTINCT ON (x) x FROM s0 JOIN s1 USING (k) LEFT JOIN s2 ON s0.a = s2.a QUALIFY row_number() OVER (PARTITION BY x ORDER BY y) = 1",
+        "WITH w AS (SELECT 1 AS a) SELECT * FROM w WHERE a IN (SELECT b FROM s1) UNION ALL SELECT 2",
+    ],
+)
+def test_what_sqlglot_writes_reads_back_as_the_same(sql: str) -> None:
+    written = to_sql(parse_query(sql, tokenize(sql)))
+    one, two = read_statements([sql, written])
+    assert one is not None
+    assert one == two, written
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("SELECT a::text", "SELECT CAST(a AS VARCHAR)", True),
+        ("SELECT   a  -- x", "SELECT a", True),
+        ("SELECT a = 1 IS NULL", "SELECT a = (1 IS NULL)", False),
+        ("SELECT 'A'", "SELECT 'a'", False),
+        ("SELECT a::DECIMAL(10,2)", "SELECT a::DECIMAL(10,3)", False),
+    ],
+)
+def test_readings_differ_where_meanings_do(one: str, other: str, *, same: bool) -> None:
+    assert (read(one) == read(other)) is same
+
+
+@pytest.mark.parametrize(
+    ("sql", "facts"),
+    [
+        (
+            "SELECT upper(a), a + 1 FROM t",
+            {"aggregates": set(), "has_windows": False, "has_subqueries": False, "is_repeatable": True, "depends_on_order": False},
+        ),
+        ("SELECT count(*), list(a), my_own(a) FROM t", {"aggregates": {"count_star", "list", "my_own"}, "is_repeatable": False, "depends_on_order": True}),
+        ("SELECT sum(a) OVER () FROM t", {"aggregates": set(), "has_windows": True, "depends_on_order": True}),
+        ("SELECT a FROM t WHERE b IN (SELECT 1)", {"has_subqueries": True}),
+        ("SELECT now()", {"is_repeatable": False}),
+        ("SELECT current_date", {"is_repeatable": False}),
+        ("SELECT a FROM t USING SAMPLE 3", {"is_repeatable": False}),
+        ("SELECT nullif(a, 1), split_part(b, 'x', 1)", {"is_repeatable": True, "aggregates": set()}),
+        ("SELECT a FROM t LIMIT 3", {"depends_on_order": True}),
+        ("SELECT DISTINCT ON (a) a FROM t", {"depends_on_order": True}),
+        ("SELECT a FROM t WHERE a = $1", {"parameters_only_in_where": True}),
+        ("SELECT $1 FROM t WHERE a = $1", {"parameters_only_in_where": False}),
+    ],
+)
+def test_facts(sql: str, facts: dict[str, Any]) -> None:
+    reading = read(sql)
+    found = {name: set(reading.aggregates()) if name == "aggregates" else getattr(reading, name) for name in facts}
+    assert found == facts
+
+
+def test_what_is_no_query_has_no_reading() -> None:
+    assert read_statement("DROP TABLE t") is None
+    assert read_statement("SELEC") is None
