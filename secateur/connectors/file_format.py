@@ -1,0 +1,109 @@
+"""The formats of files that a job can read, and how one file becomes a stream of batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Final, assert_never
+
+import pyarrow as pa
+import pyarrow.dataset as pads
+
+from secateur.engine.batches import BATCH_ROWS, empty_batch
+from secateur.errors import DagError
+
+__all__ = ["FileFormat", "file_format", "read_file"]
+
+_TEXT_BYTES: Final = 1 << 20
+
+
+class FileFormat(StrEnum):
+    """What is in a file."""
+
+    PARQUET = "parquet"
+    CSV = "csv"
+    """With a header line; types are inferred from the first block of each file, unless a schema is given."""
+    ARROW = "arrow"
+    """Arrow IPC files (also known as Feather version 2)."""
+    TEXT = "text"
+    """UTF-8 lines: one column ``line`` of strings, without line ends."""
+
+
+_OF_SUFFIX: Final = {
+    ".parquet": FileFormat.PARQUET,
+    ".pq": FileFormat.PARQUET,
+    ".csv": FileFormat.CSV,
+    ".arrow": FileFormat.ARROW,
+    ".feather": FileFormat.ARROW,
+    ".ipc": FileFormat.ARROW,
+    ".txt": FileFormat.TEXT,
+    ".log": FileFormat.TEXT,
+}
+
+_TEXT_SCHEMA: Final = pa.schema([("line", pa.string())])
+
+
+def file_format(name: str | None, pattern: str) -> FileFormat:
+    """The format of a name, or without one that of the suffix of a pattern.
+
+    Raises:
+        DagError: There is no such format, or the suffix says none.
+    """
+    known = ", ".join(repr(str(form)) for form in FileFormat)
+    if name is None:
+        found = _OF_SUFFIX.get(Path(pattern).suffix.lower())
+        if found is None:
+            raise DagError(f"file_source({pattern!r}): the suffix does not say the format; pass format=, one of {known}")
+        return found
+    try:
+        return FileFormat(name)
+    except ValueError:
+        raise DagError(f"file_source({pattern!r}): there is no format {name!r}; it is one of {known}") from None
+
+
+def read_file(path: str, form: FileFormat, columns: Sequence[str] | None, schema: pa.Schema | None) -> Iterator[pa.RecordBatch]:
+    """The rows of a file in batches; at least one batch, so that the schema is known.
+
+    Args:
+        path: Of one file on this machine.
+        form: What is in it.
+        columns: The columns to read, in order; None for all. Parquet and Arrow files are read for no other.
+        schema: What the file is read as; None: what it says itself.
+
+    Raises:
+        DagError: A column is not there; names the file.
+    """
+    match form:
+        case FileFormat.TEXT:
+            return _lines(path)
+        case FileFormat.PARQUET | FileFormat.CSV | FileFormat.ARROW:
+            return _table_rows(path, form, columns, schema)
+        case _:
+            assert_never(form)
+
+
+def _table_rows(path: str, form: FileFormat, columns: Sequence[str] | None, schema: pa.Schema | None) -> Iterator[pa.RecordBatch]:
+    file = pads.dataset([path], schema=schema, format="ipc" if form is FileFormat.ARROW else str(form))
+    missing = [name for name in columns or () if name not in file.schema.names]
+    if missing:
+        raise DagError(f"file {path} has no column {missing[0]!r}; it has {', '.join(file.schema.names)}")
+    names = file.schema.names if columns is None else list(columns)
+    rows = 0
+    # One batch ahead: what is read and not yet taken stays small, whatever the size of the file.
+    for batch in file.scanner(columns=names, batch_size=BATCH_ROWS, batch_readahead=1, fragment_readahead=1).to_batches():
+        if batch.num_rows:
+            rows += batch.num_rows
+            yield batch
+    if not rows:
+        yield empty_batch(pa.schema([file.schema.field(name) for name in names]))
+
+
+def _lines(path: str) -> Iterator[pa.RecordBatch]:
+    rows = 0
+    with Path(path).open(encoding="utf-8", newline=None) as file:
+        while lines := file.readlines(_TEXT_BYTES):
+            rows += len(lines)
+            yield pa.record_batch([pa.array([line.rstrip("\n") for line in lines], pa.string())], schema=_TEXT_SCHEMA)
+    if not rows:
+        yield empty_batch(_TEXT_SCHEMA)

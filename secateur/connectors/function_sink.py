@@ -1,0 +1,80 @@
+"""A Python function as the sink of a DAG, and the log as one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+
+from secateur.dag.processor import Processor, ProcessorContext
+from secateur.dag.supplier import ProcessorSupplier
+from secateur.errors import DagError
+
+__all__ = ["function_sink", "logger_sink"]
+
+_LOGGED_ROWS_MAX: Final = 20
+
+_log = logging.getLogger("secateur.job")
+
+
+def function_sink(function: Callable[[pa.RecordBatch], object], *, cooperative: bool = False) -> ProcessorSupplier:
+    """A sink that calls a function with each batch, on the member where the batch is.
+
+    A batch is given to exactly one processor, and each processor calls from one thread at a time; several processors call at once. When the job fails, what the
+    function has done is done: a function that writes somewhere should be one that may be repeated.
+
+    Args:
+        function: Called with each batch that has rows; what it returns is ignored.
+        cooperative: True for a function that returns within about a millisecond and waits for nothing: it then needs no thread.
+
+    Raises:
+        DagError: ``function`` cannot be called.
+    """
+    if not callable(function):
+        raise DagError(f"function_sink() was given a {type(function).__name__}; pass a function of a RecordBatch")
+    return _CallSupplier(lambda batch, _: function(batch), cooperative)
+
+
+def logger_sink(level: int = logging.INFO, *, rows_max: int = _LOGGED_ROWS_MAX) -> ProcessorSupplier:
+    """A sink that writes rows to the log ``secateur.job`` of the member's process, with vertex and member.
+
+    Args:
+        level: Of :mod:`logging`. Where it is not enabled, nothing is formatted.
+        rows_max: Rows of each batch that are written; of the others only their number.
+    """
+    return _CallSupplier(partial(_log_rows, level=level, rows_max=rows_max), True)
+
+
+def _log_rows(batch: pa.RecordBatch, context: ProcessorContext, *, level: int, rows_max: int) -> None:
+    if not _log.isEnabledFor(level):
+        return
+    for row in batch.slice(0, rows_max).to_pylist():
+        _log.log(level, "%s on %s: %s", context.vertex, context.member, row)
+    if batch.num_rows > rows_max:
+        _log.log(level, "%s on %s: and %d more rows", context.vertex, context.member, batch.num_rows - rows_max)
+
+
+class _CallSupplier(ProcessorSupplier):
+    init_is_cooperative = True
+    close_is_cooperative = True
+
+    def __init__(self, function: Callable[[pa.RecordBatch, ProcessorContext], object], cooperative: bool) -> None:
+        self._function = function
+        self._cooperative = cooperative
+
+    def get(self, count: int) -> Sequence[Processor]:
+        return [_Call(self._function, self._cooperative) for _ in range(count)]
+
+
+class _Call(Processor):
+    def __init__(self, function: Callable[[pa.RecordBatch, ProcessorContext], object], cooperative: bool) -> None:
+        self._function = function
+        self.cooperative = cooperative
+
+    def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
+        if batch.num_rows:
+            self._function(batch, self.context)
+        return True

@@ -1,0 +1,57 @@
+"""A Python iterable as the source of a DAG."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from secateur.connectors.pull import Pull
+from secateur.connectors.rows import BATCH_ROWS_OF_PYTHON, checked_batch_rows, rows_to_batches
+from secateur.dag.placement import Anywhere, Placement
+from secateur.dag.supplier import FactorySupplier, ProcessorMetaSupplier, ProcessorSupplier
+from secateur.errors import DagError
+
+__all__ = ["IterableSource", "iterable_source"]
+
+
+def iterable_source(items: Iterable[Any], *, schema: pa.Schema | None = None, batch_rows: int = BATCH_ROWS_OF_PYTHON) -> IterableSource:
+    """A source that iterates over Python objects: one processor in the whole job, on the coordinator when that takes part, so that no member is added.
+
+    The iterable travels with the DAG by cloudpickle; it is iterated when the job runs, anew in each run, in a thread. An object that reads what it iterates
+    over (its ``__iter__`` opens a file or a connection of the member's machine) so costs only its own size. Rows that are in Arrow already: see
+    :func:`~secateur.connectors.batches.batch_source`.
+
+    Args:
+        items: Dicts, one for each row, or RecordBatches or Tables.
+        schema: Of the dicts; None: taken from the first ``batch_rows`` of them.
+        batch_rows: Dicts that are gathered into one batch.
+
+    Raises:
+        DagError: ``items`` is a generator, which cannot travel, is a string or mapping, or cannot be iterated.
+    """
+    if isinstance(items, Generator):
+        raise DagError("iterable_source() was given a generator, which cannot travel; pass its function to generator_source(), or a list of what it makes")
+    if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
+        raise DagError(f"iterable_source() was given a {type(items).__name__}; pass an iterable of dicts, one for each row, or of RecordBatches")
+    return IterableSource(items, schema, checked_batch_rows(batch_rows, "iterable_source()"))
+
+
+class IterableSource(ProcessorMetaSupplier):
+    """The meta-supplier of :func:`iterable_source`."""
+
+    init_is_cooperative = True
+    close_is_cooperative = True
+
+    def __init__(self, items: Iterable[Any], schema: pa.Schema | None, batch_rows: int) -> None:
+        self._items = items
+        self._schema = schema
+        self._batch_rows = batch_rows
+
+    def placement(self) -> Placement:
+        return Anywhere()
+
+    def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
+        items, schema, batch_rows = self._items, self._schema, self._batch_rows
+        return {member: FactorySupplier(lambda: Pull(lambda _: rows_to_batches(items, schema, batch_rows))) for member in members}
