@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 import pyarrow as pa
 
@@ -35,6 +36,8 @@ from secateur.planner.statement import (
 from secateur.wire import Reply, encode_table
 
 __all__ = ["Params", "PlanningView", "StatementReplies"]
+
+_FRAMES_MAX: Final = 10_000
 
 Params = Sequence[Any] | Mapping[str, Any]
 
@@ -153,11 +156,15 @@ class StatementReplies:
 
 @contextmanager
 def _bounded_depth() -> Iterator[None]:
-    """Say what a RecursionError of the parser means."""
+    """Room for the parser, which takes some 25 frames for a pair of parentheses, and what it means when that is not enough."""
+    frames = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(frames, _FRAMES_MAX))
     try:
         yield
     except RecursionError:
         raise LimitExceededError("the statement is nested too deeply to be read: write it flatter, or pass long lists as parameters", limit="nesting") from None
+    finally:
+        sys.setrecursionlimit(frames)
 
 
 def _template(shape: InsertShape, rows: pa.Table, catalog_version: int) -> dict[str, Any]:

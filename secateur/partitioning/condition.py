@@ -17,12 +17,9 @@ from secateur.partitioning.comparison import Comparison
 from secateur.partitioning.domain import EVERYTHING, NOTHING, Domain, Span
 from secateur.partitioning.expression import UNKNOWN
 from secateur.partitioning.operand import (
-    Constant,
     Operand,
-    Parameter,
     ParameterList,
     listed_from_wire,
-    operand_from_wire,
     operand_to_wire,
     resolve_list,
     resolve_operand,
@@ -32,18 +29,10 @@ from secateur.partitioning.types import SqlType
 
 __all__ = [
     "UNCONSTRAINED",
-    "UNKNOWN",
     "Box",
     "Choice",
-    "Constant",
     "Constraint",
-    "Operand",
-    "Parameter",
-    "ParameterList",
     "Test",
-    "operand_from_wire",
-    "operand_to_wire",
-    "resolve_operand",
 ]
 
 

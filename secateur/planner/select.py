@@ -40,8 +40,9 @@ __all__ = ["plan_select"]
 
 _NAME_IN_MESSAGE: Final = re.compile(r'(?:column named|Referenced column|Referenced table) "([^"]+)"')
 
-# The arrow kernel evaluates expressions by recursion; so long a statement is DuckDB's.
+# The arrow kernel evaluates expressions by recursion; so long or deep a statement is DuckDB's.
 _ARROW_NODES_MAX: Final = 1000
+_ARROW_DEPTH_MAX: Final = 200
 
 Schemas = Mapping[str, Mapping[str, SqlType | str]]
 
@@ -277,8 +278,22 @@ def _arrow(query: Query, schemas: Schemas, columns: Sequence[tuple[str, str]]) -
     return _compiled(select, schemas[scan.relation], scan.relation, columns)
 
 
+def _is_within(tree: exp.Expr, nodes_max: int, depth_max: int) -> bool:
+    """Whether a tree has at most so many nodes, none of them deeper."""
+    level: list[exp.Expr] = [tree]
+    count = 0
+    for _ in range(depth_max):
+        count += len(level)
+        if count > nodes_max:
+            return False
+        level = [child for node in level for child in node.iter_expressions()]
+        if not level:
+            return True
+    return False
+
+
 def _compiled(select: exp.Select, schema: Mapping[str, SqlType | str], relation: str, columns: Sequence[tuple[str, str]]) -> ArrowFragment | None:
-    if sum(1 for _ in select.walk()) > _ARROW_NODES_MAX:
+    if not _is_within(select, _ARROW_NODES_MAX, _ARROW_DEPTH_MAX):
         return None
     typed = {name: known for name, kind in schema.items() if (known := kind if isinstance(kind, SqlType) else sql_type(kind)) is not None}
     if len(typed) < len(schema):

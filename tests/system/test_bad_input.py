@@ -54,7 +54,7 @@ def _usable_afterwards(conn: secateur.Connection) -> Iterator[None]:
         ("CREATE TABLE x (k VARCHAR, PRIMARY KEY (k)) PARTITION BY HASH (k) PARTITIONS 0", [], errors.ProgrammingError, "0"),
         ("CREATE TABLE x (k VARCHAR, v INT)", [], errors.ProgrammingError, "PRIMARY KEY"),
         ("CREATE TABLE x (k WIBBLE, PRIMARY KEY (k))", [], errors.NotSupportedError, "WIBBLE"),
-        ("SELECT " + "(" * 500 + "1" + ")" * 500, [], errors.LimitExceededError, "nested too deeply"),
+        ("SELECT " + "(" * 5000 + "1" + ")" * 5000, [], errors.LimitExceededError, "nested too deeply"),
         ("DROP TABLE nobody", [], errors.UnknownTableError, "nobody"),
         ("SET pruning = sometimes", [], errors.ProgrammingError, "sometimes"),
         ("SELECT * FROM read_csv('/etc/passwd')", [], errors.DatabaseError, ""),
@@ -67,6 +67,19 @@ def test_a_wrong_statement_is_told_apart(conn: secateur.Connection, sql: str, pa
     with pytest.raises(kind) as caught:
         conn.execute(sql, params).fetchall()
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        pytest.param("(" * 300 + "v = 1" + ")" * 300, id="parentheses"),
+        pytest.param("NOT " * 400 + "v = 1", id="NOT"),
+        pytest.param("v = " + "abs(" * 300 + "1" + ")" * 300, id="calls"),
+        pytest.param("(v = 1 OR (v = 2 AND " * 50 + "v = 3" + "))" * 50, id="OR and AND"),
+    ],
+)
+def test_what_is_nested_as_deeply_as_programs_write_is_answered(conn: secateur.Connection, predicate: str) -> None:
+    assert conn.execute(f"SELECT 1 FROM (VALUES (1), (7)) AS t(v) WHERE {predicate}").fetchall() == [(1,)]
 
 
 @pytest.mark.parametrize(

@@ -32,20 +32,20 @@ _STARTS_WITH: Final = frozenset({"starts_with", "prefix", "^@"})
 
 @dataclass(slots=True)
 class PredicateReader:
-    """Reads predicates about the key columns of one scan.
+    """Reads predicates about the key columns of one scan, as they are evaluated on its own rows.
+
+    Whoever has a predicate that is evaluated above an outer join, on rows in which NULLs stand for those of the scan, must not ask
+    (:mod:`~secateur.planner.relations.prunability` keeps such ones away from the scan).
 
     Attributes:
         types: The type of each column that matters, by name: those of the partitioning key, none of which holds NULL.
         column_of: The name of the scan's column that a column node means, or None when it is another table's.
-        null_extended: Whether the predicates may be evaluated on rows in which an outer join has put NULL for all columns of the scan. What is TRUE of such
-            rows must not prune: a row that is left out may have been what kept another one from being extended.
         further: The types of the table's other columns, which count where a conjunction equates them with one that matters.
         notes: Why something about a key column could not be used, in the user's terms; grows as predicates are read.
     """
 
     types: Mapping[str, SqlType]
     column_of: Callable[[exp.Column], str | None]
-    null_extended: bool = True
     further: Mapping[str, SqlType] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     _leaves: ComparisonReader = field(init=False)
@@ -54,8 +54,7 @@ class PredicateReader:
         self._read_about(self.types)
 
     def _read_about(self, types: Mapping[str, SqlType]) -> None:
-        nullable = frozenset(types) if self.null_extended else frozenset(types) - frozenset(self.types)
-        self._leaves = ComparisonReader(types, self.column_of, nullable, self.notes)
+        self._leaves = ComparisonReader(types, self.column_of, frozenset(types) - frozenset(self.types), self.notes)
 
     def read_conjuncts(self, conjuncts: Sequence[exp.Expr]) -> list[Boxes]:
         """The boxes of each conjunct of a conjunction, for :meth:`close`.

@@ -42,7 +42,7 @@ class KeyReader:
     @classmethod
     def of(cls, table: TableDef, scope: Scope) -> KeyReader:
         types = {name: table.column(name).type for name in table.primary_key}
-        return cls(scope, frozenset(types) - frozenset(table.scheme.columns), PredicateReader(types, scope.column_of, null_extended=False))
+        return cls(scope, frozenset(types) - frozenset(table.scheme.columns), PredicateReader(types, scope.column_of))
 
     def read(self, conjunct: exp.Expr, boxes: Boxes) -> Boxes:
         """The boxes of a conjunct; ``boxes`` are those over the partitioning columns, which are the same when it mentions no further column."""

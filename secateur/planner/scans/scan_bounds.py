@@ -55,7 +55,7 @@ def bound_scan(scan: Scan, scope: Scope) -> ScanBounds:
     """
     table, scheme = scan.table, scan.table.scheme
     columns = {column.name: column.type for column in table.columns}
-    reader = PredicateReader(dict(scheme.types), scope.column_of, null_extended=False, further=columns)
+    reader = PredicateReader(dict(scheme.types), scope.column_of, columns)
     key_reader = KeyReader.of(table, scope)
     read = reader.read_conjuncts(scope.conjuncts)
     read_keys = [key_reader.read(conjunct, boxes) for conjunct, boxes in zip(scope.conjuncts, read, strict=True)]

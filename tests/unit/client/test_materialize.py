@@ -19,8 +19,9 @@ from secateur.client.rows import ResultColumn
 from secateur.client.statement import Materialized, SelectStatement, Step
 from secateur.errors import DataError, MemberLostError, PruningMismatchError, TopologyChangedError
 from secateur.partitioning.comparison import Comparison
-from secateur.partitioning.condition import Box, Choice, Constraint, Parameter, Test
+from secateur.partitioning.condition import Box, Choice, Constraint, Test
 from secateur.partitioning.nodes import Keys
+from secateur.partitioning.operand import Parameter
 from secateur.wire import ShortTable
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from secateur.partitioning.comparison import Comparison
-from secateur.partitioning.condition import Box, Choice, Constraint, Parameter, Test
+from secateur.partitioning.condition import Box, Choice, Constraint, Test
 from secateur.partitioning.domain import points
+from secateur.partitioning.operand import Parameter
 from secateur.partitioning.types import parse_type
 from secateur.planner.predicates.equalities import Equalities
 from secateur.planner.statement import SelectStatement
