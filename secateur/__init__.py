@@ -42,6 +42,7 @@ from secateur.errors import (
 
 if TYPE_CHECKING:
     import secateur.connectors.spark as spark
+    import secateur.processors as processors
     from secateur.cluster import Cluster, MemberInfo, start
     from secateur.dag import DAG, JobConfig, between, from_
 
@@ -84,6 +85,7 @@ __all__ = [
     "connect",
     "from_",
     "paramstyle",
+    "processors",
     "spark",
     "start",
     "threadsafety",
@@ -103,6 +105,8 @@ _LATER: Final = {
 def __getattr__(name: str) -> Any:
     if name == "spark":
         return importlib.import_module("secateur.connectors.spark")
+    if name == "processors":
+        return importlib.import_module("secateur.processors")
     if name not in _LATER:
         raise AttributeError(f"module 'secateur' has no attribute {name!r}")
     return getattr(importlib.import_module(_LATER[name]), name)

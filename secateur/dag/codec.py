@@ -16,7 +16,7 @@ import cloudpickle
 
 from secateur.dag.dag import DAG, FrozenDAG
 from secateur.dag.edge import AllToOne, Broadcast, Distributed, DistributedTo, Edge, EdgeConfig, FanOut, Isolated, Local, Partitioned, Reach, Routing, Unicast
-from secateur.dag.supplier import ProcessorMetaSupplier
+from secateur.dag.supplier import ProcessorMetaSupplier, ReplicatedMetaSupplier
 from secateur.dag.vertex import Vertex
 from secateur.errors import DagError, Error, ProtocolError, SerializationError
 from secateur.partitioning.scheme import PartitionScheme
@@ -70,6 +70,9 @@ def encode_part(part: Any, *, allow_code: bool, vertex: str) -> dict[str, Any]:
     Raises:
         SerializationError: It is not data and may not be code, or cannot be pickled.
     """
+    if type(part) is ReplicatedMetaSupplier:
+        inner = encode_part(part.supplier, allow_code=allow_code, vertex=vertex)
+        return {"replicated": [inner, part.preferred_local_parallelism, part.works_without_input, part.one_in_job]}
     kind = _KINDS.get(type(part))
     if kind is not None:
         return {"kind": kind, "module": type(part).__module__, "spec": part.to_spec()}
@@ -90,6 +93,11 @@ def decode_part(data: Mapping[str, Any], *, allow_code: bool, vertex: str) -> An
         SerializationError: It is code and code is not allowed, or it does not load here.
         ProtocolError: The data are none of ours.
     """
+    replicated = data.get("replicated")
+    if replicated is not None:
+        inner, parallelism, works_without_input, one_in_job = replicated
+        supplier = decode_part(inner, allow_code=allow_code, vertex=vertex)
+        return ReplicatedMetaSupplier(supplier, preferred_local_parallelism=parallelism, works_without_input=works_without_input, one_in_job=one_in_job)
     code = data.get("code")
     if code is not None:
         if not allow_code:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from secateur.dag.job_config import JobConfig
-from secateur.dag.placement import Placement, Unrestricted
+from secateur.dag.placement import Anywhere, Placement, Unrestricted
 from secateur.dag.processor import Params, Processor
 from secateur.errors import DagError, InternalError, TopologyChangedError
 from secateur.partitioning.table import TableDef
@@ -176,16 +176,29 @@ class FactorySupplier(ProcessorSupplier):
 
 
 class ReplicatedMetaSupplier(ProcessorMetaSupplier):
-    """Gives every member its own shallow copy of one supplier."""
+    """Gives every member its own shallow copy of one supplier. Travels as data if the supplier does.
 
-    def __init__(self, supplier: ProcessorSupplier, *, preferred_local_parallelism: int | None = None, works_without_input: bool = False) -> None:
-        self._supplier = supplier
+    Args:
+        supplier: Travels to the members.
+        preferred_local_parallelism: As the attribute.
+        works_without_input: As the attribute.
+        one_in_job: Whether one processor in the whole job is wanted, on a member that takes part anyway.
+    """
+
+    def __init__(
+        self, supplier: ProcessorSupplier, *, preferred_local_parallelism: int | None = None, works_without_input: bool = False, one_in_job: bool = False
+    ) -> None:
+        self.supplier = supplier
+        self.one_in_job = one_in_job
         self.preferred_local_parallelism = preferred_local_parallelism
         self.works_without_input = works_without_input
         self.init_is_cooperative = self.close_is_cooperative = True
 
+    def placement(self) -> Placement:
+        return Anywhere() if self.one_in_job else Unrestricted()
+
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
-        return {member: copy(self._supplier) for member in members}
+        return {member: copy(self.supplier) for member in members}
 
 
 def meta_supplier_of(source: ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor]) -> ProcessorMetaSupplier:

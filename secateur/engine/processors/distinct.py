@@ -1,0 +1,68 @@
+"""Distinct: each row, or each key, once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from secateur.dag.codec import portable
+from secateur.dag.processor import Processor
+from secateur.engine.processors.gathering import BYTES_MAX, GatheringProcessor
+from secateur.engine.processors.kernel import Kernel, KernelSupplier, numbered
+from secateur.engine.processors.row_buffer import together
+
+__all__ = ["DistinctSupplier", "distinct"]
+
+
+def distinct(*columns: str, bytes_max: int = BYTES_MAX) -> DistinctSupplier:
+    """A vertex that emits, of rows that agree, the one that arrived first; at the end, in the order of arrival.
+
+    As in SQL, NULL agrees with NULL, NaN with NaN, and 0.0 with -0.0. Each processor answers for what reaches it: feed it through an edge that is
+    ``partitioned()`` by the same columns. One more ``distinct`` before that edge leaves less to send.
+
+    Args:
+        columns: What has to agree; none: all columns.
+        bytes_max: Bound on the rows kept.
+
+    Raises:
+        DagError: Running, when the input has no such column.
+        LimitExceededError: Running, past ``bytes_max``.
+    """
+    return DistinctSupplier(columns, bytes_max)
+
+
+@portable("distinct")
+class DistinctSupplier(KernelSupplier):
+    """The supplier of :func:`distinct`."""
+
+    def __init__(self, columns: tuple[str, ...], bytes_max: int) -> None:
+        self._columns = columns
+        self._bytes_max = bytes_max
+
+    def get(self, count: int) -> Sequence[Processor]:
+        return [_Distinct(self.kernel, self._columns, self._bytes_max) for _ in range(count)]
+
+    def to_spec(self) -> Any:
+        return [list(self._columns), self._bytes_max]
+
+    @classmethod
+    def from_spec(cls, spec: Any) -> DistinctSupplier:
+        columns, bytes_max = spec
+        return cls(tuple(columns), bytes_max)
+
+
+class _Distinct(GatheringProcessor):
+    def __init__(self, kernel: Kernel, columns: tuple[str, ...], bytes_max: int) -> None:
+        super().__init__(bytes_max, "compare fewer columns, partition the edge over more processors, or raise bytes_max")
+        self._kernel = kernel
+        self._columns = columns
+
+    def reduce(self, kept: pa.Table | None, new: pa.Table) -> pa.Table:
+        table = together(kept, new)
+        if not table.num_columns:
+            return table.slice(0, 1)
+        relation = numbered(table, self._columns or range(table.num_columns))
+        keys = ", ".join(relation.column_names[1:])
+        return table.take(self._kernel.rows(f"SELECT min(row) AS row FROM rows GROUP BY {keys} ORDER BY row", {"rows": relation}))

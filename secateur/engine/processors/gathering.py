@@ -1,0 +1,125 @@
+"""The shape of every processor that answers when it has seen all rows: gather, reduce now and then in a thread, answer at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import pyarrow as pa
+
+from secateur.dag.processor import Emitter, Offload, Processor
+from secateur.engine.batches import batches_of
+from secateur.engine.processors.row_buffer import RowBuffer
+from secateur.errors import LimitExceededError
+
+__all__ = ["BYTES_MAX", "GatheringProcessor"]
+
+BYTES_MAX: Final = 1 << 30
+"""Default bound on what one processor keeps."""
+
+_BLOCK_ROWS: Final = 1 << 18
+"""Rows to reduce at a time: enough that starting the kernel costs nothing, few enough to stay in cache."""
+
+_BLOCK_BYTES: Final = 64 << 20
+
+
+class GatheringProcessor(Processor):
+    """Keeps what :meth:`reduce` makes of its input, and emits what :meth:`answer` makes of that.
+
+    A reduction happens when as many new rows have come as are kept, and at least a block of them, so that each row is reduced a bounded number of times on
+    average.
+
+    Args:
+        bytes_max: Bound on what is kept.
+        remedy: What to do when it is passed, for the message.
+    """
+
+    def __init__(self, bytes_max: int, remedy: str) -> None:
+        self._bytes_max = bytes_max
+        self._remedy = remedy
+        self._new = RowBuffer()
+        self._kept: pa.Table | None = None
+        self._work: Offload[pa.Table | None] | None = None
+        self._emitter: Emitter | None = None
+
+    def reduce(self, kept: pa.Table | None, new: pa.Table) -> pa.Table:
+        """What has to be kept of new rows and of what earlier reductions kept. Runs in a thread."""
+        raise NotImplementedError(f"{type(self).__name__} has no reduce()")
+
+    def answer(self, kept: pa.Table | None) -> pa.Table | None:
+        """The output, from what the last reduction kept (None: no batch has come). None emits nothing. Runs in a thread."""
+        return kept
+
+    def is_full(self) -> bool:
+        """Whether to reduce now."""
+        kept_rows, kept_bytes = (0, 0) if self._kept is None else (self._kept.num_rows, self._kept.nbytes)
+        return self._new.rows >= max(_BLOCK_ROWS, kept_rows) or self._new.bytes >= max(_BLOCK_BYTES, kept_bytes)
+
+    def passes_on(self, kept: pa.Table) -> bool:
+        """Whether what is kept goes downstream at once, because keeping more of it is of no use."""
+        return False
+
+    def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
+        if self._work is None and self._emitter is None:
+            self._new.add(batch)
+            if not self.is_full():
+                self._check(self._new.bytes)
+                return True
+            self._begin(self._reduction())
+        if self._emitter is None:
+            if not self._is_over():
+                return False
+            assert self._kept is not None
+            if not self.passes_on(self._kept):
+                self._check(self._kept.nbytes)
+                return True
+            self._emitter = Emitter(self.outbox, batches_of(self._kept))
+            self._kept = None
+        return self._emit()
+
+    def complete(self) -> bool:
+        if self._emitter is None:
+            if self._work is None:
+                reduction = self._reduction()
+                self._begin(lambda: self.answer(reduction()))
+            if not self._is_over():
+                return False
+            if self._kept is None:
+                return True
+            self._emitter = Emitter(self.outbox, batches_of(self._kept))
+            self._kept = None
+        return self._emitter.emit()
+
+    def close(self) -> None:
+        self._kept = self._emitter = self._work = None
+        self._new = RowBuffer()
+
+    def _reduction(self) -> Callable[[], pa.Table | None]:
+        """The next reduction as a call; it touches nothing that the event loop changes."""
+        kept, new = self._kept, self._new.take()
+        if new is None:
+            return lambda: kept
+        if kept is not None and not new.num_rows:
+            return lambda: kept
+        return lambda: self.reduce(kept, new)
+
+    def _begin(self, call: Callable[[], pa.Table | None]) -> None:
+        self._work = self.context.offload(call)
+
+    def _is_over(self) -> bool:
+        assert self._work is not None
+        if not self._work.done():
+            return False
+        self._kept, self._work = self._work.result(), None
+        return True
+
+    def _emit(self) -> bool:
+        assert self._emitter is not None
+        if not self._emitter.emit():
+            return False
+        self._emitter = None
+        return True
+
+    def _check(self, size: int) -> None:
+        if size > self._bytes_max:
+            raise LimitExceededError(f"the processor would keep {size:,} bytes, its bound is {self._bytes_max:,}; {self._remedy}")

@@ -1,0 +1,72 @@
+"""Sort: all rows that reach a processor, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from secateur.dag.codec import portable
+from secateur.dag.processor import Processor
+from secateur.engine.processors.gathering import BYTES_MAX, GatheringProcessor
+from secateur.engine.processors.kernel import Kernel, KernelSupplier, numbered
+from secateur.engine.processors.row_buffer import together
+from secateur.engine.processors.sort_key import SortKey, order_by, sort_keys
+
+__all__ = ["SortSupplier", "sort"]
+
+
+def sort(*by: str | SortKey, bytes_max: int = BYTES_MAX) -> SortSupplier:
+    """A vertex that emits its rows in order, once it has all. Rows with equal keys stay in the order of arrival.
+
+    Each processor sorts what reaches it: for one order over everything feed it through ``all_to_one().distributed()``, or sort where the rows are and
+    :func:`~secateur.engine.processors.merge.merge`.
+
+    Args:
+        by: Columns by name, or as :class:`SortKey`; see :func:`desc`.
+        bytes_max: Bound on the rows that one processor keeps in memory. What the kernel needs beside them, keys and row numbers, spills where the member has a
+            spill directory.
+
+    Raises:
+        DagError: No column is named, or one twice. Running, when the input has no such column.
+        LimitExceededError: Running, past ``bytes_max``.
+    """
+    return SortSupplier(sort_keys(by, "sort()"), bytes_max)
+
+
+@portable("sort")
+class SortSupplier(KernelSupplier):
+    """The supplier of :func:`sort`."""
+
+    def __init__(self, keys: tuple[SortKey, ...], bytes_max: int) -> None:
+        self._keys = keys
+        self._bytes_max = bytes_max
+
+    def get(self, count: int) -> Sequence[Processor]:
+        return [_Sort(self.kernel, self._keys, self._bytes_max) for _ in range(count)]
+
+    def to_spec(self) -> Any:
+        return [[key.to_wire() for key in self._keys], self._bytes_max]
+
+    @classmethod
+    def from_spec(cls, spec: Any) -> SortSupplier:
+        keys, bytes_max = spec
+        return cls(tuple(SortKey(*key) for key in keys), bytes_max)
+
+
+class _Sort(GatheringProcessor):
+    def __init__(self, kernel: Kernel, keys: tuple[SortKey, ...], bytes_max: int) -> None:
+        super().__init__(
+            bytes_max, "sort fewer rows (top_n() keeps n), select fewer columns upstream, spread the rows over more processors, or raise bytes_max"
+        )
+        self._kernel = kernel
+        self._keys = keys
+
+    def is_full(self) -> bool:
+        return False  # there is nothing to leave out before the end
+
+    def reduce(self, kept: pa.Table | None, new: pa.Table) -> pa.Table:
+        table = together(kept, new)
+        relation = numbered(table, [key.column for key in self._keys])
+        return table.take(self._kernel.rows(f"SELECT row FROM rows ORDER BY {order_by(self._keys)}", {"rows": relation}))

@@ -1,0 +1,27 @@
+"""The processors that ship, as a user names them: each makes the supplier of a vertex for ``DAG.new_vertex(name, supplier)``."""
+
+from __future__ import annotations
+
+from secateur.engine.processors.distinct import distinct
+from secateur.engine.processors.key_by import key_by
+from secateur.engine.processors.row_functions import filter_dicts, flat_map_dicts, map_dicts
+from secateur.engine.processors.sort import sort
+from secateur.engine.processors.sort_key import SortKey, desc
+from secateur.engine.processors.top_n import top_n
+from secateur.engine.processors.transform import filter_rows, map_batches
+from secateur.engine.processors.union import union
+
+__all__ = [
+    "SortKey",
+    "desc",
+    "distinct",
+    "filter_dicts",
+    "filter_rows",
+    "flat_map_dicts",
+    "key_by",
+    "map_batches",
+    "map_dicts",
+    "sort",
+    "top_n",
+    "union",
+]

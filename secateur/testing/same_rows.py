@@ -1,0 +1,56 @@
+"""Whether two tables have the same rows, and if not, which ones differ."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any, Final
+
+import pyarrow as pa
+
+__all__ = ["difference"]
+
+_ROWS_SHOWN_MAX: Final = 5
+
+
+def difference(actual: pa.Table, expected: pa.Table, *, ordered: bool) -> str | None:
+    """What is wrong with a table, in words; None when nothing is.
+
+    Args:
+        actual: The rows that came.
+        expected: The rows wanted; names and types of columns have to agree too.
+        ordered: Whether their order counts.
+    """
+    columns = [(name, str(type_)) for name, type_ in zip(actual.schema.names, actual.schema.types, strict=True)]
+    wanted_columns = [(name, str(type_)) for name, type_ in zip(expected.schema.names, expected.schema.types, strict=True)]
+    if columns != wanted_columns:
+        return f"the columns are {_columns(columns)}\n    expected     {_columns(wanted_columns)}"
+    rows, wanted = _rows(actual), _rows(expected)
+    extra, missing = Counter(rows) - Counter(wanted), Counter(wanted) - Counter(rows)
+    if extra or missing:
+        lines = [f"{len(rows)} rows came, {len(wanted)} were expected"]
+        lines += [f"    missing: {row}" for row in _first(missing)] + [f"    extra:   {row}" for row in _first(extra)]
+        return "\n".join(lines)
+    if ordered and rows != wanted:
+        at = next(index for index, (row, other) in enumerate(zip(rows, wanted, strict=True)) if row != other)
+        return f"the rows come in another order: row {at} is {rows[at]}\n    expected {wanted[at]}"
+    return None
+
+
+def _rows(table: pa.Table) -> list[str]:
+    """Each row as text; NaN equals NaN, and 1 is not 1.0."""
+    columns = [column.to_pylist() for column in table.columns]
+    return [repr(tuple(_value(value) for value in row)) for row in zip(*columns, strict=True)] if columns else ["()"] * table.num_rows
+
+
+def _value(value: Any) -> Any:
+    return "NaN" if isinstance(value, float) and math.isnan(value) else value
+
+
+def _first(rows: Counter[str]) -> list[str]:
+    shown = [row if times == 1 else f"{row} ({times} times)" for row, times in list(rows.items())[:_ROWS_SHOWN_MAX]]
+    return shown if len(rows) <= _ROWS_SHOWN_MAX else [*shown, f"... and {len(rows) - _ROWS_SHOWN_MAX} more"]
+
+
+def _columns(columns: list[tuple[str, str]]) -> str:
+    return ", ".join(f"{name}: {type_}" for name, type_ in columns) or "none"

@@ -1,0 +1,166 @@
+"""One trial: a processor driven as the engine drives it, through one scenario, with every call checked."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from time import perf_counter
+from typing import Any, Final, Generic, TypeVar
+
+import pyarrow as pa
+
+from secateur.dag.processor import Processor, ProcessorContext
+from secateur.errors import JobCancelledError
+from secateur.testing.scenario import Refusal, Scenario, cut_input, refusals
+from secateur.testing.trial_outbox import TrialOutbox
+
+__all__ = ["Trial", "TrialOffloads"]
+
+T = TypeVar("T")
+
+_IDLE_CALLS_MAX: Final = 1000
+"""Calls in a row that may come to nothing: no batch accepted, no offload polled, no input taken."""
+
+
+class TrialOffloads:
+    """Runs offloads at once, and says for some polls that they are not done.
+
+    Attributes:
+        polls: Polls so far: a processor that polls is waiting for something.
+    """
+
+    def __init__(self, polls_each: int) -> None:
+        self._polls_each = polls_each
+        self._open: _TrialOffload[Any] | None = None
+        self.polls = 0
+
+    def __call__(self, call: Callable[[], T], /) -> _TrialOffload[T]:
+        """Run a call; the ``offload`` of the processor's context."""
+        assert self._open is None or self._open.is_over, "it began a second offload before the first was done; a processor may have one at a time"
+        made = _TrialOffload(self, call, self._polls_each)
+        self._open = made
+        return made
+
+
+class _TrialOffload(Generic[T]):
+    def __init__(self, offloads: TrialOffloads, call: Callable[[], T], polls: int) -> None:
+        self._offloads = offloads
+        self._polls = polls
+        self._value: T | None = None
+        self._error: Exception | None = None
+        try:
+            self._value = call()
+        except Exception as error:
+            self._error = error
+
+    @property
+    def is_over(self) -> bool:
+        return self._polls <= 0
+
+    def done(self) -> bool:
+        self._offloads.polls += 1
+        self._polls -= 1
+        return self._polls < 0
+
+    def result(self) -> T:
+        assert self._polls < 0, "it asked an offload for its result before done() was true; that would block the event loop"
+        if self._error is not None:
+            raise self._error
+        return self._value  # type: ignore[return-value]
+
+
+class Trial:
+    """Drives one processor to its end, or to where its scenario stops it, and closes it.
+
+    Args:
+        processor: Fresh.
+        context: What it is initialised with; its offloads are ``offloads``.
+        offloads: See :class:`TrialOffloads`.
+        scenario: How to drive it.
+        inputs: The batches of each inbound edge.
+        priorities: The priority of each inbound edge.
+        edges: Outbound edges.
+
+    Attributes:
+        outbox: What it offered.
+        calls: Calls made.
+        slowest_s: Seconds of the longest call.
+        slowest: Which call that was.
+        is_cooperative: Whether the processor says that it is.
+    """
+
+    def __init__(
+        self, processor: Processor, context: ProcessorContext, offloads: TrialOffloads, scenario: Scenario,
+        inputs: Sequence[Sequence[pa.RecordBatch]], priorities: Sequence[int], edges: int,
+    ) -> None:  # fmt: skip
+        rng = random.Random(scenario.seed)
+        # a processor with a thread of its own is never refused: its offers wait, or raise when the job has ended
+        refusal = scenario.refusal if processor.cooperative else Refusal.NEVER
+        cancel_after = None if processor.cooperative or scenario.stop_after is None else scenario.stop_after
+        self.outbox = TrialOutbox(edges, refusals(refusal, rng), cancel_after=cancel_after)
+        self.calls = 0
+        self.slowest_s = 0.0
+        self.slowest = ""
+        self.is_cooperative = processor.cooperative
+        self._processor = processor
+        self._context = context
+        self._offloads = offloads
+        self._scenario = scenario
+        self._priorities = priorities
+        self._inputs = [cut_input(batches, scenario.cut, rng) for batches in inputs]
+        self._rng = rng
+
+    def run(self) -> bool:
+        """Drive it. Returns whether it came to its end, False when the scenario stopped it before."""
+        try:
+            self._processor.init(self.outbox, self._context)
+            return self._drive()
+        except JobCancelledError:
+            if self._scenario.stop_after is None:
+                raise
+            return False
+        finally:
+            self._processor.close()
+
+    def _drive(self) -> bool:
+        return all(self._call_until_true(doing, method, args) for doing, method, args in self._schedule())
+
+    def _schedule(self) -> Iterator[tuple[str, Callable[..., bool], tuple[Any, ...]]]:
+        processor = self._processor
+        for priority in sorted(set(self._priorities)):
+            waiting = {ordinal: deque(self._inputs[ordinal]) for ordinal in range(len(self._inputs)) if self._priorities[ordinal] == priority}
+            turn = 0
+            while waiting:
+                ordinals = list(waiting)
+                ordinal = self._rng.choice(ordinals) if self._scenario.seed else ordinals[turn % len(ordinals)]
+                turn += 1
+                if waiting[ordinal]:
+                    batch = waiting[ordinal].popleft()
+                    yield f"process({ordinal}, {batch.num_rows} rows)", processor.process, (ordinal, batch)
+                else:
+                    del waiting[ordinal]
+                    yield f"complete_edge({ordinal})", processor.complete_edge, (ordinal,)
+        yield "complete()", processor.complete, ()
+
+    def _call_until_true(self, doing: str, method: Callable[..., bool], args: tuple[Any, ...]) -> bool:
+        idle = 0
+        while True:
+            if self._scenario.stop_after is not None and self.calls >= self._scenario.stop_after:
+                return False
+            before = (self.outbox.accepted, self._offloads.polls, self.outbox.refused is None)
+            started = perf_counter()
+            answer = method(*args)
+            took_s = perf_counter() - started
+            self.calls += 1
+            if took_s > self.slowest_s:
+                self.slowest_s, self.slowest = took_s, doing
+            assert isinstance(answer, bool), f"{doing} returned {answer!r}; return True when it is dealt with, False to be called again"
+            if answer:
+                open_ = self.outbox.refused
+                assert open_ is None, (
+                    f"{doing} returned True although its offer of {open_ and open_[1].num_rows} rows was refused; return False and offer again"
+                )
+                return True
+            idle = 0 if (self.outbox.accepted, self._offloads.polls, self.outbox.refused is None) != before else idle + 1
+            assert idle <= _IDLE_CALLS_MAX, f"{doing} returned False {idle} times in a row and nothing came of it; what does it wait for?"

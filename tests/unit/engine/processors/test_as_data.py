@@ -1,0 +1,42 @@
+"""Processors without functions travel as data: to clusters that accept no code, and in plans of SQL statements."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from secateur.dag import ProcessorMetaSupplier, ProcessorSupplier
+from secateur.dag.codec import decode_part, encode_part
+from secateur.dag.supplier import ReplicatedMetaSupplier, meta_supplier_of
+from secateur.processors import desc, distinct, key_by, sort, top_n, union
+from secateur.testing import verify_processor
+from secateur.wire.values import pack, unpack
+
+ROWS = pa.table({"k": ["b", "a", "b", None], "v": [1, 2, 1, 3]})
+
+STAGES = [
+    pytest.param(sort("k", desc("v", nulls_first=True)), id="sort"),
+    pytest.param(top_n(2, desc("v")), id="top_n"),
+    pytest.param(distinct("k", "v", bytes_max=12_345), id="distinct"),
+    pytest.param(key_by({"key": "v"}, keep=False), id="key_by"),
+    pytest.param(union(), id="union"),
+    pytest.param(union(ROWS.schema), id="union with schema"),
+]
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_supplier_of_data_comes_back_the_same(stage: ProcessorSupplier | ProcessorMetaSupplier) -> None:
+    meta = meta_supplier_of(stage)
+    encoded = unpack(pack(encode_part(meta, allow_code=False, vertex="v")))
+    decoded = decode_part(encoded, allow_code=False, vertex="v")
+    assert encode_part(decoded, allow_code=False, vertex="v") == encoded
+    verify_processor(stage, [ROWS])
+    verify_processor(decoded, [ROWS])
+
+
+def test_what_a_replicated_meta_supplier_says_travels_too() -> None:
+    meta = ReplicatedMetaSupplier(sort("k"), preferred_local_parallelism=3, works_without_input=True, one_in_job=True)
+    decoded = decode_part(encode_part(meta, allow_code=False, vertex="v"), allow_code=False, vertex="v")
+    assert isinstance(decoded, ReplicatedMetaSupplier)
+    assert (decoded.preferred_local_parallelism, decoded.works_without_input, decoded.one_in_job) == (3, True, True)
+    assert decoded.placement() == meta.placement()
