@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
+from secateur.cluster.job_writes import JobWrites
 from secateur.cluster.member_changes import MemberChanges
 from secateur.cluster.member_jobs import MemberJobs
 from secateur.cluster.member_ranges import MemberRanges
@@ -108,7 +109,8 @@ class Member:
             from secateur.engine.kernels.duckdb_kernel import configure
 
             configure(memory_limit_bytes=self._settings.kernel_memory_bytes_max)
-        services = MemberServices(self._store, run, self._executor, table=self._table, allow_code=self._settings.allow_code)
+        write_rows = JobWrites(self.member_id, self._writes, self._peers, lambda: self._topology)
+        services = MemberServices(self._store, run, self._executor, table=self._table, write_rows=write_rows, allow_code=self._settings.allow_code)
         self._jobs = JobRuntime(self.member_id, services, self._peers)
         self._client_jobs = MemberJobs(self._jobs, lambda: self._topology, allow_code=self._settings.allow_code)
         self._statements = StatementRunner(self.member_id, self._store, self._jobs, self._executor, self._fetch_plan, self._settings.plan_cache_max)

@@ -10,5 +10,17 @@ from secateur.connectors.generator import generator_source
 from secateur.connectors.iterable import iterable_source
 from secateur.connectors.parquet_sink import parquet_sink
 from secateur.connectors.table import table_source
+from secateur.connectors.table_sink import table_sink
 
-__all__ = ["batch_source", "collect", "file_source", "function_sink", "generator_source", "iterable_source", "logger_sink", "parquet_sink", "table_source"]
+__all__ = [
+    "batch_source",
+    "collect",
+    "file_source",
+    "function_sink",
+    "generator_source",
+    "iterable_source",
+    "logger_sink",
+    "parquet_sink",
+    "table_sink",
+    "table_source",
+]

@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from secateur.engine.kernels.cancellation import Cancellation
 from secateur.engine.kernels.fragment import Fragment
-from secateur.errors import UnknownTableError
+from secateur.errors import NotSupportedError, UnknownTableError
 from secateur.partitioning.table import TableDef
 from secateur.storage.member_store import MemberStore
 
-__all__ = ["EngineLimits", "FragmentRunner", "MemberServices"]
+__all__ = ["EngineLimits", "FragmentRunner", "MemberServices", "RowsWriter"]
 
 
 class FragmentRunner(Protocol):
@@ -24,6 +24,26 @@ class FragmentRunner(Protocol):
     def __call__(
         self, fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any] = (), *, cancellation: Cancellation | None = None
     ) -> pa.Table: ...
+
+
+class RowsWriter(Protocol):
+    """Writes rows to the primaries of their partitions and waits until the backups have them too. For threads other than that of the event loop."""
+
+    def __call__(self, table: TableDef, parts: Mapping[int, pa.Table], mode: str, change_id: str) -> int:
+        """Write rows; those of one partition become visible together.
+
+        Args:
+            table: The table.
+            parts: Rows in the table's schema, by the partition that all of them belong to.
+            mode: ``"append"`` or ``"upsert"``.
+            change_id: Unique; a write that is repeated under the same id is made once.
+
+        Returns:
+            Rows written.
+
+        Raises:
+            Error: The first partition that refused says why; every other write has ended by then, well or not.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +71,10 @@ def _no_table(name: str) -> TableDef:
     raise UnknownTableError(f"table {name!r} is not known on this member")
 
 
+def _no_writer(table: TableDef, parts: Mapping[int, pa.Table], mode: str, change_id: str) -> int:
+    raise NotSupportedError(f"table {table.name} cannot be written from here: this engine belongs to no member of a cluster")
+
+
 @dataclass(frozen=True, slots=True)
 class MemberServices:
     """The services of a member.
@@ -60,6 +84,7 @@ class MemberServices:
         run_fragment: Runs a kernel.
         executor: Threads for kernels and for whatever else may take long.
         table: Finds a table's description; raises ``UnknownTableError``.
+        write_rows: Writes rows of any partition of the cluster.
         allow_code: Whether it accepts suppliers that travel as code.
         limits: Bounds of its engine.
     """
@@ -68,5 +93,6 @@ class MemberServices:
     run_fragment: FragmentRunner
     executor: Executor
     table: Callable[[str], TableDef] = _no_table
+    write_rows: RowsWriter = _no_writer
     allow_code: bool = False
     limits: EngineLimits = field(default_factory=EngineLimits)

@@ -7,7 +7,7 @@ travels is packed and unpacked as on a real network.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self
@@ -28,6 +28,7 @@ from secateur.partitioning.conform import conform
 from secateur.partitioning.split import split
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import MemberAddress, Ownership, Topology
+from secateur.storage.change import load_mode
 from secateur.storage.member_store import MemberStore
 from secateur.wire.values import pack, unpack
 
@@ -157,14 +158,22 @@ class LocalCluster:
         self.topology = Topology(1, tuple(MemberAddress(member, "local", 0) for member in self._ids), {})
         self._tables: dict[str, TableDef] = {}
         self._executor = ThreadPoolExecutor(max_workers=4, thread_name_prefix="secateur-local")
+        self._loop: asyncio.AbstractEventLoop
         self._allow_code = allow_code
         self._limits = limits or EngineLimits()
 
     async def __aenter__(self) -> Self:
+        self._loop = asyncio.get_running_loop()
         for member in self._ids:
             store = MemberStore()
             services = MemberServices(
-                store=store, run_fragment=run, executor=self._executor, table=self.table, allow_code=self._allow_code, limits=self._limits
+                store=store,
+                run_fragment=run,
+                executor=self._executor,
+                table=self.table,
+                write_rows=self._write_from_thread,
+                allow_code=self._allow_code,
+                limits=self._limits,
             )
             runtime = JobRuntime(member, services, self.network.transport(member))
             self.stores[member] = store
@@ -202,6 +211,19 @@ class LocalCluster:
             for partition in mine:
                 if partition in parts:
                     store.write(tdef.table_id, partition, parts[partition], "append")
+
+    def read_table(self, name: str) -> pa.Table:
+        """All rows of a table, in the order of its partitions."""
+        tdef = self.table(name)
+        owners = self.topology.ownership(tdef.scheme.affinity_group())
+        return pa.concat_tables([self.stores[owners.primary(p)].relation(tdef.table_id, (p,)) for p in range(tdef.partition_count)])
+
+    def _write_from_thread(self, table: TableDef, parts: Mapping[int, pa.Table], mode: str, change_id: str) -> int:
+        async def write() -> int:
+            owners = self.topology.ownership(table.scheme.affinity_group())
+            return sum(self.stores[owners.primary(partition)].apply(table.table_id, partition, load_mode(mode), rows) for partition, rows in parts.items())
+
+        return asyncio.run_coroutine_threadsafe(write(), self._loop).result()
 
     async def run(self, dag: DAG | FrozenDAG, config: JobConfig | None = None, params: Params = (), *, coordinator: str = "m1") -> JobResult:
         """Run a job and wait for its result."""

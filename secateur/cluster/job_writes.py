@@ -1,0 +1,73 @@
+"""Writes that the processors of a job make, from their threads, to any partition of the cluster."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import pyarrow as pa
+
+from secateur.cluster.change_book import Applied
+from secateur.cluster.peers import Peers
+from secateur.cluster.writes import MemberWrites
+from secateur.partitioning.table import TableDef
+from secateur.partitioning.topology import Topology
+from secateur.storage.change import load_mode
+from secateur.wire import encode_table
+
+__all__ = ["JobWrites"]
+
+_AT_ONCE: Final = 8
+"""Writes of one call that are on their way together: enough to hide the way to another member, few enough to leave its loop to others."""
+
+
+class JobWrites:
+    """The member's :class:`~secateur.engine.services.RowsWriter`. Made on the event loop of the member, called from other threads.
+
+    Args:
+        member_id: This member.
+        writes: Its own partitions.
+        peers: The other members.
+        topology: Gives the newest topology.
+    """
+
+    def __init__(self, member_id: str, writes: MemberWrites, peers: Peers, topology: Callable[[], Topology]) -> None:
+        self._member_id = member_id
+        self._writes = writes
+        self._peers = peers
+        self._topology = topology
+        self._loop = asyncio.get_running_loop()
+
+    def __call__(self, table: TableDef, parts: Mapping[int, pa.Table], mode: str, change_id: str) -> int:
+        """See :class:`~secateur.engine.services.RowsWriter`."""
+        return asyncio.run_coroutine_threadsafe(self._write_all(table, parts, mode, change_id), self._loop).result()
+
+    async def _write_all(self, table: TableDef, parts: Mapping[int, pa.Table], mode: str, change_id: str) -> int:
+        slots = asyncio.Semaphore(_AT_ONCE)
+
+        async def write(partition: int, rows: pa.Table) -> int:
+            async with slots:
+                return await self._write(table, partition, rows, mode, f"{change_id}/{partition}")
+
+        outcomes = await asyncio.gather(*(write(partition, rows) for partition, rows in parts.items()), return_exceptions=True)
+        written = 0
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+            written += outcome
+        return written
+
+    async def _write(self, table: TableDef, partition: int, rows: pa.Table, mode: str, change_id: str) -> int:
+        topology, operation = self._topology(), load_mode(mode)
+        primary = topology.ownership(table.scheme.affinity_group()).primary(partition)
+        if primary == self._member_id:
+
+            async def make() -> Applied:
+                return self._writes.apply(table.table_id, partition, operation, rows, change_id)
+
+            return await self._writes.write_once(table.table_id, change_id, make)
+        args = {"table_id": table.table_id, "partition": partition, "mode": mode, "topology_version": topology.version, "change_id": change_id}
+        answer = await self._peers.call(primary, "write", args, encode_table(rows))
+        written: int = answer["rows"]
+        return written

@@ -1,0 +1,148 @@
+"""A table as the sink of a DAG: rows go to the owners of their partitions and to the backups of those."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from secateur.dag.codec import portable
+from secateur.dag.processor import Outbox, Processor, ProcessorContext
+from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SupplierContext
+from secateur.engine.services import MemberServices
+from secateur.errors import DagError, NotSupportedError
+from secateur.partitioning.conform import conform
+from secateur.partitioning.split import split
+from secateur.partitioning.table import TableDef
+
+__all__ = ["TableSink", "table_sink"]
+
+_MODES: Final = ("upsert", "append")
+_FLUSH_ROWS: Final = 1 << 17
+_FLUSH_BYTES: Final = 16 << 20
+
+
+def table_sink(name: str, *, mode: str = "upsert") -> TableSink:
+    """A sink that writes rows into a table: columns are matched by name and converted as in :meth:`~secateur.client.table_handle.TableHandle.load`.
+
+    Each processor gathers rows, and writes those of each partition to its primary, wherever that is, which hands them to its backups; the job ends well only
+    when all of them have all rows. Feed it through an edge ``.partitioned(*key, scheme=table.scheme).distributed()``: then rows travel once, to the member that
+    owns them if it takes part in the job, and the rows of one partition are written together.
+
+    **Atomicity**: the rows of one write to one partition become visible together, those of a job do not, and a job that fails leaves what it had written. An
+    upsert may simply be run again. An append that is run again meets its own keys (``DuplicateKeyError``). For all rows or none: collect, then
+    ``TableHandle.load``.
+
+    Args:
+        name: The table; it must exist when the job starts, with a range for every row: a job makes no ranges on demand.
+        mode: ``"upsert"`` replaces rows with the same primary key; ``"append"`` refuses them.
+
+    Raises:
+        DagError: There is no such mode.
+    """
+    if mode not in _MODES:
+        raise DagError(f"table_sink({name!r}): there is no mode {mode!r}; a job writes with one of {', '.join(map(repr, _MODES))}")
+    return TableSink(name, mode)
+
+
+@portable("table-sink")
+class TableSink(ProcessorMetaSupplier):
+    """The meta-supplier of :func:`table_sink`."""
+
+    init_is_cooperative = True
+    close_is_cooperative = True
+
+    def __init__(self, name: str, mode: str) -> None:
+        self._name = name
+        self._mode = mode
+
+    def init(self, context: MetaContext) -> None:
+        if context.table(self._name).replicated:
+            raise NotSupportedError(
+                f"table {self._name} is replicated, and a job cannot write into that: collect the rows, then load them with TableHandle.load"
+            )
+
+    def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
+        return {member: TableSinkSupplier(self._name, self._mode) for member in members}
+
+    def to_spec(self) -> Any:
+        return [self._name, self._mode]
+
+    @classmethod
+    def from_spec(cls, spec: Any) -> TableSink:
+        return cls(*spec)
+
+
+@portable("table-sink-supplier")
+class TableSinkSupplier(ProcessorSupplier):
+    """Makes the processors of :func:`table_sink` on one member."""
+
+    init_is_cooperative = True
+    close_is_cooperative = True
+
+    def __init__(self, name: str, mode: str) -> None:
+        self._name = name
+        self._mode = mode
+        self._table: TableDef | None = None
+        self._services: MemberServices | None = None
+
+    def init(self, context: SupplierContext) -> None:
+        self._services = context.service(MemberServices)
+        self._table = self._services.table(self._name)
+
+    def get(self, count: int) -> Sequence[Processor]:
+        assert self._services is not None
+        assert self._table is not None
+        return [_Write(self._table, self._mode, self._services) for _ in range(count)]
+
+    def to_spec(self) -> Any:
+        return [self._name, self._mode]
+
+    @classmethod
+    def from_spec(cls, spec: Any) -> TableSinkSupplier:
+        return cls(*spec)
+
+
+class _Write(Processor):
+    """Waits for its writes in a thread of its own, not in one of the executor: a load that is being published may need those before the writes can go on."""
+
+    cooperative = False
+
+    def __init__(self, table: TableDef, mode: str, services: MemberServices) -> None:
+        self._table = table
+        self._mode = mode
+        self._write = services.write_rows
+        self._gathered: list[pa.Table] = []
+        self._rows = 0
+        self._bytes = 0
+        self._writes = 0
+        self._id = ""
+
+    def init(self, outbox: Outbox, context: ProcessorContext) -> None:
+        super().init(outbox, context)
+        self._id = f"{context.job_id}/{context.vertex}/{context.global_index}"
+
+    def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
+        rows = conform(batch, self._table)
+        if rows.num_rows:
+            self._gathered.append(rows)
+            self._rows += rows.num_rows
+            self._bytes += rows.nbytes
+            if self._rows >= _FLUSH_ROWS or self._bytes >= _FLUSH_BYTES:
+                self._flush()
+        return True
+
+    def complete(self) -> bool:
+        if self._gathered:
+            self._flush()
+        return True
+
+    def close(self) -> None:
+        self._gathered.clear()
+
+    def _flush(self) -> None:
+        gathered, self._gathered = self._gathered, []
+        self._rows = self._bytes = 0
+        self._writes += 1
+        self._write(self._table, split(pa.concat_tables(gathered), self._table), self._mode, f"{self._id}/{self._writes}")
