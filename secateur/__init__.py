@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, Final
 
-from secateur.client import Connection, Cursor, Explain, Job, JobStatus, QueryStats, TableHandle, connect
+from secateur.client import Connection, Cursor, Explain, Job, JobInfo, JobStatus, LightJob, QueryStats, TableHandle, connect
 from secateur.client.dbapi import (
     BINARY,
     DATETIME,
@@ -68,7 +68,9 @@ __all__ = [
     "InternalError",
     "Job",
     "JobConfig",
+    "JobInfo",
     "JobStatus",
+    "LightJob",
     "MemberInfo",
     "NotSupportedError",
     "OperationalError",

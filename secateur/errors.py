@@ -13,6 +13,8 @@ The names required by PEP 249 are the trunk; ours are the branches::
         │   ├── SchemeError             a partition scheme that cannot be
         │   ├── ParameterError          wrong number, name or type of parameters
         │   ├── DagError                a DAG that cannot be built or deployed
+        │   ├── JobExistsError          a job of that name has not ended yet
+        │   ├── UnknownJobError         no job of that name or id, or it was forgotten
         │   └── SerializationError      a function or value that cannot travel
         ├── DataError                   a value that its column cannot hold
         ├── IntegrityError              the data contradict a constraint
@@ -58,6 +60,7 @@ __all__ = [
     "InterfaceError",
     "InternalError",
     "JobCancelledError",
+    "JobExistsError",
     "JobFailedError",
     "LimitExceededError",
     "LoadFailedError",
@@ -77,6 +80,7 @@ __all__ = [
     "TableExistsError",
     "TopologyChangedError",
     "UnknownColumnError",
+    "UnknownJobError",
     "UnknownTableError",
     "UnreachableError",
     "Warning",
@@ -146,6 +150,14 @@ class ParameterError(ProgrammingError):
 
 class DagError(ProgrammingError):
     """A DAG that cannot be built or deployed."""
+
+
+class JobExistsError(ProgrammingError):
+    """The name of a new job belongs to one that has not ended. ``details`` has ``job``, its id."""
+
+
+class UnknownJobError(ProgrammingError):
+    """No job has that name or id, or it ended so long ago that it was forgotten."""
 
 
 class SerializationError(ProgrammingError):

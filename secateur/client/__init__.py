@@ -6,8 +6,10 @@ from secateur.client.connect import connect
 from secateur.client.connection import Connection
 from secateur.client.cursor import Cursor
 from secateur.client.explain import Explain
-from secateur.client.job import Job, JobStatus
+from secateur.client.job import Job, JobInfo
+from secateur.client.job_status import JobStatus
+from secateur.client.light_job import LightJob
 from secateur.client.stats import QueryStats
 from secateur.client.table_handle import TableHandle
 
-__all__ = ["Connection", "Cursor", "Explain", "Job", "JobStatus", "QueryStats", "TableHandle", "connect"]
+__all__ = ["Connection", "Cursor", "Explain", "Job", "JobInfo", "JobStatus", "LightJob", "QueryStats", "TableHandle", "connect"]

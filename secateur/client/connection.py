@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Literal, Self, overload
 
 from secateur import errors
 from secateur.client.cursor import Cursor
 from secateur.client.explain import Explain
-from secateur.client.job import Job, Submittable, SubmittableConfig, submit
+from secateur.client.job import Job, JobInfo, find_job, list_jobs, submit_job, submit_job_if_absent
+from secateur.client.light_job import LightJob, submit_light
 from secateur.client.parameters import Parameters, plain_values
 from secateur.client.session import Session
+from secateur.client.submittable import Params, Submittable, SubmittableConfig
 from secateur.client.table_handle import TableHandle
 from secateur.errors import NotSupportedError
 
@@ -69,19 +71,54 @@ class Connection:
         answer = self._session.ask("explain", {"sql": sql, "params": plain_values(params), "settings": self._session.settings()})
         return Explain(answer.header["text"], answer.header["json"])
 
-    def submit(self, dag: Submittable, config: SubmittableConfig, params: Sequence[Any] | Mapping[str, Any] = ()) -> Job:
+    @overload
+    def submit(self, dag: Submittable, config: SubmittableConfig, params: Params = (), *, light: Literal[False] = False) -> Job: ...
+
+    @overload
+    def submit(self, dag: Submittable, config: SubmittableConfig, params: Params = (), *, light: Literal[True]) -> LightJob: ...
+
+    def submit(self, dag: Submittable, config: SubmittableConfig, params: Params = (), *, light: bool = False) -> Job | LightJob:
         """Run a DAG on the members that own the partitions it requires.
 
         Args:
             dag: A :class:`secateur.DAG`. Functions in it travel by cloudpickle, and only to a cluster that was started with ``allow_code=True``.
             config: A :class:`secateur.JobConfig`.
             params: The parameters of the job, by position or by name.
+            light: Without a record: the job starts with one message less to wait for, ends with this connection, and fails with a lost member. For jobs of
+                milliseconds, of which there are many.
 
         Raises:
             DagError: The DAG is not valid.
             SerializationError: A function in it cannot be pickled.
+            JobExistsError: A job with the name in ``config`` has not ended.
         """
-        return submit(self._session, dag, config, params)
+        return submit_light(self._session, dag, config, params) if light else submit_job(self._session, dag, config, params)
+
+    def new_job_if_absent(self, name: str, dag: Submittable, config: SubmittableConfig, params: Params = ()) -> Job:
+        """The job of that name that has not ended; if there is none, a new one: of several clients that ask at once, one starts it.
+
+        Args:
+            name: The name, in place of that in ``config``.
+            dag: As for :meth:`submit`; unused when the job is there.
+            config: As for :meth:`submit`.
+            params: As for :meth:`submit`.
+
+        Raises:
+            Error: As :meth:`submit`.
+        """
+        return submit_job_if_absent(self._session, name, dag, config, params)
+
+    def job(self, id_or_name: str) -> Job:
+        """A job on record, whoever submitted it: by its id, or else the newest of that name.
+
+        Raises:
+            UnknownJobError: There is none, or it ended so long ago that it was forgotten.
+        """
+        return find_job(self._session, id_or_name)
+
+    def jobs(self) -> list[JobInfo]:
+        """The jobs on record, newest first: all that have not ended, and the last 1,000 that have. Light jobs have no record."""
+        return list_jobs(self._session)
 
     def table(self, name: str) -> TableHandle:
         """One table, by name without regard to case.

@@ -1,79 +1,76 @@
-"""Jobs from the client's side: hand a DAG to a member, wait for its result, stop it."""
+"""Jobs on record from the client's side: the controller knows where they are, the member that coordinated one has its rows."""
 
 from __future__ import annotations
 
-import threading
-import uuid
-from collections.abc import Mapping, Sequence
-from enum import StrEnum
-from typing import Any, Final, Protocol, Self
+import time
+from dataclasses import dataclass
+from typing import Any, Final
 
 import pyarrow as pa
 
+from secateur.client.job_status import JobStatus
 from secateur.client.session import Session
-from secateur.errors import DagError, DeadlineError, Error, InterfaceError, JobCancelledError, MemberLostError, ParameterError, UnreachableError
-from secateur.wire import Answer, decode_table, pack
+from secateur.client.submittable import Params, Submittable, SubmittableConfig, submission
+from secateur.errors import DeadlineError, InterfaceError, MemberLostError, UnreachableError, from_wire
+from secateur.wire import decode_table
 
-__all__ = ["Job", "JobStatus", "Submittable", "SubmittableConfig", "submit"]
+__all__ = ["Job", "JobInfo", "find_job", "list_jobs", "submit_job", "submit_job_if_absent"]
 
-
-_BREAK_S: Final = 5.0
-
-
-class Submittable(Protocol):
-    """A DAG, as far as a client has to know it."""
-
-    def freeze(self) -> Submittable:
-        """The complete and valid DAG."""
-
-    def to_wire(self) -> dict[str, Any]:
-        """The DAG as plain data; functions in it by cloudpickle."""
+_POLL_S: Final = 10.0
 
 
-class SubmittableConfig(Protocol):
-    """The arguments of a job, as far as a client has to know them."""
+@dataclass(frozen=True, slots=True)
+class JobInfo:
+    """A job as the controller saw it at one moment.
 
-    @property
-    def required_partitions(self) -> Mapping[str, frozenset[int]] | None:
-        """By table name or affinity group; None when the job does not say."""
+    Attributes:
+        job_id: Unique in the cluster.
+        name: Its name, None when it has none.
+        status: Where it was.
+        attempt: How often it was begun.
+        coordinator: Id of the member that runs it, None between attempts and after its end.
+        submitted_s: Seconds since the epoch.
+        ended_s: Seconds since the epoch, None while it has not ended.
+        reason: Class and message of the error that ended it, or for which it began again last; None when there was none.
+    """
 
-    def to_wire(self) -> dict[str, Any]:
-        """Plain data."""
+    job_id: str
+    name: str | None
+    status: JobStatus
+    attempt: int
+    coordinator: str | None
+    submitted_s: float
+    ended_s: float | None
+    reason: str | None
 
-
-class JobStatus(StrEnum):
-    """Where a job is."""
-
-    RUNNING = "running"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
+    @classmethod
+    def from_wire(cls, data: dict[str, Any]) -> JobInfo:
+        known = {name: data[name] for name in cls.__dataclass_fields__}
+        return cls(**{**known, "status": JobStatus(data["status"])})
 
 
 class Job:
-    """A job that was submitted. Made by :meth:`Connection.submit`; it runs whether anybody waits for it or not, until its connection is closed."""
+    """A job on record, which survives this connection. Made by :meth:`Connection.submit` and :meth:`Connection.job`.
 
-    def __init__(self, session: Session, member_id: str, args: dict[str, Any], dag: bytes) -> None:
-        self.job_id: str = args["job"]
+    Attributes:
+        job_id: Unique in the cluster; from another connection, ``conn.job(job_id)`` is the same job.
+    """
+
+    def __init__(self, session: Session, job_id: str) -> None:
+        self.job_id = job_id
         self._session = session
-        self._member_id = member_id
-        self._answer: Answer | None = None
-        self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, args=(args, dag), name=f"secateur-job-{self.job_id[:8]}", daemon=True)
-
-    def start(self) -> Self:
-        """Send the job off; called once, by :func:`submit`."""
-        self._thread.start()
-        return self
+        self._final: dict[str, Any] | None = None
+        self._tables: dict[str, pa.Table] | None = None
 
     @property
     def status(self) -> JobStatus:
-        """Where the job is now. Costs nothing."""
-        if self._thread.is_alive():
-            return JobStatus.RUNNING
-        if self._failure is None:
-            return JobStatus.COMPLETED
-        return JobStatus.CANCELLED if isinstance(self._failure, JobCancelledError) else JobStatus.FAILED
+        """Where the job is now. One round trip to the controller, none once it has ended."""
+        return JobStatus(self._look()["status"])
+
+    @property
+    def info(self) -> JobInfo:
+        """Where it is now, with attempt, coordinator and times. Costs as much as :attr:`status`."""
+        return JobInfo.from_wire(self._look())
 
     def result(self, timeout_s: float | None = None) -> pa.Table:
         """Wait for the job and return the rows of its only result sink.
@@ -82,9 +79,11 @@ class Job:
             timeout_s: Seconds to wait; the job goes on when they have passed. None waits for ever.
 
         Raises:
-            DeadlineError: The job still runs.
+            DeadlineError: The job still runs, or it took longer than ``JobConfig.timeout_s``.
             JobFailedError: A processor raised; names the vertex and the member.
             JobCancelledError: It was cancelled.
+            MemberLostError: A member was lost too often; or the job has succeeded, but the member that had its rows was lost since.
+            LimitExceededError: Its rows were dropped for newer results.
             InterfaceError: It has several result sinks, or none that received rows: see :meth:`results`.
         """
         tables = self.results(timeout_s)
@@ -98,81 +97,106 @@ class Job:
         Raises:
             Error: As :meth:`result`.
         """
-        answer = self._wait(timeout_s)
-        return {name: decode_table(part) for name, part in zip(answer.header["sinks"], answer.parts, strict=False)}
+        known = self._wait(timeout_s)
+        if known["failure"] is not None:
+            raise from_wire(known["failure"])
+        if self._tables is None:
+            self._tables = self._fetch(known["result_member"])
+        return self._tables
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Wait for the job and return what each vertex did on each member: batches, rows, bytes and busy seconds."""
-        metrics: list[dict[str, Any]] = self._wait(None).header["metrics"]
+        """Wait for the job and return what each vertex did on each member: batches, rows, bytes and busy seconds. Empty after a failure."""
+        metrics: list[dict[str, Any]] = self._wait(None)["metrics"]
         return metrics
 
     @property
     def members_touched(self) -> list[str]:
-        """Wait for the job and return the ids of the members that took part."""
-        members: list[str] = self._wait(None).header["members"]
+        """Wait for the job and return the ids of the members that took part in the attempt that succeeded; none after a failure."""
+        members: list[str] = self._wait(None)["members"]
         return members
 
     def cancel(self) -> None:
         """Stop the job everywhere and wait until it has stopped. Nothing happens when it has ended."""
-        while self._thread.is_alive():
-            try:
-                self._session.ask_member(self._member_id, "job_stop", {"job": self.job_id})
-            except (MemberLostError, UnreachableError):
-                self._thread.join(_BREAK_S)  # the member has ended, and the job with it: its own connection breaks too
-                if self._thread.is_alive():
-                    raise
-            self._thread.join(0.05)  # the request to stop may have overtaken the job itself
+        self._session.ask("job_cancel", {"job": self.job_id})
+        self._wait(None)
 
     def __repr__(self) -> str:
-        return f"<Job {self.job_id} {self.status}>"
+        return f"<Job {self.job_id}{'' if self._final is None else ' ' + self._final['status']}>"
 
-    def _run(self, args: dict[str, Any], dag: bytes) -> None:
+    def _look(self) -> dict[str, Any]:
+        return self._final or self._note(self._session.ask("job_wait", {"job": self.job_id, "wait_s": 0}).header)
+
+    def _note(self, known: dict[str, Any]) -> dict[str, Any]:
+        if JobStatus(known["status"]).is_final:
+            self._final = known
+        return known
+
+    def _wait(self, timeout_s: float | None) -> dict[str, Any]:
+        if self._final is not None:
+            return self._final
+        end_s = None if timeout_s is None else time.monotonic() + timeout_s
+        args: dict[str, Any] = {"job": self.job_id, "wait_s": _POLL_S if timeout_s is None else min(_POLL_S, timeout_s)}
+        for answer in self._session.ask_again_alone("job_wait", args):
+            self._note(answer.header)
+            if self._final is not None:
+                return self._final
+            if end_s is not None:
+                args["wait_s"] = min(_POLL_S, max(end_s - time.monotonic(), 0.0))
+                if args["wait_s"] == 0.0:
+                    break
+        raise DeadlineError(f"job {self.job_id} has not ended within {timeout_s:g} s; it goes on: call result() again, or cancel()")
+
+    def _fetch(self, member_id: str) -> dict[str, pa.Table]:
         try:
-            self._answer = self._session.ask_member_alone(self._member_id, "job_submit", args, dag)
-        except BaseException as error:
-            self._failure = error
-
-    def _wait(self, timeout_s: float | None) -> Answer:
-        self._thread.join(timeout_s)
-        if self._thread.is_alive():
-            raise DeadlineError(f"job {self.job_id} has not ended within {timeout_s:g} s; it goes on: call result() again, or cancel()")
-        if self._answer is None:
-            raise self._failure if isinstance(self._failure, Error) else InterfaceError(f"job {self.job_id} was lost: {self._failure!r}") from self._failure
-        return self._answer
+            answer = self._session.ask_member_alone(member_id, "job_result", {"job": self.job_id})
+        except (MemberLostError, UnreachableError) as error:
+            lost = f"job {self.job_id} has succeeded, but member {member_id}, which had its rows, was lost since: submit it again, or write rows to a table"
+            raise MemberLostError(lost, member=member_id) from error
+        return {name: decode_table(part) for name, part in zip(answer.header["sinks"], answer.parts, strict=False)}
 
 
-def submit(session: Session, dag: Submittable, config: SubmittableConfig, params: Sequence[Any] | Mapping[str, Any]) -> Job:
-    """Hand a job to one of the members that own a partition it requires, which coordinates it.
+def submit_job(session: Session, dag: Submittable, config: SubmittableConfig, params: Params) -> Job:
+    """Have the controller take a job on record. It goes on when this connection is closed.
 
     Raises:
         DagError: The DAG is not valid, or ``required_partitions`` names a partition that its table does not have.
-        SerializationError: A function in it cannot be pickled.
+        SerializationError: A function in it cannot be pickled, or the cluster accepts no code.
+        JobExistsError: A job of that name has not ended.
         UnknownTableError: ``required_partitions`` names a table that does not exist.
         PartitionLostError: A required partition had its only copy on a member that has left, or no member is left.
     """
-    session.check_open()
-    if not hasattr(dag, "freeze") or not hasattr(config, "to_wire"):
-        raise ParameterError("submit takes a secateur.DAG and a secateur.JobConfig")
-    plan = pack(dag.freeze().to_wire())
-    owners = _owners(session, config.required_partitions)
-    topology = session.topology
-    topology.check_any()
-    topology.check_live(owners)
-    members = owners or list(topology.member_ids)
-    values = dict(params) if isinstance(params, Mapping) else list(params)
-    args = {"job": uuid.uuid4().hex, "config": config.to_wire(), "params": values}
-    return Job(session, members[session.turn() % len(members)], args, plan).start()
+    args, plan = submission(session, dag, config, params)
+    return _take(session, {**args, "if_absent": False}, plan)
 
 
-def _owners(session: Session, required: Mapping[str, frozenset[int]] | None) -> list[str]:
-    owners: set[str] = set()
-    for name, partitions in (required or {}).items():
-        group = name if name in session.topology.owners else session.table(name).scheme.affinity_group()
-        ownership = session.topology.owners.get(group)
-        if ownership is None:
-            continue
-        unknown = sorted(partition for partition in partitions if partition >= ownership.partitions)
-        if unknown:
-            raise DagError(f"JobConfig.required_partitions: {name} has the partitions 0 to {ownership.partitions - 1}, not {', '.join(map(str, unknown[:10]))}")
-        owners.update(ownership.primaries(sorted(partitions)))
-    return sorted(owners)
+def submit_job_if_absent(session: Session, name: str, dag: Submittable, config: SubmittableConfig, params: Params) -> Job:
+    """The job of that name that has not ended; if there is none, as :func:`submit_job` with that name.
+
+    Raises:
+        Error: As :func:`submit_job`.
+    """
+    args, plan = submission(session, dag, config, params)
+    return _take(session, {**args, "config": {**args["config"], "name": name}, "if_absent": True}, plan)
+
+
+def find_job(session: Session, id_or_name: str) -> Job:
+    """The job of that id, or else the newest of that name. One round trip.
+
+    Raises:
+        UnknownJobError: There is none, or it ended long ago.
+    """
+    known = session.ask("job_wait", {"job": id_or_name, "wait_s": 0}).header
+    return Job(session, known["job_id"])
+
+
+def list_jobs(session: Session) -> list[JobInfo]:
+    """All jobs on record, newest first. One round trip."""
+    return [JobInfo.from_wire(job) for job in session.ask("jobs").header["jobs"]]
+
+
+def _take(session: Session, args: dict[str, Any], plan: bytes) -> Job:
+    """Repeated once when the connection broke: the controller recognises the id."""
+    try:
+        return Job(session, session.ask("job_new", args, plan).header["job"])
+    except MemberLostError:
+        return Job(session, session.ask("job_new", args, plan).header["job"])

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from secateur.client.parameters import parameter_types
@@ -115,16 +117,22 @@ class Session:
             Error: Whatever it answers, or that it is out of reach.
         """
         member = self.topology.member(member_id)
-        channel = Channel(member.host, member.port, token=self._token, timeout_s=None)
-        with self._lock:
-            self.check_open()
-            self._alone.add(channel)
-        try:
+        with self._channel_alone(member.host, member.port) as channel:
             return channel.request(op, args, payload)
-        finally:
-            with self._lock:
-                self._alone.discard(channel)
-            channel.close()
+
+    def ask_again_alone(self, op: str, args: dict[str, Any]) -> Iterator[Answer]:
+        """Send the same request to the controller each time that the next answer is asked for.
+
+        Over a connection of its own: a request that waits there would hold up all others.
+
+        Raises:
+            Error: Whatever it answers, or that it is out of reach.
+        """
+        with self._channel_alone(self._controller.host, self._controller.port) as channel:
+            while True:
+                answer = channel.request(op, args)
+                self.note(answer.header)
+                yield answer
 
     def note(self, header: dict[str, Any]) -> None:
         """Hear of newer versions of the catalog or the topology from an answer."""
@@ -224,6 +232,20 @@ class Session:
 
     def _key(self, sql: str, params: list[Any] | dict[str, Any]) -> StatementKey:
         return sql, self.pruning, self.disabled_rules, parameter_types(params)
+
+    @contextmanager
+    def _channel_alone(self, host: str, port: int) -> Iterator[Channel]:
+        """A connection for one caller, which has no time-out and ends with the session."""
+        channel = Channel(host, port, token=self._token, timeout_s=None)
+        with self._lock:
+            self.check_open()
+            self._alone.add(channel)
+        try:
+            yield channel
+        finally:
+            with self._lock:
+                self._alone.discard(channel)
+            channel.close()
 
     def _member(self, member_id: str) -> Channel:
         member = self._topology.member(member_id)

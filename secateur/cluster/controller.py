@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from secateur.cluster.catalog import Catalog
+from secateur.cluster.controller_jobs import ControllerJobs
 from secateur.cluster.loads import Change, Load, LoadPublisher
 from secateur.cluster.local_call import bound_partitions
 from secateur.cluster.member_changes import ATTEMPT
@@ -65,6 +66,7 @@ class Controller:
         self._watching: asyncio.Task[None] | None = None
         self._planning = ThreadPoolExecutor(1, thread_name_prefix="secateur-planner")  # plans while the loop goes on serving
         self._statements = StatementReplies(settings.plan_cache_max)
+        self._jobs = ControllerJobs(self._peers, lambda: self._topology, self._group_of, self._check_member, allow_code=settings.allow_code)
         self._ops: dict[str, Callable[[Request], Answer]] = {
             "hello": self._hello,
             "topology": self._send_topology,
@@ -80,6 +82,11 @@ class Controller:
             "members": self._members,
             "join": self._join,
             "member_lost": self._member_lost,
+            "job_new": self._jobs.new,
+            "job_wait": self._jobs.wait,
+            "job_cancel": self._jobs.cancel,
+            "job_ended": self._jobs.ended,
+            "jobs": self._jobs.summaries,
         }
 
     async def start(self) -> str:
@@ -99,6 +106,7 @@ class Controller:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._watching
         await self._server.stop()
+        await self._jobs.close()
         await self._peers.close()
         self._planning.shutdown(wait=True, cancel_futures=True)
 
@@ -378,6 +386,18 @@ class Controller:
         await self._change(MemberLost(request.args["member"]))
         return Reply(self._versions())
 
+    async def _check_member(self, member_id: str) -> None:
+        """Find out now whether a member is alive, rather than at the next look of the watch."""
+        try:
+            await self._peers.call(member_id, "ping", {})
+        except _GONE:
+            await self._change(MemberLost(member_id))
+        except OperationalError:
+            pass  # late, not dead
+
+    def _group_of(self, table: str) -> str:
+        return self._catalog.table(table).scheme.affinity_group()
+
     async def _change(self, event: Event) -> None:
         async with self._changing:
             await self._advance(event)
@@ -392,6 +412,8 @@ class Controller:
         for member_id in self._topology.member_ids:
             self._lost.pop(member_id, None)
         self._peers.update(self._topology)
+        for member_id in gone:
+            self._jobs.member_lost(member_id)
         payload = pack(self._topology.to_wire())
         outcomes = await asyncio.gather(
             *(self._peers.call(member_id, "topology", {}, payload) for member_id in self._topology.member_ids), return_exceptions=True

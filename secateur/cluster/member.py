@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from secateur.cluster.job_writes import JobWrites
+from secateur.cluster.member_attempts import MemberAttempts
 from secateur.cluster.member_changes import MemberChanges
 from secateur.cluster.member_jobs import MemberJobs
 from secateur.cluster.member_ranges import MemberRanges
@@ -69,6 +70,7 @@ class Member:
         self._peers = Peers(member_id, settings)
         self._jobs: JobRuntime
         self._client_jobs: MemberJobs
+        self._attempts: MemberAttempts
         self._statements: StatementRunner
         self._changes: MemberChanges
         self._writes = MemberWrites(member_id, self._store, self._peers, self._executor)
@@ -81,6 +83,9 @@ class Member:
             "execute": self._execute,
             "job_submit": self._submit_job,
             "job_stop": lambda request: self._client_jobs.stop(request),
+            "job_run": self._run_job,
+            "job_halt": lambda request: self._attempts.halt(request),
+            "job_result": lambda request: self._attempts.result(request),
             "change": self._change,
             "change_stage": self._stage_change,
             "write": self._writes.write,
@@ -113,6 +118,7 @@ class Member:
         services = MemberServices(self._store, run, self._executor, table=self._table, write_rows=write_rows, allow_code=self._settings.allow_code)
         self._jobs = JobRuntime(self.member_id, services, self._peers)
         self._client_jobs = MemberJobs(self._jobs, lambda: self._topology, allow_code=self._settings.allow_code)
+        self._attempts = MemberAttempts(self._jobs, self._controller, lambda: self._topology, allow_code=self._settings.allow_code)
         self._statements = StatementRunner(self.member_id, self._store, self._jobs, self._executor, self._fetch_plan, self._settings.plan_cache_max)
         self._changes = MemberChanges(self._store, self._statements, self._writes, self._executor)
         await self._server.start()
@@ -121,6 +127,7 @@ class Member:
     async def stop(self) -> None:
         """Drop every connection and everything that runs, without a word to the others."""
         await self._server.stop()
+        await self._attempts.close()
         await self._jobs.close()
         await self._peers.close()
         await self._controller.close()
@@ -158,6 +165,10 @@ class Member:
     def _submit_job(self, request: Request) -> Answer:
         self._executions += 1
         return self._client_jobs.submit(request)
+
+    def _run_job(self, request: Request) -> Answer:
+        self._executions += 1
+        return self._attempts.run(request)
 
     async def _fetch_plan(self, plan_id: str) -> SelectPlan:
         answer = await self._controller.request("plan", {"plan_id": plan_id})

@@ -15,6 +15,8 @@ ArgTypes: TypeAlias = Mapping[str, tuple[type, ...]]
 _STATEMENT: Final[ArgTypes] = {"sql": (str,), "params": (list, dict)}
 _LOAD: Final[ArgTypes] = {"load_id": (str,)}
 _CHANGE: Final[ArgTypes] = {"plan": (str,), "params": (list,), "pruning": (bool,), "operation": (str,)}
+_JOB: Final[ArgTypes] = {"job": (str,)}
+_ATTEMPT: Final[ArgTypes] = {**_JOB, "attempt": (int,)}
 
 CONTROLLER_ARGS: Final[Mapping[str, ArgTypes]] = {
     "prepare": _STATEMENT,
@@ -27,11 +29,18 @@ CONTROLLER_ARGS: Final[Mapping[str, ArgTypes]] = {
     "make_ranges": {"table": (str,), "table_id": (int,), "cells": (list,)},
     "join": {"member": (str,), "host": (str,), "port": (int,)},
     "member_lost": {"member": (str,)},
+    "job_new": {**_JOB, "config": (dict,), "params": (list, dict), "if_absent": (bool,)},
+    "job_wait": {**_JOB, "wait_s": (int, float)},
+    "job_cancel": _JOB,
+    "job_ended": {**_ATTEMPT, "member": (str,), "failure": (dict, type(None)), "members": (list,), "metrics": (list,)},
 }
 MEMBER_ARGS: Final[Mapping[str, ArgTypes]] = {
     "execute": {"plan": (str,), "params": (list,), "pruning": (bool,)},
-    "job_submit": {"job": (str,), "config": (dict,), "params": (list, dict)},
-    "job_stop": {"job": (str,)},
+    "job_submit": {**_JOB, "config": (dict,), "params": (list, dict)},
+    "job_stop": _JOB,
+    "job_run": {**_ATTEMPT, "config": (dict,), "params": (list, dict)},
+    "job_halt": {**_ATTEMPT, "error": (dict,)},
+    "job_result": _JOB,
     "change": {**_CHANGE, "change_id": (str,)},
     "change_stage": {**_CHANGE, **_LOAD, "partitions": (list,)},
     "write": {"table_id": (int,), "partition": (int,), "mode": (str,)},

@@ -2,7 +2,7 @@
 
 from secateur.dag.dag import DAG, FrozenDAG
 from secateur.dag.edge import Edge, EdgeConfig, between, from_
-from secateur.dag.job_config import JobConfig
+from secateur.dag.job_config import JobConfig, OnMemberLost
 from secateur.dag.parameter import Param
 from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Unrestricted
 from secateur.dag.processor import Emitter, Offload, Outbox, Processor, ProcessorContext
@@ -21,6 +21,7 @@ __all__ = [
     "MetaContext",
     "Offload",
     "OnCoordinator",
+    "OnMemberLost",
     "OnMembers",
     "OnPartitions",
     "Outbox",

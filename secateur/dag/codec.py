@@ -21,7 +21,18 @@ from secateur.dag.vertex import Vertex
 from secateur.errors import DagError, Error, ProtocolError, SerializationError
 from secateur.partitioning.scheme import PartitionScheme
 
-__all__ = ["Portable", "decode_dag", "decode_part", "decode_routing", "encode_dag", "encode_part", "encode_routing", "portable", "registered_kind"]
+__all__ = [
+    "Portable",
+    "carries_code",
+    "decode_dag",
+    "decode_part",
+    "decode_routing",
+    "encode_dag",
+    "encode_part",
+    "encode_routing",
+    "portable",
+    "registered_kind",
+]
 
 
 class Portable(Protocol):
@@ -162,6 +173,24 @@ def decode_dag(data: Mapping[str, Any], *, allow_code: bool) -> FrozenDAG:
     except (LookupError, TypeError, ValueError) as error:
         raise ProtocolError(f"a DAG arrived that cannot be read ({type(error).__name__}: {error})") from error
     return dag.freeze()
+
+
+def carries_code(data: Any) -> bool:
+    """Whether a DAG on the wire carries code; nothing is unpickled. Of data that are none of ours, :func:`decode_dag` says more.
+
+    Raises:
+        ProtocolError: The data are none of ours.
+    """
+    try:
+        return any(_is_code(part) for _, _, part in data["vertices"])
+    except (LookupError, TypeError, ValueError) as error:
+        raise ProtocolError(f"a DAG arrived that cannot be read ({type(error).__name__}: {error})") from error
+
+
+def _is_code(part: Mapping[str, Any]) -> bool:
+    while "replicated" in part:
+        part = part["replicated"][0]
+    return "code" in part
 
 
 def _encode_edge(edge: Edge) -> list[Any]:

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Final
 
 from secateur.errors import DagError
 
-__all__ = ["RESULT_BYTES_MAX", "JobConfig"]
+__all__ = ["RESULT_BYTES_MAX", "JobConfig", "OnMemberLost"]
 
 RESULT_BYTES_MAX: Final = 1 << 30
+
+
+class OnMemberLost(StrEnum):
+    """What becomes of a job that cannot go on because a member was lost, or because partitions moved or were changed under it."""
+
+    RESTART = "restart"
+    """It begins again, from the beginning: what its sinks have written, they write once more."""
+    FAIL = "fail"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +27,13 @@ class JobConfig:
     """How a job is to run.
 
     Attributes:
-        name: For people; None when it has none. Not unique by itself.
+        name: By which ``Connection.job`` finds it; unique among the jobs that have not ended. None when it has none. For light jobs only a label.
         required_partitions: The partitions that the job can touch, by table name or affinity group. Only the members that own one of them take part, and a
             source that needs more than this is refused. None: the needs that the sources declare decide.
         member_pruning: False deploys to every member, whatever is required: the switch to find out whether pruning is at fault.
-        timeout_s: The job fails with ``DeadlineError`` after that many seconds; None: it may run for ever.
+        timeout_s: The job fails with ``DeadlineError`` after that many seconds, restarts included; None: it may run for ever.
         result_bytes_max: Most bytes that the result sinks of the job may collect at the coordinator.
+        on_member_lost: ``"restart"`` repeats the whole job; choose ``"fail"`` when a sink must not see rows twice. Light jobs always fail.
     """
 
     name: str | None = None
@@ -31,12 +41,15 @@ class JobConfig:
     member_pruning: bool = True
     timeout_s: float | None = None
     result_bytes_max: int = RESULT_BYTES_MAX
+    on_member_lost: OnMemberLost | str = OnMemberLost.RESTART
 
     def __post_init__(self) -> None:
         if self.timeout_s is not None and not self.timeout_s > 0:
             raise DagError(f"JobConfig.timeout_s is {self.timeout_s!r}; it must be a positive number of seconds, or None")
         if self.result_bytes_max < 1:
             raise DagError(f"JobConfig.result_bytes_max is {self.result_bytes_max!r}; it must be at least 1")
+        if self.on_member_lost not in tuple(OnMemberLost):
+            raise DagError(f"JobConfig.on_member_lost is {self.on_member_lost!r}; it must be one of {', '.join(repr(str(choice)) for choice in OnMemberLost)}")
         for key, partitions in (self.required_partitions or {}).items():
             if not all(isinstance(partition, int) and partition >= 0 for partition in partitions):
                 raise DagError(f"JobConfig.required_partitions[{key!r}] must hold partition ids (integers from 0), not {sorted(map(repr, partitions))[:5]}")
@@ -50,6 +63,7 @@ class JobConfig:
             "member_pruning": self.member_pruning,
             "timeout_s": self.timeout_s,
             "result_bytes_max": self.result_bytes_max,
+            "on_member_lost": str(self.on_member_lost),
         }
 
     @classmethod
@@ -61,4 +75,5 @@ class JobConfig:
             member_pruning=data["member_pruning"],
             timeout_s=data["timeout_s"],
             result_bytes_max=data["result_bytes_max"],
+            on_member_lost=data["on_member_lost"],
         )

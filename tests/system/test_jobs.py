@@ -123,6 +123,8 @@ def test_code_is_refused_where_it_is_not_allowed() -> None:
     with secateur.start(members=1, runtime="embedded", allow_code=False) as cluster, cluster.connect() as conn:
         dag = secateur.DAG()
         dag.new_vertex("read", Endless)
-        job = conn.submit(job_of(dag, map_batches(doubled)), secateur.JobConfig())
         with pytest.raises(SerializationError, match="allow_code=True"):
-            job.result(timeout_s=30)
+            conn.submit(job_of(dag, map_batches(doubled)), secateur.JobConfig())
+        light = conn.submit(dag, secateur.JobConfig(), light=True)
+        with pytest.raises(SerializationError, match="allow_code=True"):
+            light.result(timeout_s=30)

@@ -97,9 +97,9 @@ def test_a_job_over_partitions_that_are_not_there_is_refused(mortal: Cluster) ->
             conn.submit(endless(), secateur.JobConfig(required_partitions={"t": frozenset(range(13))}))
 
 
-def test_a_job_ends_when_its_connection_is_closed(mortal: Cluster) -> None:
+def test_a_light_job_ends_when_its_connection_is_closed(mortal: Cluster) -> None:
     conn = mortal.connect()
-    conn.submit(endless(), secateur.JobConfig())
+    conn.submit(endless(), secateur.JobConfig(), light=True)
     until_running(mortal, running=True)
     conn.close()
     until_running(mortal, running=False)

@@ -1,0 +1,52 @@
+"""The rows of jobs that have ended, kept at the member that coordinated them until somebody fetches them or there are too many."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Final
+
+import pyarrow as pa
+
+from secateur.errors import LimitExceededError
+
+__all__ = ["KeptResults"]
+
+_COUNT_MAX: Final = 256
+_BYTES_MAX: Final = 256 << 20
+
+
+class KeptResults:
+    """The newest results, bounded by number and bytes; the newest one is kept whatever its size, which ``JobConfig.result_bytes_max`` bounds."""
+
+    def __init__(self, count_max: int = _COUNT_MAX, bytes_max: int = _BYTES_MAX) -> None:
+        self._count_max = count_max
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        self._results: OrderedDict[str, Mapping[str, pa.Table]] = OrderedDict()
+
+    def keep(self, job_id: str, tables: Mapping[str, pa.Table]) -> None:
+        """Keep the rows of a job, by sink, and drop the oldest that are too many."""
+        self._results[job_id] = tables
+        self._bytes += _size(tables)
+        while len(self._results) > 1 and (len(self._results) > self._count_max or self._bytes > self._bytes_max):
+            _, dropped = self._results.popitem(last=False)
+            self._bytes -= _size(dropped)
+
+    def tables(self, job_id: str) -> Mapping[str, pa.Table]:
+        """The rows of a job, by sink.
+
+        Raises:
+            LimitExceededError: They were dropped.
+        """
+        found = self._results.get(job_id)
+        if found is None:
+            raise LimitExceededError(
+                f"the result of job {job_id} was dropped: a member keeps the newest {self._count_max} results, up to {self._bytes_max:,} bytes; "
+                "fetch it sooner, or write it to a sink"
+            )
+        return found
+
+
+def _size(tables: Mapping[str, pa.Table]) -> int:
+    return sum(table.nbytes for table in tables.values())

@@ -1,0 +1,163 @@
+"""The record of one job: each message lost, repeated or late."""
+
+from __future__ import annotations
+
+import pytest
+
+from secateur.client.job_status import JobStatus
+from secateur.cluster.job_record import RESTARTS_MAX, AwaitStopped, Effect, Finish, JobRecord, Start, Stop
+from secateur.errors import DeadlineError, Error, JobCancelledError, JobFailedError, MemberLostError, TopologyChangedError
+
+CANCELLED = JobCancelledError("on request")
+LATE = DeadlineError("too late")
+FAILED = JobFailedError("user code")
+LOST = MemberLostError("m2 was lost", member="m2")
+
+
+def running(*, restarts: bool = True) -> JobRecord:
+    record = JobRecord(restarts=restarts)
+    assert record.submitted() == [Start(1, 0.0)]
+    assert record.waits_for(1)
+    record.chosen(1, "m1")
+    record.started(1)
+    assert (record.status, record.coordinator) == (JobStatus.RUNNING, "m1")
+    return record
+
+
+def restarting() -> JobRecord:
+    record = running()
+    assert record.ended(1, LOST) == [Start(2, 0.05)]
+    return record
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        pytest.param(None, JobStatus.COMPLETED, id="success"),
+        pytest.param(FAILED, JobStatus.FAILED, id="user code raised"),
+        pytest.param(LATE, JobStatus.FAILED, id="deadline at the coordinator"),
+    ],
+)
+def test_the_end_of_the_only_attempt_is_the_end_of_the_job(error: Error | None, status: JobStatus) -> None:
+    record = running()
+    assert record.ended(1, error) == [Finish(error)]
+    assert (record.status, record.error, record.coordinator) == (status, error, None)
+
+
+def test_the_end_may_overtake_the_answer_that_it_runs() -> None:
+    record = JobRecord(restarts=True)
+    record.chosen(1, "m1")
+    assert record.status is JobStatus.STARTING
+    assert record.ended(1, None) == [Finish(None)]
+    assert record.started(1) == []
+    assert record.status is JobStatus.COMPLETED
+
+
+@pytest.mark.parametrize("error", [LOST, TopologyChangedError("moved"), JobCancelledError("m2 is shutting down")], ids=lambda error: type(error).__name__)
+def test_bad_luck_begins_it_again_from_the_beginning(error: Error) -> None:
+    record = running()
+    assert record.ended(1, error) == [Start(2, 0.05)]
+    assert (record.status, record.coordinator, record.error) == (JobStatus.RESTARTING, None, error)
+    record.chosen(2, "m3")
+    record.started(2)
+    assert record.ended(2, None) == [Finish(None)]
+    assert (record.status, record.error) == (JobStatus.COMPLETED, None)
+
+
+def test_bad_luck_ends_a_job_that_must_not_run_twice() -> None:
+    record = running(restarts=False)
+    assert record.ended(1, LOST) == [Finish(LOST)]
+    assert record.status is JobStatus.FAILED
+
+
+def test_restarts_have_an_end() -> None:
+    record = running()
+    for attempt in range(1, RESTARTS_MAX + 1):
+        (start,) = record.ended(attempt, LOST)
+        assert isinstance(start, Start)
+        assert start.delay_s <= 1.0
+        record.chosen(attempt + 1, "m1")
+    assert record.ended(RESTARTS_MAX + 1, LOST) == [Finish(LOST)]
+
+
+def test_the_loss_of_the_coordinator_moves_the_job() -> None:
+    record = running()
+    assert record.member_lost("m2") == []
+    assert record.member_lost("m1") == [Start(2, 0.05)]
+    assert record.member_lost("m1") == []  # heard twice
+    assert "m1, which coordinated the job" in str(record.error)
+
+
+def test_a_coordinator_that_does_not_answer_is_told_to_stop() -> None:
+    record = JobRecord(restarts=True)
+    record.chosen(1, "m1")
+    assert record.unsure(1, LOST) == [Stop("m1", 1, LOST), Start(2, 0.05)]
+    assert record.unsure(1, LOST) == []
+
+
+@pytest.mark.parametrize("late", ["ended well", "ended badly", "started", "unsure"])
+def test_an_attempt_that_was_given_up_changes_nothing(late: str) -> None:
+    record = restarting()
+    record.chosen(2, "m3")
+    effects: list[Effect] = {
+        "ended well": lambda: record.ended(1, None),
+        "ended badly": lambda: record.ended(1, FAILED),
+        "started": lambda: record.started(1),
+        "unsure": lambda: record.unsure(1, LOST),
+    }[late]()
+    assert effects == []
+    assert (record.status, record.attempt, record.coordinator) == (JobStatus.STARTING, 2, "m3")
+
+
+def test_a_start_that_was_overtaken_is_not_waited_for() -> None:
+    record = restarting()
+    assert not record.waits_for(1)
+    assert record.waits_for(2)
+    assert record.stop(CANCELLED) == [Finish(CANCELLED)]  # between attempts nobody has to be told
+    assert not record.waits_for(2)
+    assert record.chosen(2, "m3") == []
+    assert record.status is JobStatus.CANCELLED
+
+
+@pytest.mark.parametrize(("cause", "status"), [(CANCELLED, JobStatus.CANCELLED), (LATE, JobStatus.FAILED)], ids=["cancelled", "deadline"])
+def test_a_stop_waits_for_the_coordinator(cause: Error, status: JobStatus) -> None:
+    record = running()
+    assert record.stop(cause) == [Stop("m1", 1, cause), AwaitStopped()]
+    assert record.status is JobStatus.COMPLETING
+    assert record.stop(JobCancelledError("again")) == []
+    assert record.ended(1, JobCancelledError("the coordinator's words")) == [Finish(cause)]
+    assert (record.status, record.error) == (status, cause)
+    assert record.stop_wait_over() == []
+
+
+def test_a_coordinator_that_is_silent_is_not_waited_for_for_ever() -> None:
+    record = running()
+    record.stop(CANCELLED)
+    assert record.stop_wait_over() == [Finish(CANCELLED)]
+    assert record.ended(1, None) == []
+
+
+def test_a_job_that_succeeded_before_it_heard_of_the_stop_has_succeeded() -> None:
+    record = running()
+    record.stop(CANCELLED)
+    assert record.ended(1, None) == [Finish(None)]
+    assert record.status is JobStatus.COMPLETED
+
+
+def test_a_lost_coordinator_has_stopped() -> None:
+    record = running()
+    record.stop(CANCELLED)
+    assert record.member_lost("m1") == [Finish(CANCELLED)]
+
+
+def test_a_stop_that_nobody_asked_for_ends_nothing() -> None:
+    record = running()
+    assert record.stop_wait_over() == []
+    assert record.status is JobStatus.RUNNING
+
+
+def test_after_the_end_nothing_happens() -> None:
+    record = running()
+    record.ended(1, FAILED)
+    assert [record.ended(1, None), record.member_lost("m1"), record.stop(CANCELLED), record.stop_wait_over(), record.unsure(1, LOST)] == [[]] * 5
+    assert record.status is JobStatus.FAILED
