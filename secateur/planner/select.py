@@ -25,7 +25,7 @@ from secateur.partitioning.types import SqlType
 from secateur.planner.fragments.arrow_compiler import compile_arrow
 from secateur.planner.fragments.canonical import Cut, canonical_select, named
 from secateur.planner.fragments.two_stage import Halves, cut
-from secateur.planner.query import Query, Scan, bind_query, near_names
+from secateur.planner.query import Query, Scan, bind_query, is_columns_call, near_names
 from secateur.planner.scans.scan_reading import ScanReading, read_query
 from secateur.planner.scans.scope import Scope
 from secateur.planner.statement import SelectStatement
@@ -252,7 +252,9 @@ def _gather(read: ScanReading, schema: Mapping[str, SqlType | str], binder: _Bin
 def _is_local(conjunct: exp.Expr, scope: Scope) -> bool:
     """Whether a conjunct reads columns of its scan and nothing else."""
     columns = list(conjunct.find_all(exp.Column))
-    foreign = conjunct.find(exp.Query, exp.Lambda, exp.AggFunc, exp.Window) is not None
+    # A lambda and a list comprehension have names of their own; COLUMNS() names columns by a pattern.
+    foreign = conjunct.find(exp.Query, exp.Lambda, exp.Comprehension, exp.AggFunc, exp.Window, exp.Star) is not None
+    foreign = foreign or any(map(is_columns_call, conjunct.find_all(exp.Anonymous)))
     return bool(columns) and not foreign and all(scope.column_of(column) is not None for column in columns)
 
 

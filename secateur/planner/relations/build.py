@@ -253,7 +253,7 @@ class _Select:
         relation = self._windowed(relation)
         distinct = node.args.get("distinct")
         if isinstance(distinct, exp.Distinct):
-            relation = Distinct(relation, self._distinct_keys(distinct))
+            relation = self._distinct(relation, distinct)
         output = self._projected(relation)
         return replace(output, relation=self._builder.ordered(output.relation, node, self._names, self._ctes))
 
@@ -322,22 +322,24 @@ class _Select:
         return self._names.resolve_beside_aliases(key) if isinstance(key, exp.Column) and isinstance(key.this, exp.Identifier) else None
 
     def _starred(self) -> bool:
-        return any(item.find(exp.Star) is not None and not isinstance(item.unalias(), exp.Count) for item in self._items)
+        return any(_may_be_many(item) for item in self._items)
 
     def _aggregates_all(self) -> bool:
         """Whether a SELECT without GROUP BY may make one row of all: it calls something that may aggregate, and has no bare column of its own beside it."""
         for item in self._items:
             bare = item.unalias()
-            if isinstance(bare, exp.Star) or (isinstance(bare, exp.Column) and (isinstance(bare.this, exp.Star) or self._names.is_local(bare))):
+            if isinstance(bare, exp.Column) and not isinstance(bare.this, exp.Star) and self._names.is_local(bare):
                 return False
-        return (
-            any(_may_aggregate(item) for item in self._items) or _may_aggregate(self._node.args.get("order")) or _may_aggregate(self._node.args.get("qualify"))
-        )
+            star = bare.this if isinstance(bare, exp.Column) else bare
+            if isinstance(star, exp.Star) and not any(star.args.values()):
+                return False
+        others = [self._node.args.get(key) for key in ("distinct", "order", "qualify")]
+        return any(_may_aggregate(part) for part in (*self._items, *others, *(self._node.args.get("windows") or [])))
 
     def _windowed(self, relation: Relation) -> Relation:
         named = {window.this.name.casefold(): window for window in self._node.args.get("windows") or [] if isinstance(window.this, exp.Identifier)}
         qualify = self._node.args.get("qualify")
-        parts = [*self._items, *([qualify] if isinstance(qualify, exp.Expr) else []), *([o] if isinstance(o := self._node.args.get("order"), exp.Expr) else [])]
+        parts = [*self._items, *(part for key in ("qualify", "distinct", "order") if isinstance(part := self._node.args.get(key), exp.Expr))]
         windows = [window for part in parts for window in _windows_in(part)]
         for part in (qualify, *named.values()):
             if isinstance(part, exp.Expr):
@@ -359,13 +361,13 @@ class _Select:
         found = (self._names.resolve_beside_aliases(key) for key in keys if isinstance(key, exp.Column) and isinstance(key.this, exp.Identifier))
         return frozenset(attribute for attribute in found if attribute is not None)
 
-    def _distinct_keys(self, distinct: exp.Distinct) -> frozenset[Attribute] | None:
+    def _distinct(self, relation: Relation, distinct: exp.Distinct) -> Relation:
         on = distinct.args.get("on")
         if not isinstance(on, exp.Expr):
-            return None
+            return Distinct(relation, None)
         self._builder.detach(on, self._names, self._ctes)
-        listed = on.expressions if isinstance(on, exp.Tuple) else [on.unnest()]
-        return frozenset(key for key in map(self._group_key, listed) if key is not None)
+        keys = [self._group_key(key) for key in (on.expressions if isinstance(on, exp.Tuple) else [on.unnest()])]
+        return Distinct(relation, frozenset(key for key in keys if key is not None), exact=None not in keys)
 
     def _projected(self, relation: Relation) -> Output:
         columns = self._columns()
@@ -391,11 +393,10 @@ class _Select:
                 if listed is None or any(star.args.values()):
                     return None
                 columns.extend(listed)
+            elif _may_be_many(bare):
+                return None
             elif isinstance(bare, exp.Column):
                 columns.append((item.alias_or_name, self._names.resolve(bare)))
-            elif isinstance(bare, exp.Anonymous) and bare.name.casefold() in ("columns", "unnest", "unpack"):
-                # They may stand for several columns.
-                return None
             else:
                 columns.append((item.alias_or_name, None))
         return columns
@@ -431,8 +432,23 @@ def _names_a_window(predicate: exp.Expr) -> bool:
     return any(isinstance(window.args.get("alias"), exp.Identifier) for window in _windows_in(predicate))
 
 
+def _may_be_many(item: exp.Expr) -> bool:
+    """Whether an item of a SELECT list may stand for several columns."""
+    pending = [item]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, exp.Star) or (isinstance(node, exp.Anonymous) and node.name.casefold() in ("columns", "unnest", "unpack")):
+            return True
+        if not isinstance(node, (exp.Literal, exp.Query)) and not (isinstance(node, exp.Count) and isinstance(node.this, exp.Star)):
+            pending.extend(node.iter_expressions())
+    return False
+
+
 def _may_aggregate(part: exp.Expr | None) -> bool:
-    """Whether an expression calls, outside of windows and subqueries, a function of which it is not certain that it does not aggregate."""
+    """Whether an expression calls, outside of windows, a function of which it is not certain that it does not aggregate.
+
+    One in a subquery may aggregate the rows outside, when all that it names is from there.
+    """
     pending = [] if part is None else [part]
     while pending:
         item = pending.pop()
@@ -441,7 +457,7 @@ def _may_aggregate(part: exp.Expr | None) -> bool:
         if isinstance(item, exp.Window):
             # Its function aggregates no rows; what is inside of the call may: sum(count(*)) OVER ().
             pending.extend(part for child in item.iter_expressions() for part in (child.iter_expressions() if isinstance(child, exp.Func) else [child]))
-        elif not isinstance(item, (exp.Literal, exp.Query)):
+        elif not isinstance(item, exp.Literal):
             pending.extend(item.iter_expressions())
     return False
 

@@ -67,7 +67,7 @@ class FromClause:
     def _joined(self, left: From, joins: list[exp.Join], before: Names) -> From:
         for join in joins:
             right = self._item(join.this, replace(before.beside(left.names), outer=self._outer))
-            left = self._join(left, join, right)
+            left = self._join(left, join, right, before)
         return replace(left, names=replace(left.names, outer=self._outer))
 
     def _item(self, node: exp.Expr, before: Names) -> From:
@@ -95,7 +95,8 @@ class FromClause:
                     return self._unknown(name or inner.name.casefold())
                 definition = cte.node.args.get("alias")
                 given = tuple(column.name.casefold() for column in definition.columns) if isinstance(definition, exp.TableAlias) else ()
-                return self._derived(output, name or inner.name.casefold(), renamed or given)
+                # A mention that names fewer columns leaves the others the names of the definition.
+                return self._derived(output, name or inner.name.casefold(), (*renamed, *given[len(renamed) :]))
             case exp.Subquery() if isinstance(inner.this, (exp.Query, exp.Values)):
                 return self._derived(self._builder.query(_bare(inner), before, self._ctes), name, renamed)
             case exp.Subquery():
@@ -131,7 +132,7 @@ class FromClause:
         columns = [(renamed[position] if position < len(renamed) else own, attribute) for position, (own, attribute) in enumerate(columns)]
         return From(Derived(output.relation, name or "a subquery"), Names((_source(name, columns, complete=complete),)))
 
-    def _join(self, left: From, join: exp.Join, right: From) -> From:
+    def _join(self, left: From, join: exp.Join, right: From, before: Names) -> From:
         method, side, word = (str(join.args.get(key) or "").upper() for key in ("method", "side", "kind"))
         both = replace(left.names.beside(right.names), outer=self._outer)
         kind = _KINDS.get(word, _SIDES.get(side))
@@ -143,8 +144,10 @@ class FromClause:
         condition = join.args.get("on")
         on: list[Restriction] = []
         if isinstance(condition, exp.Expr):
-            self._builder.detach(condition, both, self._ctes)
-            on.extend(bind(conjunct, both.resolve) for conjunct in flat(condition, exp.And))
+            # ON sees the items in front of a comma as well.
+            seen = replace(both, outer=replace(before, outer=self._outer))
+            self._builder.detach(condition, seen, self._ctes)
+            on.extend(bind(conjunct, seen.resolve) for conjunct in flat(condition, exp.And))
         using = [name.name.casefold() for name in join.args.get("using") or []]
         if method == "NATURAL":
             ours, theirs = left.names.star(), right.names.star()

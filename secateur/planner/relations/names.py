@@ -44,6 +44,7 @@ class Names:
         sources: The items of its FROM clause.
         merged: What a name means that USING has merged; None where that is not one column.
         hidden: Columns that ``*`` leaves out, for USING has merged them: number of the source, and name.
+        shown: What ``*`` has in the place of a column that USING has merged, by the same.
         aliases: Names given in the SELECT list, and what they are where that is a bare column.
         outer: The names around it, for a correlated subquery.
     """
@@ -51,6 +52,7 @@ class Names:
     sources: tuple[Source, ...] = ()
     merged: Mapping[str, Attribute | None] = field(default_factory=dict)
     hidden: frozenset[tuple[int, str]] = frozenset()
+    shown: Mapping[tuple[int, str], Attribute | None] = field(default_factory=dict)
     aliases: Mapping[str, Attribute | None] = field(default_factory=dict)
     outer: Names | None = None
 
@@ -109,7 +111,7 @@ class Names:
         for number, source in enumerate(self.sources):
             for name, attribute in source.columns:
                 if (number, name) not in self.hidden:
-                    shown.append((name, self.merged.get(name, attribute) if name in self.merged else attribute))
+                    shown.append((name, self.shown.get((number, name), attribute)))
         return shown
 
     def beside(self, other: Names) -> Names:
@@ -119,9 +121,12 @@ class Names:
         for name in self.merged.keys() & other.merged.keys():
             merged[name] = None
         hidden = self.hidden | {(number + shift, name) for number, name in other.hidden}
-        return replace(self, sources=(*self.sources, *other.sources), merged=merged, hidden=frozenset(hidden))
+        shown = {**self.shown, **{(number + shift, name): attribute for (number, name), attribute in other.shown.items()}}
+        return replace(self, sources=(*self.sources, *other.sources), merged=merged, hidden=frozenset(hidden), shown=shown)
 
     def joined_by(self, shared: Mapping[str, Attribute | None], left_count: int) -> Names:
         """After a join whose USING merges ``shared``; the first ``left_count`` sources are its left side."""
-        hidden = {(number, name) for number, source in enumerate(self.sources) if number >= left_count for name in shared if source.has(name)}
-        return replace(self, merged={**self.merged, **shared}, hidden=self.hidden | hidden)
+        both = [(number, name) for number, source in enumerate(self.sources) for name in shared if source.has(name)]
+        hidden = {place for place in both if place[0] >= left_count}
+        shown = {place: shared[place[1]] for place in both if place[0] < left_count}
+        return replace(self, merged={**self.merged, **shared}, hidden=self.hidden | hidden, shown={**self.shown, **shown})

@@ -140,10 +140,11 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distinct:
-    """DISTINCT. ``keys`` are those of DISTINCT ON, None without ON."""
+    """DISTINCT. ``keys`` are those of DISTINCT ON, None without ON; ``exact`` says whether they are all, and nothing computed is among them."""
 
     input: Relation
     keys: frozenset[Attribute] | None
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -141,6 +141,7 @@ def _set_operation(relation: SetOperation, restrictions: Restrictions) -> _Passe
     for input, sources in zip(relation.inputs, relation.sources or [()] * len(relation.inputs), strict=True):
         given: dict[Attribute, Attribute | None] = dict(zip(relation.attributes, sources, strict=True))
         cast = {attribute for attribute in relation.attributes if attribute.type is None}
+        widened = {attribute for attribute, source in given.items() if source is not None and source.type != attribute.type}
         passed = []
         for restriction in restrictions:
             inside = _through(restriction, given)
@@ -149,7 +150,7 @@ def _set_operation(relation: SetOperation, restrictions: Restrictions) -> _Passe
                 reason = f"{{predicate}} does not pass the {relation.kind.value}: {lost[0].name} may have another type in another input"
                 passed.append(inside.block(reason))
             else:
-                passed.append(inside)
+                passed.append(_converted(inside, any(attribute in widened for attribute in restriction.attributes)))
         yield input, passed
 
 
@@ -260,7 +261,15 @@ def _anti(relation: Join, outer: Restrictions, right: frozenset[int], facts: Fac
 
 
 def _unmerged(restriction: Restriction, merged: dict[Attribute, tuple[Attribute, Attribute]], side: int) -> Restriction:
-    return restriction.rebound(lambda attribute: merged[attribute][side] if attribute in merged else attribute) if merged else restriction
+    if not merged:
+        return restriction
+    widened = any(merged[attribute][side].type != attribute.type for attribute in restriction.attributes if attribute in merged)
+    return _converted(restriction.rebound(lambda attribute: merged[attribute][side] if attribute in merged else attribute), widened)
+
+
+def _converted(restriction: Restriction, is_widened: bool) -> Restriction:
+    """A restriction about a column that has a wider type above. It names the same values, but what functions say of them may differ, such as typeof()."""
+    return replace(restriction, carried=True) if is_widened else restriction
 
 
 def _outside(restriction: Restriction, side: frozenset[int]) -> Restriction:

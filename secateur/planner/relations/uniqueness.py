@@ -43,8 +43,8 @@ def is_unique(relation: Relation, attributes: frozenset[Attribute]) -> bool:
             return is_unique(input, frozenset(source for attribute in attributes if (source := source_of.get(attribute)) is not None))
         case Aggregate(input, keys, _, exact):
             return bool(keys) and exact and keys <= attributes
-        case Distinct(input, keys):
-            return (keys is not None and bool(keys) and keys <= attributes) or is_unique(input, attributes)
+        case Distinct(input, keys, exact):
+            return (bool(keys) and keys is not None and exact and keys <= attributes) or is_unique(input, attributes)
         case Join(kind, left):
             return kind in (JoinKind.SEMI, JoinKind.ANTI) and is_unique(left, attributes)
         case Filter() | Sort() | Limit() | Window() | Apply() | Derived():
