@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from secateur.engine.processors.aggregate import accumulate, aggregate, combine
+from secateur.engine.processors.aggregate_operation import AggregateOperation
+from secateur.engine.processors.aggregates import Aggregate, avg_of, count_distinct_of, count_of, count_rows, list_of, max_of, min_of, sum_of
 from secateur.engine.processors.distinct import distinct
 from secateur.engine.processors.key_by import key_by
 from secateur.engine.processors.row_functions import filter_dicts, flat_map_dicts, map_dicts
@@ -12,16 +15,29 @@ from secateur.engine.processors.transform import filter_rows, map_batches
 from secateur.engine.processors.union import union
 
 __all__ = [
+    "Aggregate",
+    "AggregateOperation",
     "SortKey",
+    "accumulate",
+    "aggregate",
+    "avg_of",
+    "combine",
+    "count_distinct_of",
+    "count_of",
+    "count_rows",
     "desc",
     "distinct",
     "filter_dicts",
     "filter_rows",
     "flat_map_dicts",
     "key_by",
+    "list_of",
     "map_batches",
     "map_dicts",
+    "max_of",
+    "min_of",
     "sort",
+    "sum_of",
     "top_n",
     "union",
 ]

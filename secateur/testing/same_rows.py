@@ -21,10 +21,8 @@ def difference(actual: pa.Table, expected: pa.Table, *, ordered: bool) -> str | 
         expected: The rows wanted; names and types of columns have to agree too.
         ordered: Whether their order counts.
     """
-    columns = [(name, str(type_)) for name, type_ in zip(actual.schema.names, actual.schema.types, strict=True)]
-    wanted_columns = [(name, str(type_)) for name, type_ in zip(expected.schema.names, expected.schema.types, strict=True)]
-    if columns != wanted_columns:
-        return f"the columns are {_columns(columns)}\n    expected     {_columns(wanted_columns)}"
+    if actual.schema.names != expected.schema.names or actual.schema.types != expected.schema.types:
+        return f"the columns are {_columns(actual.schema)}\n    expected     {_columns(expected.schema)}"
     rows, wanted = _rows(actual), _rows(expected)
     extra, missing = Counter(rows) - Counter(wanted), Counter(wanted) - Counter(rows)
     if extra or missing:
@@ -52,5 +50,5 @@ def _first(rows: Counter[str]) -> list[str]:
     return shown if len(rows) <= _ROWS_SHOWN_MAX else [*shown, f"... and {len(rows) - _ROWS_SHOWN_MAX} more"]
 
 
-def _columns(columns: list[tuple[str, str]]) -> str:
-    return ", ".join(f"{name}: {type_}" for name, type_ in columns) or "none"
+def _columns(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name}: {field.type}" for field in schema) or "none"

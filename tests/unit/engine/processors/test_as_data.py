@@ -8,7 +8,22 @@ import pytest
 from secateur.dag import ProcessorMetaSupplier, ProcessorSupplier
 from secateur.dag.codec import decode_part, encode_part
 from secateur.dag.supplier import ReplicatedMetaSupplier, meta_supplier_of
-from secateur.processors import desc, distinct, key_by, sort, top_n, union
+from secateur.processors import (
+    accumulate,
+    aggregate,
+    avg_of,
+    combine,
+    count_distinct_of,
+    count_rows,
+    desc,
+    distinct,
+    key_by,
+    list_of,
+    sort,
+    sum_of,
+    top_n,
+    union,
+)
 from secateur.testing import verify_processor
 from secateur.wire.values import pack, unpack
 
@@ -18,6 +33,10 @@ STAGES = [
     pytest.param(sort("k", desc("v", nulls_first=True)), id="sort"),
     pytest.param(top_n(2, desc("v")), id="top_n"),
     pytest.param(distinct("k", "v", bytes_max=12_345), id="distinct"),
+    pytest.param(aggregate(["k"], {"n": count_rows(), "mean": avg_of("v")}, schema=ROWS.schema), id="aggregate"),
+    pytest.param(aggregate([], {"all": list_of("v")}), id="aggregate without keys"),
+    pytest.param(accumulate(["k"], {"kinds": count_distinct_of("v")}), id="accumulate"),
+    pytest.param(combine(["k"], {"v": sum_of("v")}, bytes_max=123_456), id="combine"),
     pytest.param(key_by({"key": "v"}, keep=False), id="key_by"),
     pytest.param(union(), id="union"),
     pytest.param(union(ROWS.schema), id="union with schema"),

@@ -1,0 +1,168 @@
+"""Aggregation in one stage, or in two: partial results where the rows are, and the answer where the keys meet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Any, Final, assert_never
+
+import pyarrow as pa
+
+from secateur.dag.codec import portable
+from secateur.dag.processor import Processor
+from secateur.dag.supplier import ReplicatedMetaSupplier
+from secateur.engine.processors.aggregate_operation import AggregateOperation, OperationGrouping
+from secateur.engine.processors.aggregates import Aggregate
+from secateur.engine.processors.gathering import BYTES_MAX, GatheringProcessor
+from secateur.engine.processors.grouping import Grouping, KernelGrouping, checked_names
+from secateur.engine.processors.kernel import Kernel, KernelSupplier
+from secateur.engine.processors.row_buffer import together
+from secateur.errors import DagError
+
+__all__ = ["AggregateSupplier", "GroupingSupplier", "Stage", "accumulate", "aggregate", "combine"]
+
+_PARTIALS_MAX: Final = 1 << 20
+_PARTIAL_BYTES_MAX: Final = 128 << 20
+"""A first stage that has more partial results sends them on: with so many keys, waiting for more rows saves little."""
+
+Aggregates = Mapping[str, Aggregate] | Mapping[str, AggregateOperation]
+
+
+class Stage(Enum):
+    """What a processor does of an aggregation."""
+
+    ACCUMULATE = "accumulate"
+    COMBINE = "combine"
+    WHOLE = "aggregate"
+
+
+def aggregate(by: Sequence[str], aggregates: Aggregates, *, schema: pa.Schema | None = None, bytes_max: int = BYTES_MAX) -> ReplicatedMetaSupplier:
+    """A vertex that computes aggregates for each key, in one stage: every row travels to where its key is.
+
+    Feed it through an edge ``partitioned(*by).distributed()``. Emits the columns of the key and then the aggregates, keys in the order of arrival. NULL is a
+    key like any other, so is NaN. Without keys there is one processor in the whole job, to be fed by ``all_to_one().distributed()``; it emits one row,
+    whether any came or not.
+
+    Args:
+        by: The columns of the key.
+        aggregates: By the name of the result column: those of :mod:`secateur.processors` (:func:`count_rows`, :func:`sum_of`, ...), which travel as data, or
+            operations of one's own; not both in one vertex.
+        schema: The columns of the input, for the types of an answer without keys when no batch came; None: they are ``null`` then.
+        bytes_max: Bound on the partial results that one processor keeps.
+
+    Raises:
+        DagError: Nothing to compute, or two columns of one name. Running, when the input lacks a column or it is of a type that the aggregate does not take.
+        DataError: Running, when a sum of integers does not fit.
+        LimitExceededError: Running, past ``bytes_max``.
+    """
+    return _vertex(Stage.WHOLE, by, aggregates, schema, bytes_max)
+
+
+def accumulate(by: Sequence[str], aggregates: Aggregates, *, schema: pa.Schema | None = None, bytes_max: int = BYTES_MAX) -> ReplicatedMetaSupplier:
+    """The first of two stages: a vertex that makes partial results of the rows where they are. Feed it locally, and :func:`combine` from it.
+
+    Worth it when keys repeat: each processor sends on one row for each key instead of all rows.
+
+    Args:
+        by: As for :func:`aggregate`.
+        aggregates: As for :func:`aggregate`.
+        schema: As for :func:`aggregate`.
+        bytes_max: As for :func:`aggregate`; many partial results are sent on before the end.
+
+    Raises:
+        DagError, DataError, LimitExceededError: As :func:`aggregate`.
+    """
+    return _vertex(Stage.ACCUMULATE, by, aggregates, schema, bytes_max)
+
+
+def combine(by: Sequence[str], aggregates: Aggregates, *, schema: pa.Schema | None = None, bytes_max: int = BYTES_MAX) -> ReplicatedMetaSupplier:
+    """The second of two stages: a vertex that makes the answer of the partial results of :func:`accumulate`, which gets the same arguments.
+
+    Feed it as :func:`aggregate`. It may also stand behind several first stages over different inputs.
+
+    Args:
+        by: As for :func:`aggregate`.
+        aggregates: As for :func:`aggregate`.
+        schema: As for :func:`aggregate`: the columns of the rows, not of the partial results.
+        bytes_max: As for :func:`aggregate`.
+
+    Raises:
+        DagError, DataError, LimitExceededError: As :func:`aggregate`.
+    """
+    return _vertex(Stage.COMBINE, by, aggregates, schema, bytes_max)
+
+
+def _vertex(stage: Stage, by: Sequence[str], aggregates: Aggregates, schema: pa.Schema | None, bytes_max: int) -> ReplicatedMetaSupplier:
+    keys, what = tuple(by), f"{stage.value}()"
+    checked_names(keys, tuple(aggregates), what)
+    known = {name: value for name, value in aggregates.items() if isinstance(value, Aggregate)}
+    own = {name: value for name, value in aggregates.items() if isinstance(value, AggregateOperation)}
+    supplier: GroupingSupplier
+    if len(known) == len(aggregates):
+        supplier = AggregateSupplier(stage, KernelGrouping(keys, known), schema, bytes_max)
+    elif len(own) == len(aggregates):
+        supplier = GroupingSupplier(stage, OperationGrouping(keys, own), schema, bytes_max)
+    else:
+        found = ", ".join(f"{name} is a {type(value).__name__}" for name, value in aggregates.items())
+        raise DagError(f"{what} takes aggregates, or operations of one's own, not both in one vertex: {found}")
+    is_one = not keys and stage is not Stage.ACCUMULATE
+    return ReplicatedMetaSupplier(supplier, works_without_input=is_one, one_in_job=is_one)
+
+
+class GroupingSupplier(KernelSupplier):
+    """The supplier of all three, for any grouping."""
+
+    def __init__(self, stage: Stage, grouping: Grouping, schema: pa.Schema | None, bytes_max: int) -> None:
+        self._stage = stage
+        self._grouping = grouping
+        self._schema = schema
+        self._bytes_max = bytes_max
+
+    def get(self, count: int) -> Sequence[Processor]:
+        return [_Aggregate(self.kernel, self._stage, self._grouping, self._schema, self._bytes_max) for _ in range(count)]
+
+
+@portable("aggregate")
+class AggregateSupplier(GroupingSupplier):
+    """The supplier for the aggregates of the kernel: plain data."""
+
+    _grouping: KernelGrouping
+
+    def to_spec(self) -> Any:
+        aggregates = [[name, value.to_wire()] for name, value in self._grouping.aggregates.items()]
+        schema = None if self._schema is None else self._schema.serialize().to_pybytes()
+        return [self._stage.value, list(self._grouping.by), aggregates, schema, self._bytes_max]
+
+    @classmethod
+    def from_spec(cls, spec: Any) -> AggregateSupplier:
+        stage, by, aggregates, schema, bytes_max = spec
+        grouping = KernelGrouping(tuple(by), {name: Aggregate.from_wire(value) for name, value in aggregates})
+        return cls(Stage(stage), grouping, None if schema is None else pa.ipc.read_schema(pa.py_buffer(schema)), bytes_max)
+
+
+class _Aggregate(GatheringProcessor):
+    def __init__(self, kernel: Kernel, stage: Stage, grouping: Grouping, schema: pa.Schema | None, bytes_max: int) -> None:
+        super().__init__(bytes_max, "group by fewer keys, partition the edge over more processors, or raise bytes_max")
+        self._kernel = kernel
+        self._stage = stage
+        self._grouping = grouping
+        self._schema = schema
+
+    def reduce(self, kept: pa.Table | None, new: pa.Table) -> pa.Table:
+        match self._stage:
+            case Stage.ACCUMULATE | Stage.WHOLE:
+                partials = self._grouping.accumulate(self._kernel, new)
+                return partials if kept is None else self._grouping.combine(self._kernel, together(kept, partials))
+            case Stage.COMBINE:
+                return self._grouping.combine(self._kernel, together(kept, new))
+            case _:
+                assert_never(self._stage)
+
+    def answer(self, kept: pa.Table | None) -> pa.Table | None:
+        partials = kept if kept is not None else self._grouping.of_nothing(self._kernel, self._schema)
+        if partials is None or self._stage is Stage.ACCUMULATE:
+            return partials
+        return self._grouping.finish(partials)
+
+    def passes_on(self, kept: pa.Table) -> bool:
+        return self._stage is Stage.ACCUMULATE and (kept.num_rows > _PARTIALS_MAX or kept.nbytes > _PARTIAL_BYTES_MAX)

@@ -1,0 +1,118 @@
+"""Aggregates of one's own: four functions and a state that Arrow can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from secateur.engine.processors.kernel import Kernel, column_of, numbered
+from secateur.errors import DataError
+
+__all__ = ["AggregateOperation", "OperationGrouping"]
+
+
+def _itself(state: Any) -> Any:
+    return state
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateOperation:
+    """How to aggregate the rows of a group.
+
+    The state is a plain Python value that ``state_type`` can hold (a number, a text, bytes, a list, a dict for a struct): between calls it lies in an Arrow
+    column, and between two stages it travels in one. ``accumulate`` gets the rows of one group as a batch, so that it can work on whole columns; it is called
+    once for each group in each block of rows. All four run in a thread of the member.
+
+    Source: Hazelcast Jet, ``AggregateOperation``.
+
+    Attributes:
+        create: Makes the state of a group without rows.
+        accumulate: Given a state and the rows of one group, in order, returns the new state.
+        combine: Given two states, the earlier first, returns the state of both.
+        state_type: The Arrow type of the state.
+        finish: Given the last state returns the result; the state itself by default.
+        result_type: The Arrow type of the result; None: ``state_type``.
+    """
+
+    create: Callable[[], Any]
+    accumulate: Callable[[Any, pa.RecordBatch], Any]
+    combine: Callable[[Any, Any], Any]
+    state_type: pa.DataType
+    finish: Callable[[Any], Any] = _itself
+    result_type: pa.DataType | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OperationGrouping:
+    """A :class:`~secateur.engine.processors.grouping.Grouping` of one's own operations.
+
+    Attributes:
+        by: The columns of the key.
+        operations: By the name of the result column.
+    """
+
+    by: tuple[str, ...]
+    operations: Mapping[str, AggregateOperation]
+
+    def accumulate(self, kernel: Kernel, rows: pa.Table) -> pa.Table:
+        order, starts = self._groups(kernel, rows)
+        batches = rows.take(order).combine_chunks().to_batches()
+        groups = [batches[0].slice(start, end - start) for start, end in _spans(starts, len(order))] if batches else []
+        if not self.by and not groups:
+            groups = [pa.RecordBatch.from_pylist([], schema=rows.schema)]
+        states = {name: [operation.accumulate(operation.create(), group) for group in groups] for name, operation in self.operations.items()}
+        return self._partials(rows, order[starts], states)
+
+    def combine(self, kernel: Kernel, partials: pa.Table) -> pa.Table:
+        order, starts = self._groups(kernel, partials)
+        states = {}
+        for name, operation in self.operations.items():
+            values = partials.column(name).take(order).to_pylist()
+            states[name] = [reduce(operation.combine, values[start:end]) for start, end in _spans(starts, len(order))]
+        return self._partials(partials, order[starts], states)
+
+    def finish(self, partials: pa.Table) -> pa.Table:
+        finished = {name: partials.column(name) for name in self.by}
+        for name, operation in self.operations.items():
+            results = [operation.finish(state) for state in partials.column(name).to_pylist()]
+            finished[name] = _array(name, "finish", results, operation.result_type or operation.state_type)
+        return pa.table(finished)
+
+    def of_nothing(self, kernel: Kernel, schema: pa.Schema | None) -> pa.Table | None:
+        if self.by:
+            return None
+        return self._partials(None, None, {name: [operation.create()] for name, operation in self.operations.items()})
+
+    def _groups(self, kernel: Kernel, rows: pa.Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The rows group by group, groups in the order in which they come first; and where in that order each group starts."""
+        if not self.by:
+            return np.arange(rows.num_rows, dtype=np.int64), np.zeros(min(rows.num_rows, 1), np.int64)
+        relation = numbered(rows, self.by)
+        keys = ", ".join(relation.column_names[1:])
+        sql = f"SELECT row, min(row) OVER (PARTITION BY {keys}) AS first_row FROM rows ORDER BY first_row, row"
+        answer = kernel.select(sql, {"rows": relation}, [("row", "BIGINT"), ("first_row", "BIGINT")])
+        order, firsts = (column.to_numpy() for column in answer.columns)
+        return order, np.flatnonzero(np.diff(firsts, prepend=-1))
+
+    def _partials(self, rows: pa.Table | None, firsts: npt.NDArray[np.int64] | None, states: Mapping[str, list[Any]]) -> pa.Table:
+        found = [] if rows is None or not self.by else rows.select([column_of(rows.schema, name) for name in self.by]).take(pa.array(firsts)).columns
+        made = [_array(name, "accumulate", values, self.operations[name].state_type) for name, values in states.items()]
+        return pa.Table.from_arrays([*found, *made], names=[*self.by, *states])
+
+
+def _spans(starts: npt.NDArray[np.int64], count: int) -> list[tuple[int, int]]:
+    begins = starts.tolist()
+    return list(zip(begins, [*begins[1:], count], strict=True))
+
+
+def _array(name: str, function: str, values: list[Any], type_: pa.DataType) -> pa.Array:
+    try:
+        return pa.array(values, type_)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+        raise DataError(f"aggregate {name!r}: {function} returned what is no {type_}: {error}") from error

@@ -1,0 +1,84 @@
+"""The aggregates that the kernel computes, as values: which function over which column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+__all__ = ["Aggregate", "Function", "avg_of", "count_distinct_of", "count_of", "count_rows", "list_of", "max_of", "min_of", "sum_of"]
+
+
+class Function(Enum):
+    """What is computed."""
+
+    COUNT_ROWS = "count_rows"
+    COUNT = "count"
+    SUM = "sum"
+    MIN = "min"
+    MAX = "max"
+    AVG = "avg"
+    COUNT_DISTINCT = "count_distinct"
+    LIST = "list"
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One aggregate. Made by the functions of this module.
+
+    Attributes:
+        function: What is computed.
+        column: Over which column; None for ``COUNT_ROWS``.
+    """
+
+    function: Function
+    column: str | None = None
+
+    def to_wire(self) -> list[Any]:
+        """Plain data; :meth:`from_wire` reads it back."""
+        return [self.function.value, self.column]
+
+    @classmethod
+    def from_wire(cls, data: list[Any]) -> Aggregate:
+        function, column = data
+        return cls(Function(function), column)
+
+
+def count_rows() -> Aggregate:
+    """The number of rows; int64."""
+    return Aggregate(Function.COUNT_ROWS)
+
+
+def count_of(column: str) -> Aggregate:
+    """The number of values that are not NULL; int64."""
+    return Aggregate(Function.COUNT, column)
+
+
+def sum_of(column: str) -> Aggregate:
+    """The sum; NULL without a value. Integers and booleans: int64 (uint64 for uint64), and a DataError past it; decimals: 38 digits; floats: float64."""
+    return Aggregate(Function.SUM, column)
+
+
+def min_of(column: str) -> Aggregate:
+    """The smallest value; NULL without one. NaN is greater than every number."""
+    return Aggregate(Function.MIN, column)
+
+
+def max_of(column: str) -> Aggregate:
+    """The largest value; NULL without one. NaN is greater than every number."""
+    return Aggregate(Function.MAX, column)
+
+
+def avg_of(column: str) -> Aggregate:
+    """The mean, float64; NULL without a value. Of integers and decimals the sum is exact, and rounded once."""
+    return Aggregate(Function.AVG, column)
+
+
+def count_distinct_of(column: str) -> Aggregate:
+    """The number of different values that are not NULL; int64. Exact: a processor keeps them all."""
+    return Aggregate(Function.COUNT_DISTINCT, column)
+
+
+def list_of(column: str) -> Aggregate:
+    """The values, NULLs too, as a list; NULL without a row. In the order of arrival, so in one order only behind edges that keep it."""
+    return Aggregate(Function.LIST, column)

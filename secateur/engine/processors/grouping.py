@@ -1,0 +1,208 @@
+"""The three steps of an aggregation: rows to partial results, partial results to fewer, and those to the answer.
+
+A partial result is a row: the columns of the key, then the state of each aggregate. It is Arrow data, so it travels over an edge like any other row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, assert_never
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from secateur.engine.kernels.arrow_doubles import to_double
+from secateur.engine.kernels.exact_values import InexactError
+from secateur.engine.processors.aggregates import Aggregate, Function
+from secateur.engine.processors.kernel import Kernel, column_of, numbered
+from secateur.errors import DagError, DataError, NotSupportedError
+from secateur.partitioning.types import SqlType, TypeKind, type_of_arrow
+
+__all__ = ["Grouping", "KernelGrouping", "checked_names"]
+
+_LISTS = frozenset({Function.COUNT_DISTINCT, Function.LIST})
+
+
+class Grouping(Protocol):
+    """Computes aggregates by key, in steps. A value without state: all of it is in the tables."""
+
+    def accumulate(self, kernel: Kernel, rows: pa.Table) -> pa.Table:
+        """The partial results of some rows: one for each key, in the order in which keys come first."""
+
+    def combine(self, kernel: Kernel, partials: pa.Table) -> pa.Table:
+        """Partial results with one row for each key, of partial results with several."""
+
+    def finish(self, partials: pa.Table) -> pa.Table:
+        """The answer, of partial results with one row for each key."""
+
+    def of_nothing(self, kernel: Kernel, schema: pa.Schema | None) -> pa.Table | None:
+        """The partial results of an input of which no batch came; None when there is no group without rows.
+
+        Args:
+            kernel: As elsewhere.
+            schema: What the input would have had, None if that is not known: then states whose type depends on it are of type ``null``.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class KernelGrouping:
+    """The aggregates that the kernel computes.
+
+    Attributes:
+        by: The columns of the key; none: everything is one group, which exists without a row too.
+        aggregates: By the name of the result column.
+    """
+
+    by: tuple[str, ...]
+    aggregates: Mapping[str, Aggregate]
+
+    def accumulate(self, kernel: Kernel, rows: pa.Table) -> pa.Table:
+        columns: dict[str, Any] = {}
+        items: list[tuple[str, str, str]] = []
+        for index, (name, aggregate) in enumerate(self.aggregates.items()):
+            kind = SqlType(TypeKind.BIGINT)
+            if aggregate.column is not None:
+                columns[f"a{index}"], kind = _argument(rows, aggregate.column)
+            items += _accumulated(name, aggregate, f"a{index}", kind)
+        return self._grouped(kernel, rows, columns, items)
+
+    def combine(self, kernel: Kernel, partials: pa.Table) -> pa.Table:
+        columns: dict[str, Any] = {}
+        items = []
+        for name, aggregate in self.aggregates.items():
+            for state in _states(name, aggregate):
+                argument = f"a{len(columns)}"
+                columns[argument], kind = _argument(partials, state, pa.list_(pa.int32()) if aggregate.function in _LISTS else pa.int32())
+                items.append((state, *_combined(aggregate.function, argument, kind, is_count=state.endswith(".count"))))
+        return self._grouped(kernel, partials, columns, items)
+
+    def finish(self, partials: pa.Table) -> pa.Table:
+        finished = {name: partials.column(name) for name in self.by}
+        for name, aggregate in self.aggregates.items():
+            states = [partials.column(state) for state in _states(name, aggregate)]
+            match aggregate.function:
+                case Function.AVG:
+                    finished[name] = _mean(*states)
+                case Function.COUNT_DISTINCT:
+                    finished[name] = pc.fill_null(pc.list_value_length(states[0]).cast(pa.int64()), 0)
+                case _:
+                    (finished[name],) = states
+        return pa.table(finished)
+
+    def of_nothing(self, kernel: Kernel, schema: pa.Schema | None) -> pa.Table | None:
+        if self.by:
+            return None
+        if schema is not None:
+            return self.accumulate(kernel, schema.empty_table())
+        counts = {name for name, aggregate in self.aggregates.items() if aggregate.function in (Function.COUNT_ROWS, Function.COUNT)}
+        states = [(name, state) for name, aggregate in self.aggregates.items() for state in _states(name, aggregate)]
+        return pa.table({state: pa.array([0], pa.int64()) if name in counts or state.endswith(".count") else pa.nulls(1) for name, state in states})
+
+    def _grouped(self, kernel: Kernel, rows: pa.Table, columns: Mapping[str, Any], items: list[tuple[str, str, str]]) -> pa.Table:
+        relation = numbered(rows, self.by)
+        keys = ", ".join(relation.column_names[1:])
+        for name, column in columns.items():
+            relation = relation.append_column(name, column)
+        selected = ", ".join(["min(row) AS first_row", *(sql for _, sql, _ in items)])
+        grouped = f"SELECT {selected} FROM rows" + (f" GROUP BY {keys} ORDER BY first_row" if keys else "")
+        answer = kernel.select(grouped, {"rows": relation}, [("first_row", "BIGINT"), *((name, text) for name, _, text in items)])
+        found = rows.select([column_of(rows.schema, name) for name in self.by]).take(answer.column(0)).columns if self.by else []
+        return pa.Table.from_arrays([*found, *answer.columns[1:]], names=[*self.by, *(name for name, _, _ in items)])
+
+
+def checked_names(by: tuple[str, ...], names: tuple[str, ...], what: str) -> None:
+    """Raise unless the columns of keys and aggregates can stand in one table.
+
+    Raises:
+        DagError: A name comes twice, or there is no aggregate.
+    """
+    if not names:
+        raise DagError(f"{what} was given nothing to compute; for the different keys alone use distinct()")
+    if len({*by, *names}) < len(by) + len(names):
+        raise DagError(f"{what} would have several columns of one name: the keys are {', '.join(by) or 'none'}, the aggregates {', '.join(names)}")
+
+
+def _states(name: str, aggregate: Aggregate) -> tuple[str, ...]:
+    """The columns of a partial result that hold the state of an aggregate."""
+    return (f"{name}.sum", f"{name}.count") if aggregate.function is Function.AVG else (name,)
+
+
+def _argument(rows: pa.Table, column: str, null_as: pa.DataType = pa.int32()) -> tuple[Any, SqlType]:  # noqa: B008 - types are values
+    """A column in the Arrow form of a SQL type, and that type; what is only NULL and has no type is ``null_as``."""
+    values = rows.column(column_of(rows.schema, column))
+    if pa.types.is_null(values.type):
+        values = values.cast(null_as)
+    try:
+        kind = type_of_arrow(values.type)
+        return (values if values.type.equals(kind.arrow) else values.cast(kind.arrow)), kind
+    except NotSupportedError as error:
+        raise NotSupportedError(f"column {column!r} cannot be aggregated: {error}") from error
+    except pa.ArrowException as error:
+        raise DataError(f"column {column!r} of type {values.type} cannot be aggregated: {error}") from error
+
+
+def _accumulated(name: str, aggregate: Aggregate, argument: str, kind: SqlType) -> list[tuple[str, str, str]]:
+    """Name, SQL and type text of each state, over rows."""
+    match aggregate.function:
+        case Function.COUNT_ROWS:
+            return [(name, "count(*)", "BIGINT")]
+        case Function.COUNT:
+            return [(name, f"count({argument})", "BIGINT")]
+        case Function.SUM:
+            return [(name, *_sum(aggregate, argument, kind))]
+        case Function.MIN | Function.MAX:
+            return [(name, f"{aggregate.function.value}({argument})", str(kind))]
+        case Function.AVG:
+            _sum(aggregate, argument, kind)
+            return [(f"{name}.sum", *_exact_sum(argument, kind)), (f"{name}.count", f"count({argument})", "BIGINT")]
+        case Function.COUNT_DISTINCT:
+            return [(name, f"list(DISTINCT {argument}) FILTER ({argument} IS NOT NULL)", f"{kind}[]")]
+        case Function.LIST:
+            return [(name, f"list({argument} ORDER BY row)", f"{kind}[]")]
+        case _:
+            assert_never(aggregate.function)
+
+
+def _combined(function: Function, argument: str, kind: SqlType, *, is_count: bool) -> tuple[str, str]:
+    """SQL and type text of a state over states of the same aggregate."""
+    match function:
+        case Function.COUNT_ROWS | Function.COUNT:
+            return f"CAST(coalesce(sum({argument}), 0) AS BIGINT)", "BIGINT"
+        case Function.SUM:
+            return _sum(Aggregate(function), argument, kind)
+        case Function.MIN | Function.MAX:
+            return f"{function.value}({argument})", str(kind)
+        case Function.AVG:
+            return (f"CAST(coalesce(sum({argument}), 0) AS BIGINT)", "BIGINT") if is_count else _exact_sum(argument, kind)
+        case Function.COUNT_DISTINCT:
+            return f"list_distinct(flatten(list({argument}) FILTER ({argument} IS NOT NULL)))", str(kind)
+        case Function.LIST:
+            return f"flatten(list({argument} ORDER BY row) FILTER ({argument} IS NOT NULL))", str(kind)
+        case _:
+            assert_never(function)
+
+
+def _sum(aggregate: Aggregate, argument: str, kind: SqlType) -> tuple[str, str]:
+    """A sum in a type that Python users expect: the kernel's own for integers is HUGEINT."""
+    if kind.is_float or kind.kind is TypeKind.DECIMAL:
+        return _exact_sum(argument, kind)
+    if not kind.is_integer and kind.kind is not TypeKind.BOOLEAN:
+        raise DagError(f"{aggregate.function.value} of column {aggregate.column!r}, which is {kind}; only numbers and booleans have one")
+    text = "UBIGINT" if kind.kind is TypeKind.UBIGINT else "BIGINT"
+    return f"CAST(sum({argument}) AS {text})", text
+
+
+def _exact_sum(argument: str, kind: SqlType) -> tuple[str, str]:
+    if kind.is_float:
+        return f"sum({argument})", "DOUBLE"
+    return f"sum({argument})", f"DECIMAL(38,{kind.scale})" if kind.kind is TypeKind.DECIMAL else "HUGEINT"
+
+
+def _mean(sums: Any, counts: Any) -> Any:
+    if pa.types.is_decimal(sums.type):
+        try:
+            sums = to_double(sums)
+        except InexactError:
+            sums = sums.cast(pa.float64())
+    return pc.divide(sums.cast(pa.float64()), pc.if_else(pc.equal(counts, 0), None, counts).cast(pa.float64()))
