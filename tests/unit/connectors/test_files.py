@@ -92,7 +92,7 @@ def test_what_is_refused_at_once(pattern: str, options: dict[str, Any], message:
     [
         pytest.param("none*.csv", {}, r"no file matches .*none\*.csv' on the machine of member m1", id="no-file"),
         pytest.param("none*.csv", {"shared": False}, r"no file matches .*on the machine of member m\d", id="no-file-of-its-own"),
-        pytest.param("*.parquet", {"columns": ["z"]}, r"0.parquet has no column 'z'; it has x, y \(vertex 'source' on member m1\)", id="no-column"),
+        pytest.param("*.parquet", {"columns": ["z"]}, r"\d.parquet has no column 'z'; it has x, y \(vertex 'source' on member m\d\)", id="no-column"),
     ],
 )
 def test_what_fails_the_job(read: Any, folder: Path, pattern: str, options: dict[str, Any], message: str) -> None:
