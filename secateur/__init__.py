@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     import secateur.processors as processors
     from secateur.cluster import Cluster, MemberInfo, start
     from secateur.dag import DAG, JobConfig, between, from_
+    from secateur.pipeline import Pipeline
 
 __all__ = [
     "BINARY",
@@ -74,6 +75,7 @@ __all__ = [
     "MemberInfo",
     "NotSupportedError",
     "OperationalError",
+    "Pipeline",
     "ProgrammingError",
     "QueryStats",
     "TableHandle",
@@ -98,6 +100,7 @@ _LATER: Final = {
     "DAG": "secateur.dag",
     "JobConfig": "secateur.dag",
     "MemberInfo": "secateur.cluster",
+    "Pipeline": "secateur.pipeline",
     "between": "secateur.dag",
     "from_": "secateur.dag",
     "start": "secateur.cluster",

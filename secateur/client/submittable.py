@@ -10,16 +10,20 @@ from secateur.client.session import Session
 from secateur.errors import ParameterError
 from secateur.wire import pack
 
-__all__ = ["Params", "Submittable", "SubmittableConfig", "submission"]
+__all__ = ["FrozenSubmittable", "Params", "Submittable", "SubmittableConfig", "submission"]
 
 Params: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
 
 class Submittable(Protocol):
-    """A DAG, as far as a client has to know it."""
+    """A DAG, as far as a client has to know it: one that is being built, or a complete one."""
 
-    def freeze(self) -> Submittable:
+    def freeze(self) -> FrozenSubmittable:
         """The complete and valid DAG."""
+
+
+class FrozenSubmittable(Protocol):
+    """A complete and valid DAG."""
 
     def to_wire(self) -> dict[str, Any]:
         """The DAG as plain data; functions in it by cloudpickle."""

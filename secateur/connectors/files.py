@@ -46,19 +46,23 @@ def file_source(
 
 
 class FileSource(ProcessorMetaSupplier):
-    """The meta-supplier of :func:`file_source`."""
+    """The meta-supplier of :func:`file_source`.
+
+    Attributes:
+        shared: Whether all members see the same files.
+    """
 
     close_is_cooperative = True
 
     def __init__(self, pattern: str, read: Callable[[str], Iterator[pa.RecordBatch]], shared: bool) -> None:
         self._pattern = pattern
         self._read = read
-        self._shared = shared
+        self.shared = shared
         self._files: tuple[str, ...] = ()
         self._placement: Placement = Unrestricted()
 
     def init(self, context: MetaContext) -> None:
-        if not self._shared:
+        if not self.shared:
             return
         self._files = _matching(self._pattern, context.coordinator)
         if context.config.required_partitions is not None:
@@ -71,7 +75,7 @@ class FileSource(ProcessorMetaSupplier):
         return self._placement
 
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
-        if not self._shared:
+        if not self.shared:
             return {member: _FileSupplier(self._read, (), self._pattern) for member in members}
         return {member: _FileSupplier(self._read, self._files[index :: len(members)], None) for index, member in enumerate(members)}
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from secateur.dag.codec import portable
 from secateur.dag.parameter import Param, bind_value
+from secateur.dag.processor import Params
 from secateur.dag.supplier import MetaContext
 from secateur.engine.partitions_reader import KeyLookup, PartitionsReader, ReadRequest
 from secateur.errors import DagError, NoRangeError
@@ -55,16 +56,41 @@ class TableSource(PartitionsReader):
         self._wanted_partitions = partitions
         self._columns = columns
 
+    @property
+    def table(self) -> str:
+        """The name of the table."""
+        return self._name
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether it reads some keys or partitions only."""
+        return self._keys is not None or self._wanted_partitions is not None
+
+    def partitions_in(self, table: TableDef, params: Params, vertex: str) -> Sequence[int]:
+        """The partitions that it reads.
+
+        Args:
+            table: The table's description.
+            params: The parameters of the job.
+            vertex: Name of the vertex, for messages.
+
+        Raises:
+            DagError: The keys lack a partitioning column, or there is no such partition.
+            ParameterError: A parameter is missing.
+            DataError: A value that its column cannot hold.
+        """
+        if self._keys is not None:
+            return sorted(_lookup(table, self._keys, params, vertex).by_partition)
+        if self._wanted_partitions is not None:
+            return _checked_partitions(table, self._wanted_partitions)
+        live: list[int] = table.scheme.live_partitions().tolist()
+        return live
+
     def resolve(self, context: MetaContext) -> ReadRequest:
         table = context.table(self._name)
         columns = None if self._columns is None else tuple(table.column(column).name for column in self._columns)
-        lookup = None if self._keys is None else _lookup(table, self._keys, context)
-        if lookup is not None:
-            partitions: Sequence[int] = sorted(lookup.by_partition)
-        elif self._wanted_partitions is not None:
-            partitions = _checked_partitions(table, self._wanted_partitions)
-        else:
-            partitions = table.scheme.live_partitions().tolist()
+        lookup = None if self._keys is None else _lookup(table, self._keys, context.params, context.vertex)
+        partitions = self.partitions_in(table, context.params, context.vertex) if lookup is None else sorted(lookup.by_partition)
         return ReadRequest(table.table_id, table.scheme.affinity_group(), partitions, table.replicated, columns, keys=lookup)
 
     def to_spec(self) -> Any:
@@ -87,13 +113,13 @@ class TableSource(PartitionsReader):
         )
 
 
-def _lookup(table: TableDef, keys: Sequence[Mapping[str, Any]], context: MetaContext) -> KeyLookup:
+def _lookup(table: TableDef, keys: Sequence[Mapping[str, Any]], params: Params, vertex: str) -> KeyLookup:
     """The keys with their values bound and converted, by partition. A NULL, or a key that no range covers, matches nothing."""
     named = {table.column(column).name: column for key in keys[:1] for column in key}
     missing = [column for column in table.scheme.columns if column not in named]
     if keys and missing:
         raise DagError(
-            f"vertex {context.vertex!r}: the keys name {', '.join(named) or 'no column'}, but a row's partition in {table.name} also depends on "
+            f"vertex {vertex!r}: the keys name {', '.join(named) or 'no column'}, but a row's partition in {table.name} also depends on "
             f"{', '.join(missing)}; name all partitioning columns, or read the whole table and filter"
         )
     prefix = table.primary_key[: len(named)]
@@ -101,7 +127,7 @@ def _lookup(table: TableDef, keys: Sequence[Mapping[str, Any]], context: MetaCon
     columns = prefix if is_prefix else tuple(named)
     by_partition: dict[int, dict[tuple[Any, ...], None]] = {}
     for key in keys:
-        bound = {column: bind_value(key[written], context.params) for column, written in named.items()}
+        bound = {column: bind_value(key[written], params) for column, written in named.items()}
         values = {column: None if value is None else coerce(value, table.column(column).type, column=column) for column, value in bound.items()}
         if None in values.values():
             continue

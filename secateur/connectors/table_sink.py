@@ -31,8 +31,8 @@ def table_sink(name: str, *, mode: str = "upsert") -> TableSink:
     owns them if it takes part in the job, and the rows of one partition are written together.
 
     **Atomicity**: the rows of one write to one partition become visible together, those of a job do not, and a job that fails leaves what it had written. An
-    upsert may simply be run again. An append that is run again meets its own keys (``DuplicateKeyError``). For all rows or none: collect, then
-    ``TableHandle.load``.
+    upsert may simply be run again, and is, when a member is lost. An append that is run again meets its own keys (``DuplicateKeyError``): give its job
+    ``JobConfig(on_member_lost="fail")``. For all rows or none: collect, then ``TableHandle.load``.
 
     Args:
         name: The table; it must exist when the job starts, with a range for every row: a job makes no ranges on demand.

@@ -1,0 +1,169 @@
+"""The pipeline: where chains of stages begin, and what they become when each has reached its sink."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, overload
+
+import pyarrow as pa
+
+from secateur.client.connection import Connection
+from secateur.client.job import Job
+from secateur.client.light_job import LightJob
+from secateur.connectors.batches import batch_source
+from secateur.connectors.files import file_source
+from secateur.connectors.generator import GeneratorFunction, generator_source
+from secateur.connectors.iterable import iterable_source
+from secateur.connectors.rows import BATCH_ROWS_OF_PYTHON
+from secateur.connectors.table import table_source
+from secateur.dag.dag import FrozenDAG
+from secateur.dag.job_config import JobConfig
+from secateur.dag.processor import Params
+from secateur.errors import DagError
+from secateur.pipeline.required import required_partitions
+from secateur.pipeline.stage import Stage
+from secateur.pipeline.step import Maker, Step, dag_of, made, steps_of
+
+__all__ = ["Pipeline"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """A job written as a chain of calls: sources, stages, sinks. Every call returns something new and changes nothing, so beginnings may be shared.
+
+    >>> from secateur.connectors import collect
+    >>> from secateur.processors import count_rows
+    >>> lines = Pipeline().read_rows([{"word": "to"}, {"word": "be"}, {"word": "to"}])
+    >>> words = lines.key_by("word").aggregate(times=count_rows()).sort("times", "word").write_to(collect())
+    >>> [vertex.name for vertex in words.to_dag()]
+    ['read rows', 'accumulate', 'combine', 'sort', 'collect']
+    >>> import secateur
+    >>> with secateur.start(members=1, runtime="embedded") as cluster, cluster.connect() as conn:
+    ...     words.submit(conn).result().to_pylist()
+    [{'word': 'be', 'times': 1}, {'word': 'to', 'times': 2}]
+
+    Attributes:
+        sinks: The ends of the chains that are complete.
+    """
+
+    sinks: tuple[Step, ...] = ()
+
+    def read_table(
+        self,
+        name: str,
+        *,
+        keys: Sequence[Mapping[str, Any]] | None = None,
+        partitions: Sequence[int] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> Stage:
+        """The rows of a table: all, those of some keys, or those of some partitions; see :func:`~secateur.connectors.table.table_source`.
+
+        With keys (or partitions), only the members that own them take part in the job, in all of its stages.
+
+        Raises:
+            DagError: Both are given, or the keys name different columns.
+        """
+        return self._stage(f"read {name}", lambda: table_source(name, keys=keys, partitions=partitions, columns=columns))
+
+    def read_files(
+        self,
+        pattern: str | Path,
+        *,
+        format: str | None = None,
+        columns: Sequence[str] | None = None,
+        schema: pa.Schema | None = None,
+        shared: bool = True,
+    ) -> Stage:
+        """The rows of Parquet, CSV, Arrow or text files of the members' machines; see :func:`~secateur.connectors.files.file_source`.
+
+        Raises:
+            DagError: The format is unknown, or columns are picked from text.
+        """
+        return self._stage("read files", lambda: file_source(pattern, format=format, columns=columns, schema=schema, shared=shared))
+
+    def read_rows(self, items: Iterable[Any], *, schema: pa.Schema | None = None) -> Stage:
+        """The rows of a Python iterable of dicts or batches; see :func:`~secateur.connectors.iterable.iterable_source`.
+
+        Raises:
+            DagError: ``items`` is no such iterable, or a generator.
+        """
+        return self._stage("read rows", lambda: iterable_source(items, schema=schema))
+
+    def read_batches(self, rows: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch]) -> Stage:
+        """Arrow rows in hand, which travel with the job; see :func:`~secateur.connectors.batches.batch_source`.
+
+        Raises:
+            DagError: There is no batch, or they differ in their schema.
+        """
+        return self._stage("read batches", lambda: batch_source(rows))
+
+    def read_generator(
+        self, function: GeneratorFunction, *, everywhere: bool = True, schema: pa.Schema | None = None, batch_rows: int = BATCH_ROWS_OF_PYTHON
+    ) -> Stage:
+        """What a generator function makes in each processor, perhaps without end; see :func:`~secateur.connectors.generator.generator_source`.
+
+        Raises:
+            DagError: ``function`` cannot be called, or ``batch_rows`` is not positive.
+        """
+        return self._stage("read generator", lambda: generator_source(function, everywhere=everywhere, schema=schema, batch_rows=batch_rows))
+
+    def read_from(self, source: Maker, *, name: str = "read", local_parallelism: int | None = None) -> Stage:
+        """The rows of a source of one's own: whatever :meth:`DAG.new_vertex` takes.
+
+        Raises:
+            DagError: It makes no processors.
+        """
+        return Stage(self, made(name, None, lambda: source, (), local_parallelism))
+
+    def together(self, *others: Pipeline) -> Pipeline:
+        """One job of several pipelines; what they share is there once. So one stage may feed two sinks: ``s.write_to(a).together(s.write_to(b))``."""
+        return replace(self, sinks=tuple(dict.fromkeys(sink for pipeline in (self, *others) for sink in pipeline.sinks)))
+
+    def to_dag(self) -> FrozenDAG:
+        """The DAG of all chains that have reached a sink, to be submitted as any other.
+
+        Raises:
+            DagError: There is no sink, two stages were given the same name, or two inputs of a join come from one source in a way that would deadlock.
+        """
+        if not self.sinks:
+            raise DagError("the pipeline has no sink: end each chain with write_to(...), and go on with the pipeline that it returns")
+        return dag_of(self.sinks)
+
+    @overload
+    def submit(self, connection: Connection, config: JobConfig | None = None, params: Params = (), *, light: Literal[False] = False) -> Job: ...
+
+    @overload
+    def submit(self, connection: Connection, config: JobConfig | None = None, params: Params = (), *, light: Literal[True]) -> LightJob: ...
+
+    def submit(self, connection: Connection, config: JobConfig | None = None, params: Params = (), *, light: bool = False) -> Job | LightJob:
+        """Run it.
+
+        When a table is read by keys or partitions, and nothing else needs all members, ``JobConfig.required_partitions`` is filled in: the job is then
+        coordinated by a member that takes part anyway, and no other gets a message.
+
+        Args:
+            connection: To the cluster.
+            config: The arguments of the job; required partitions that it has are kept.
+            params: What the :class:`~secateur.dag.parameter.Param` of the keys stand for.
+            light: Without a record, for jobs of milliseconds; see :meth:`Connection.submit`.
+
+        Raises:
+            DagError: As :meth:`to_dag`, or keys that lack a partitioning column.
+            UnknownTableError: A table that is read by keys does not exist.
+            ParameterError: A parameter is missing.
+            SerializationError: A function cannot travel; names its stage.
+        """
+        dag, arguments = self.to_dag(), config or JobConfig()
+        if arguments.required_partitions is None:
+            required = required_partitions(steps_of(self.sinks), lambda name: connection.table(name).definition, params)
+            arguments = replace(arguments, required_partitions=required)
+        return connection.submit(dag, arguments, params, light=True) if light else connection.submit(dag, arguments, params)
+
+    def with_sink(self, sink: Step) -> Pipeline:
+        """The pipeline with one more complete chain; what :meth:`Stage.write_to` calls."""
+        return replace(self, sinks=(*self.sinks, sink))
+
+    def _stage(self, kind: str, make: Callable[[], Maker]) -> Stage:
+        return Stage(self, made(kind, None, make))

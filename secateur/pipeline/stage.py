@@ -1,0 +1,184 @@
+"""A stage of a pipeline: rows on their way, and what can be done with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from secateur.dag.edge import Edge
+from secateur.engine.processors.result_sink import ResultSink
+from secateur.pipeline.keyed_stage import KeyedStage
+from secateur.pipeline.step import Input, Maker, Route, Step, is_local, made
+from secateur.processors import (
+    Aggregate,
+    AggregateOperation,
+    SortKey,
+    accumulate,
+    combine,
+    distinct,
+    filter_dicts,
+    filter_rows,
+    flat_map_dicts,
+    key_by,
+    map_batches,
+    map_dicts,
+    sort,
+    top_n,
+    union,
+)
+
+if TYPE_CHECKING:
+    from secateur.pipeline.pipeline import Pipeline
+
+__all__ = ["Stage"]
+
+BatchFunction = Callable[[pa.RecordBatch], pa.RecordBatch | Iterable[pa.RecordBatch]]
+MaskFunction = Callable[[pa.RecordBatch], pa.Array | pa.ChunkedArray]
+KeyFunction = Callable[[pa.RecordBatch], pa.Array]
+
+
+def _to_one(edge: Edge) -> Edge:
+    return edge.all_to_one().distributed()
+
+
+def _anywhere(edge: Edge) -> Edge:
+    return edge.distributed()
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Rows on their way through a pipeline. Every method returns the next stage; ``name`` names its vertex in errors, metrics and plans.
+
+    Rows stay on their member until a stage needs them elsewhere: aggregates, distinct rows and joins by key, sorting, :meth:`rebalance`.
+
+    Attributes:
+        pipeline: The chains that are complete already.
+        step: The last step so far.
+    """
+
+    pipeline: Pipeline
+    step: Step
+
+    def map(self, function: BatchFunction, *, cooperative: bool = True, name: str | None = None) -> Stage:
+        """Apply a function to each RecordBatch; it returns a batch, or an iterable of none, one or more. See :func:`secateur.processors.map_batches`."""
+        return self.apply(lambda: map_batches(function, cooperative=cooperative), kind="map", name=name)
+
+    def map_rows(self, function: Callable[[dict[str, Any]], Mapping[str, Any]], schema: pa.Schema, *, name: str | None = None) -> Stage:
+        """Make one row of each row, as dicts; see :func:`secateur.processors.map_dicts`."""
+        return self.apply(lambda: map_dicts(function, schema), kind="map rows", name=name)
+
+    def flat_map_rows(self, function: Callable[[dict[str, Any]], Iterable[Mapping[str, Any]]], schema: pa.Schema, *, name: str | None = None) -> Stage:
+        """Make any number of rows of each row, as dicts; see :func:`secateur.processors.flat_map_dicts`."""
+        return self.apply(lambda: flat_map_dicts(function, schema), kind="flat map rows", name=name)
+
+    def filter(self, mask: MaskFunction, *, cooperative: bool = True, name: str | None = None) -> Stage:
+        """Keep the rows for which a function of the batch says true; see :func:`secateur.processors.filter_rows`."""
+        return self.apply(lambda: filter_rows(mask, cooperative=cooperative), kind="filter", name=name)
+
+    def filter_rows(self, predicate: Callable[[dict[str, Any]], bool], *, name: str | None = None) -> Stage:
+        """Keep the rows for which a function of the row, a dict, says true; see :func:`secateur.processors.filter_dicts`."""
+        return self.apply(lambda: filter_dicts(predicate), kind="filter rows", name=name)
+
+    def key_by(self, *columns: str, name: str | None = None, **made_keys: str | KeyFunction) -> KeyedStage:
+        """Go on by key.
+
+        Args:
+            columns: Columns of the rows.
+            name: Of the vertex, which only keys that are made need.
+            made_keys: Key columns to put in front of the rows: each from another column, by name, or by a function of the batch.
+
+        Raises:
+            DagError: No key is named, or one twice.
+        """
+        before = self.apply(lambda: key_by(made_keys), kind="key by", name=name) if made_keys else self
+        return KeyedStage.of(before, (*columns, *made_keys))
+
+    def aggregate(self, *, name: str | None = None, **aggregates: Aggregate | AggregateOperation) -> Stage:
+        """One row over everything, in two stages; each argument is a result column: ``aggregate(n=count_rows(), total=sum_of("x"))``.
+
+        Raises:
+            DagError: Nothing to compute, or aggregates that ship mixed with operations of one's own.
+        """
+        values: Any = aggregates
+        return self.in_two(lambda: accumulate((), values), lambda: combine((), values), _to_one, ("accumulate", "combine"), name)
+
+    def distinct(self, *, name: str | None = None) -> Stage:
+        """Each row once; one processor sees the last of it. Of rows with the same key: ``key_by(...).distinct()``, which all members share."""
+        return self.in_two(distinct, distinct, _to_one, ("distinct here", "distinct"), name)
+
+    def sort(self, *by: str | SortKey, limit: int | None = None, name: str | None = None) -> Stage:
+        """Order all rows, in one processor; see :func:`secateur.processors.sort`. What follows keeps the order as long as it does not :meth:`rebalance`.
+
+        Args:
+            by: Columns by name, or as :func:`secateur.processors.desc`.
+            limit: Only the first so many: each member then sends no more than these.
+            name: Of the vertex.
+
+        Raises:
+            DagError: No column is named, or one twice, or ``limit`` is negative.
+        """
+        if limit is None:
+            return self.apply(lambda: sort(*by), kind="sort", name=name, route=_to_one)
+        return self.in_two(lambda: top_n(limit, *by), lambda: top_n(limit, *by), _to_one, ("top n here", "top n"), name)
+
+    def union(self, *others: Stage, schema: pa.Schema | None = None, name: str | None = None) -> Stage:
+        """The rows of this stage and of others with the same columns, as they come; see :func:`secateur.processors.union`.
+
+        Raises:
+            DagError: There is no other stage.
+        """
+        inputs = [Input(stage.step) for stage in (self, *others)]
+        step = made("union", name, lambda: union(schema), inputs)
+        return Stage(self.pipeline.together(*(other.pipeline for other in others)), step)
+
+    def rebalance(self, *columns: str) -> Stage:
+        """Deal the rows anew over all participants: by turns, or so that rows that agree in some columns meet."""
+        route: Route = (lambda edge: edge.partitioned(*columns).distributed()) if columns else _anywhere
+        return self.apply(lambda: map_batches(_same), kind="rebalance", route=route)
+
+    def apply(
+        self, make: Callable[[], Maker], *, kind: str = "apply", name: str | None = None, route: Route = is_local, local_parallelism: int | None = None
+    ) -> Stage:
+        """Go on with processors of one's own.
+
+        Args:
+            make: Makes what :meth:`DAG.new_vertex` takes: a supplier, a meta-supplier, or (as a class does) a processor.
+            kind: Name of the vertex where ``name`` is None; gets a number where several agree.
+            name: Of the vertex.
+            route: How rows reach it, such as ``lambda edge: edge.partitioned("a").distributed()``; they stay on their member otherwise.
+            local_parallelism: Processors on each member.
+
+        Raises:
+            DagError: It makes no processors, or what it refuses, with the stage named.
+        """
+        return replace(self, step=made(kind, name, make, [Input(self.step, route)], local_parallelism))
+
+    def write_to(self, sink: Maker, *, name: str | None = None, route: Route | None = None) -> Pipeline:
+        """End the chain.
+
+        Args:
+            sink: Such as :func:`~secateur.connectors.collect.collect`, :func:`~secateur.connectors.table_sink.table_sink`,
+                :func:`~secateur.connectors.parquet_sink.parquet_sink`, or whatever :meth:`DAG.new_vertex` takes.
+            name: Of the vertex; ``JobResult`` has what was collected under it.
+            route: How rows reach it; None: to the coordinator for :func:`collect`, otherwise they stay on their member.
+
+        Returns:
+            The pipeline, to be run, or to begin another chain of the same job.
+
+        Raises:
+            DagError: It makes no processors.
+        """
+        collects = isinstance(sink, ResultSink)
+        way = route or (_anywhere if collects else is_local)
+        return self.pipeline.with_sink(made("collect" if collects else "write", name, lambda: sink, [Input(self.step, way)]))
+
+    def in_two(self, first: Callable[[], Maker], second: Callable[[], Maker], route: Route, kinds: tuple[str, str], name: str | None) -> Stage:
+        """Two steps for one idea: one where the rows are, another where they meet. ``name`` is that of the second."""
+        return self.apply(first, kind=kinds[0]).apply(second, kind=kinds[1], name=name, route=route)
+
+
+def _same(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch

@@ -1,0 +1,125 @@
+"""What a pipeline is made of: steps, each of which becomes a vertex, and the edges into them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from secateur.dag.dag import DAG, FrozenDAG
+from secateur.dag.edge import Edge, from_
+from secateur.dag.processor import Processor
+from secateur.dag.supplier import ProcessorMetaSupplier, ProcessorSupplier
+from secateur.dag.vertex import Vertex
+from secateur.errors import DagError
+
+__all__ = ["Input", "Maker", "Route", "Step", "dag_of", "is_local", "made", "steps_of"]
+
+Maker = ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor]
+Route = Callable[[Edge], Edge]
+"""Says how rows travel over an edge that is local and unicast so far."""
+
+
+def is_local(edge: Edge) -> Edge:
+    """The route of rows that stay where they are."""
+    return edge
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An edge into a step.
+
+    Attributes:
+        step: Where the rows come from.
+        route: How they travel.
+    """
+
+    step: Step
+    route: Route = is_local
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """A vertex to be. Steps are never changed, so several branches may grow from one.
+
+    Attributes:
+        name: Of the vertex; one that was not chosen by the user gets a number where several agree.
+        is_named: Whether the user chose it.
+        vertex: Makes the processors, under the name so far.
+        inputs: The edges into it, by ordinal.
+    """
+
+    name: str
+    is_named: bool
+    vertex: Vertex
+    inputs: tuple[Input, ...] = ()
+
+
+def made(kind: str, name: str | None, make: Callable[[], Maker], inputs: Sequence[Input] = (), local_parallelism: int | None = None) -> Step:
+    """A new step.
+
+    Args:
+        kind: What it does; its name unless there is another.
+        name: Chosen by the user, or None.
+        make: Makes what makes its processors.
+        inputs: The edges into it.
+        local_parallelism: Processors on each member, None for the default.
+
+    Raises:
+        DagError: What ``make`` refused, with the stage named.
+    """
+    label = kind if name is None else name
+    try:
+        vertex = Vertex.of(label, make(), local_parallelism)
+    except DagError as error:
+        after = " and ".join(f"{edge.step.name!r}" for edge in inputs)
+        raise DagError(f"stage {label!r}{f' after {after}' if after else ''}: {error.message}") from error
+    return Step(label, name is not None, vertex, tuple(inputs))
+
+
+def steps_of(ends: Iterable[Step]) -> list[Step]:
+    """Every step that leads to some others, and those, each once and after all that feed it."""
+    found: dict[Step, None] = {}
+
+    def visit(step: Step) -> None:
+        if step not in found:
+            for edge in step.inputs:
+                visit(edge.step)
+            found[step] = None
+
+    for end in ends:
+        visit(end)
+    return list(found)
+
+
+def dag_of(ends: Iterable[Step]) -> FrozenDAG:
+    """The DAG of the steps that lead to some others.
+
+    Raises:
+        DagError: Two steps were given the same name, or an edge cannot be; names the stage. Or the whole would deadlock.
+    """
+    dag, names = DAG(), dict[Step, str]()
+    steps = steps_of(ends)
+    chosen = [step.name for step in steps if step.is_named]
+    if len(set(chosen)) < len(chosen):
+        twice = next(name for name in chosen if chosen.count(name) > 1)
+        raise DagError(f"two stages were named {twice!r}; names are unique in a pipeline")
+    taken, outputs = set(chosen), dict.fromkeys(steps, 0)
+    for step in steps:
+        names[step] = step.name if step.is_named else _free_name(step.name, taken)
+        taken.add(names[step])
+        dag.new_vertex(names[step], step.vertex.meta_supplier, step.vertex.local_parallelism)
+        for ordinal, edge in enumerate(step.inputs):
+            try:
+                dag.edge(edge.route(from_(names[edge.step], outputs[edge.step]).to(names[step], ordinal)))
+            except DagError as error:
+                raise DagError(f"stage {names[step]!r}: {error.message}") from error
+            outputs[edge.step] += 1
+    return dag.freeze()
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    free, number = name, 1
+    while free in taken:
+        number += 1
+        free = f"{name}-{number}"
+    return free

@@ -1,0 +1,45 @@
+"""The examples run as their docstrings say, and print what they promise."""
+
+from __future__ import annotations
+
+import runpy
+
+import pytest
+
+WORD_COUNT = """\
+stages: read files -> split -> accumulate -> combine -> top n here -> top n -> collect
+a        5
+is       5
+rose     5
+the      5
+garden   2
+members that took part: m1, m2, m3
+"""
+FEATURE_LOOKUP = """\
+30,000 rows on 3 members
+{'customer': 'C7', 'days': 30, 'score': -0.027}
+members that heard of it: 1 of 3, the owner: True
+{'customer': 'C8', 'days': 30, 'score': -0.002}
+members that heard of it: 1 of 3, the owner: True
+"""
+SINGLE_COMBINER = """\
+{'tenant': 'acme', 'readings': 1000, 'mean': 23.9, 'hottest': 48.0}
+combined on 1 member, the tenant's owner: True
+{'tenant': 'blue', 'readings': 1000, 'mean': 24.067, 'hottest': 48.0}
+combined on 1 member, the tenant's owner: True
+{'tenant': 'corp', 'readings': 1000, 'mean': 24.04, 'hottest': 48.0}
+combined on 1 member, the tenant's owner: True
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "printed"),
+    [
+        pytest.param("word_count", WORD_COUNT, id="word_count"),
+        pytest.param("feature_lookup", FEATURE_LOOKUP, id="feature_lookup"),
+        pytest.param("single_combiner", SINGLE_COMBINER, id="single_combiner"),
+    ],
+)
+def test_an_example_prints_its_result(capsys: pytest.CaptureFixture[str], name: str, printed: str) -> None:
+    runpy.run_module(f"examples.{name}", run_name="__main__")
+    assert capsys.readouterr().out == printed

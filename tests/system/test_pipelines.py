@@ -1,0 +1,94 @@
+"""Pipelines on a cluster: answers, and who had to work for them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+import secateur
+from secateur.cluster import Cluster
+from secateur.connectors import collect, parquet_sink, table_sink
+from secateur.dag import Param
+from secateur.errors import UnknownTableError
+from secateur.processors import count_rows, desc, sum_of
+
+ROWS = pa.table({"user_id": [n % 50 for n in range(2000)], "event_id": range(2000), "value": [n % 7 for n in range(2000)]})
+P = secateur.Pipeline()
+
+
+@pytest.fixture(scope="module")
+def clicks(cluster: Cluster) -> Iterator[str]:
+    with cluster.connect() as conn:
+        conn.execute(
+            "CREATE TABLE clicks (user_id BIGINT, event_id BIGINT, value BIGINT, PRIMARY KEY (user_id, event_id)) PARTITION BY HASH (user_id) PARTITIONS 17"
+        )
+        conn.table("clicks").load(ROWS)
+    return "clicks"
+
+
+@pytest.mark.parametrize("light", [False, True])
+def test_a_key_touches_one_member(cluster: Cluster, conn: secateur.Connection, clicks: str, light: bool) -> None:
+    per_value = P.read_table(clicks, keys=[{"user_id": Param("user")}]).filter(lambda batch: pc.greater(batch["value"], 2))
+    pipeline = per_value.key_by("value").aggregate(n=count_rows()).sort(desc("n"), "value", limit=2).write_to(collect())
+    expected = sorted(Counter(n % 7 for n in range(2000) if n % 50 == 7 and n % 7 > 2).items(), key=lambda item: (-item[1], item[0]))[:2]
+    before = {member.id: member.frames_received for member in cluster.members()}
+    job: Any = pipeline.submit(conn, params={"user": 7}, light=True) if light else pipeline.submit(conn, params={"user": 7})
+    rows = job.result(timeout_s=30)
+    after = {member.id: member.frames_received for member in cluster.members()}
+    assert list(zip(rows["value"].to_pylist(), rows["n"].to_pylist(), strict=True)) == expected
+    table = conn.table(clicks)
+    owner = table.owner_of(table.partition_of({"user_id": 7}))
+    assert job.members_touched == [owner]
+    assert [member for member in after if after[member] > before[member]] == [owner]
+
+
+def test_the_whole_table_is_counted_everywhere(conn: secateur.Connection, clicks: str) -> None:
+    job = P.read_table(clicks).aggregate(n=count_rows(), total=sum_of("value")).write_to(collect()).submit(conn)
+    assert job.result(timeout_s=30).to_pylist() == [{"n": 2000, "total": sum(n % 7 for n in range(2000))}]
+    assert job.members_touched == ["m1", "m2", "m3"]
+
+
+def test_two_sinks_of_one_stage(conn: secateur.Connection, clicks: str) -> None:
+    users = P.read_table(clicks, columns=["user_id"]).key_by("user_id").distinct()
+    job = users.write_to(collect(), name="users").together(users.aggregate(n=count_rows()).write_to(collect(), name="count")).submit(conn)
+    results = job.results(timeout_s=30)
+    assert sorted(results["users"]["user_id"].to_pylist()) == list(range(50))
+    assert results["count"].to_pylist() == [{"n": 50}]
+
+
+def test_from_a_table_to_files_to_a_table(conn: secateur.Connection, clicks: str, table_name: str, tmp_path: Path) -> None:
+    P.read_table(clicks).write_to(parquet_sink(tmp_path)).submit(conn).results(timeout_s=30)
+    assert pq.read_table(tmp_path).sort_by("event_id") == ROWS.cast(pq.read_table(tmp_path).schema)
+    conn.execute(f"CREATE TABLE {table_name} (user_id BIGINT, total BIGINT, PRIMARY KEY (user_id))")
+    read = P.read_files(tmp_path / "*.parquet", columns=["user_id", "value"]).key_by("user_id").aggregate(total=sum_of("value"))
+    read.write_to(table_sink(table_name)).submit(conn).results(timeout_s=30)
+    expected = Counter[int]()
+    for n in range(2000):
+        expected[n % 50] += n % 7
+    assert dict(conn.execute(f"SELECT user_id, total FROM {table_name}").fetchall()) == dict(expected)
+
+
+def test_rows_as_dicts_and_unions(conn: secateur.Connection) -> None:
+    schema = pa.schema({"word": pa.string()})
+    lines = P.read_rows([{"line": "to be"}]).union(P.read_rows([{"line": "or not to be"}]))
+    words = lines.flat_map_rows(lambda row: ({"word": word} for word in row["line"].split()), schema).filter_rows(lambda row: row["word"] != "or")
+    upper = words.map_rows(lambda row: {"word": row["word"].upper()}, schema).rebalance("word").sort("word").write_to(collect())
+    assert upper.submit(conn).result(timeout_s=30)["word"].to_pylist() == ["BE", "BE", "NOT", "TO", "TO"]
+
+
+def test_required_partitions_of_the_user_are_kept(conn: secateur.Connection, clicks: str) -> None:
+    partitions = frozenset(range(17))
+    job = P.read_table(clicks, keys=[{"user_id": 7}]).write_to(collect()).submit(conn, secateur.JobConfig(required_partitions={clicks: partitions}))
+    assert job.result(timeout_s=30).num_rows == 40
+
+
+def test_a_table_that_is_not_there(conn: secateur.Connection) -> None:
+    with pytest.raises(UnknownTableError):
+        P.read_table("nowhere", keys=[{"a": 1}]).write_to(collect()).submit(conn)
