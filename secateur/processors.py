@@ -6,6 +6,7 @@ from secateur.engine.processors.aggregate import accumulate, aggregate, combine
 from secateur.engine.processors.aggregate_operation import AggregateOperation
 from secateur.engine.processors.aggregates import Aggregate, avg_of, count_distinct_of, count_of, count_rows, list_of, max_of, min_of, sum_of
 from secateur.engine.processors.distinct import distinct
+from secateur.engine.processors.hash_join import hash_join
 from secateur.engine.processors.key_by import key_by
 from secateur.engine.processors.row_functions import filter_dicts, flat_map_dicts, map_dicts
 from secateur.engine.processors.sort import sort
@@ -30,6 +31,7 @@ __all__ = [
     "filter_dicts",
     "filter_rows",
     "flat_map_dicts",
+    "hash_join",
     "key_by",
     "list_of",
     "map_batches",

@@ -17,6 +17,7 @@ from secateur.processors import (
     count_rows,
     desc,
     distinct,
+    hash_join,
     key_by,
     list_of,
     sort,
@@ -37,6 +38,7 @@ STAGES = [
     pytest.param(aggregate([], {"all": list_of("v")}), id="aggregate without keys"),
     pytest.param(accumulate(["k"], {"kinds": count_distinct_of("v")}), id="accumulate"),
     pytest.param(combine(["k"], {"v": sum_of("v")}, bytes_max=123_456), id="combine"),
+    pytest.param(hash_join({"k": "k"}, "semi", build_schema=ROWS.schema, build_suffix="2"), id="hash_join"),
     pytest.param(key_by({"key": "v"}, keep=False), id="key_by"),
     pytest.param(union(), id="union"),
     pytest.param(union(ROWS.schema), id="union with schema"),
@@ -49,8 +51,7 @@ def test_a_supplier_of_data_comes_back_the_same(stage: ProcessorSupplier | Proce
     encoded = unpack(pack(encode_part(meta, allow_code=False, vertex="v")))
     decoded = decode_part(encoded, allow_code=False, vertex="v")
     assert encode_part(decoded, allow_code=False, vertex="v") == encoded
-    verify_processor(stage, [ROWS])
-    verify_processor(decoded, [ROWS])
+    verify_processor(decoded, [ROWS, ROWS], priorities=[1, 0])
 
 
 def test_what_a_replicated_meta_supplier_says_travels_too() -> None:

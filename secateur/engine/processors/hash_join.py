@@ -1,0 +1,234 @@
+"""Hash join: the rows of a stream with those of a smaller input that agree in the key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Any, Final, assert_never
+
+import pyarrow as pa
+
+from secateur.dag.codec import portable
+from secateur.dag.processor import Emitter, Offload, Processor
+from secateur.engine.batches import batches_of, empty_batch
+from secateur.engine.processors.gathering import BYTES_MAX
+from secateur.engine.processors.kernel import Kernel, KernelSupplier, column_of, numbered
+from secateur.engine.processors.row_buffer import RowBuffer
+from secateur.errors import DagError, LimitExceededError
+
+__all__ = ["HashJoinSupplier", "JoinKind", "hash_join"]
+
+_PROBE: Final = 0
+_BUILD: Final = 1
+_BLOCK_ROWS: Final = 1 << 16
+_BLOCK_BYTES: Final = 64 << 20
+
+
+class JoinKind(Enum):
+    """Which rows a join emits."""
+
+    INNER = "inner"
+    LEFT = "left"
+    SEMI = "semi"
+    ANTI = "anti"
+
+
+def hash_join(
+    on: Sequence[str] | Mapping[str, str],
+    how: str = "inner",
+    *,
+    build_schema: pa.Schema | None = None,
+    build_suffix: str = "_build",
+    bytes_max: int = BYTES_MAX,
+) -> HashJoinSupplier:
+    """A vertex that joins the rows of input 0, the *probe side*, with those of input 1, the *build side*, which it keeps in memory.
+
+    The edge into input 1 has to be read first, so give it a smaller priority::
+
+        dag.edge(from_("orders").to("join", 0).partitioned("customer").distributed())
+        dag.edge(from_("customers").to("join", 1).partitioned("id").distributed().with_priority(-1))
+
+    or, for a small build side, leave the probe side where it is and ``broadcast().distributed()`` the build side. Rows come in the order of the probe side, the
+    matches of one row in that of the build side. NULL agrees with nothing, as in SQL; NaN agrees with NaN.
+
+    Args:
+        on: The columns of the key: names that both sides have, or for each column of the probe side its partner in the build side.
+        how: ``inner``: the pairs that agree. ``left``: also the rows of the probe side without a partner, with NULLs. ``semi``: the rows of the probe side that
+            have a partner, each once. ``anti``: those that have none.
+        build_schema: The columns of the build side. Needed for ``left``: a processor may have to fill them with NULLs without having seen a row of them.
+        build_suffix: What is put behind the name of a column of the build side that the probe side has too. Key columns of the build side that have the
+            name of their partner are left out: they say the same.
+        bytes_max: Bound on the rows of the build side that one processor keeps.
+
+    Raises:
+        DagError: There is no key, ``how`` is none of these, or ``left`` comes without ``build_schema``. Running, when a side lacks a column of the key, the
+            types of partners do not compare, two columns of the result have one name, or the probe side is read before the build side has ended.
+        LimitExceededError: Running, past ``bytes_max``.
+    """
+    pairs = tuple(on.items()) if isinstance(on, Mapping) else tuple((name, name) for name in on)
+    if not pairs or isinstance(on, str):
+        raise DagError(f"hash_join() joins on {on!r}; name at least one column, as a list or as a dict from probe to build column")
+    try:
+        kind = JoinKind(how)
+    except ValueError:
+        raise DagError(f"hash_join() knows {', '.join(kind.value for kind in JoinKind)}, not {how!r}") from None
+    if kind is JoinKind.LEFT and build_schema is None:
+        raise DagError("hash_join(how='left') needs build_schema: a processor without a row of the build side has to know the columns that it fills with NULLs")
+    return HashJoinSupplier(pairs, kind, build_schema, build_suffix, bytes_max)
+
+
+@portable("hash-join")
+class HashJoinSupplier(KernelSupplier):
+    """The supplier of :func:`hash_join`."""
+
+    def __init__(self, on: tuple[tuple[str, str], ...], kind: JoinKind, build_schema: pa.Schema | None, build_suffix: str, bytes_max: int) -> None:
+        self._on = on
+        self._kind = kind
+        self._build_schema = build_schema
+        self._build_suffix = build_suffix
+        self._bytes_max = bytes_max
+
+    def get(self, count: int) -> Sequence[Processor]:
+        return [_HashJoin(self.kernel, self._on, self._kind, self._build_schema, self._build_suffix, self._bytes_max) for _ in range(count)]
+
+    def to_spec(self) -> Any:
+        schema = None if self._build_schema is None else self._build_schema.serialize().to_pybytes()
+        return [[list(pair) for pair in self._on], self._kind.value, schema, self._build_suffix, self._bytes_max]
+
+    @classmethod
+    def from_spec(cls, spec: Any) -> HashJoinSupplier:
+        on, kind, schema, build_suffix, bytes_max = spec
+        build_schema = None if schema is None else pa.ipc.read_schema(pa.py_buffer(schema))
+        return cls(tuple((probe, build) for probe, build in on), JoinKind(kind), build_schema, build_suffix, bytes_max)
+
+
+class _HashJoin(Processor):
+    """The kernel builds its hash table anew for each block of the probe side; blocks are as long as the build side, so that each row is hashed about twice."""
+
+    def __init__(
+        self, kernel: Kernel, on: tuple[tuple[str, str], ...], kind: JoinKind, build_schema: pa.Schema | None, build_suffix: str, bytes_max: int
+    ) -> None:
+        self._kernel = kernel
+        self._on = on
+        self._kind = kind
+        self._suffix = build_suffix
+        self._bytes_max = bytes_max
+        self._building = RowBuffer()
+        if build_schema is not None:
+            self._building.add(empty_batch(build_schema))
+        self._build: pa.Table | None = None
+        self._is_built = False
+        self._probe = RowBuffer()
+        self._work: Offload[pa.Table] | None = None
+        self._emitter: Emitter | None = None
+
+    def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
+        if ordinal == _BUILD:
+            return self._keep(batch)
+        if not self._is_built:
+            raise DagError("rows of input 0 came before input 1, the build side, had ended; give its edge a smaller priority: with_priority(-1)")
+        if self._work is None and self._emitter is None:
+            self._probe.add(batch)
+            if self._probe.rows < max(_BLOCK_ROWS, 0 if self._build is None else self._build.num_rows) and self._probe.bytes < _BLOCK_BYTES:
+                return True
+        return self._step()
+
+    def complete_edge(self, ordinal: int) -> bool:
+        if ordinal == _BUILD:
+            self._build = self._building.take()
+            self._is_built = True
+        return True
+
+    def complete(self) -> bool:
+        if self._work is None and self._emitter is None and (self._probe.schema is None or (self._build is None and self._kind is JoinKind.INNER)):
+            return True  # a side of which nothing is known, not even its columns: there is nothing to emit
+        return self._step()
+
+    def close(self) -> None:
+        self._build = self._work = self._emitter = None
+        self._building, self._probe = RowBuffer(), RowBuffer()
+
+    def _keep(self, batch: pa.RecordBatch) -> bool:
+        self._building.add(batch)
+        if self._building.bytes > self._bytes_max:
+            raise LimitExceededError(
+                f"the build side of the join has more than {self._bytes_max:,} bytes here; make the smaller input the build side, partition both edges by the "
+                "key over more processors, select fewer columns, or raise bytes_max"
+            )
+        return True
+
+    def _step(self) -> bool:
+        """Join what has come of the probe side and emit it; call it again until True."""
+        if self._emitter is None:
+            if self._work is None:
+                probe = self._probe.take()
+                assert probe is not None
+                self._work = self.context.offload(lambda: self._joined(probe))
+            if not self._work.done():
+                return False
+            joined, self._work = self._work.result(), None
+            self._emitter = Emitter(self.outbox, batches_of(joined))
+        if not self._emitter.emit():
+            return False
+        self._emitter = None
+        return True
+
+    def _joined(self, probe: pa.Table) -> pa.Table:
+        """In a thread."""
+        build = self._build
+        if build is None:
+            return probe if self._kind is JoinKind.ANTI else probe.slice(0, 0)
+        self._check_types(probe.schema, build.schema)
+        relations = {"probe": numbered(probe, [name for name, _ in self._on]), "build": numbered(build, [name for _, name in self._on])}
+        agree = " AND ".join(f"probe.k{i} = build.k{i}" for i in range(len(self._on)))
+        match self._kind:
+            case JoinKind.SEMI | JoinKind.ANTI:
+                join = f"probe {self._kind.value.upper()} JOIN build ON {agree}"
+                return probe.take(self._kernel.rows(f"SELECT probe.row AS probe_row FROM {join} ORDER BY probe_row", relations))
+            case JoinKind.INNER | JoinKind.LEFT:
+                join = f"probe {self._kind.value.upper()} JOIN build ON {agree}"
+                sql = f"SELECT probe.row AS probe_row, build.row AS build_row FROM {join} ORDER BY probe_row, build_row"
+                rows = self._kernel.select(sql, relations, [("probe_row", "BIGINT"), ("build_row", "BIGINT")])
+            case _:
+                assert_never(self._kind)
+        names = self._build_names(probe.schema, build.schema)
+        partners = build.select(list(names)).take(rows.column(1))
+        return pa.Table.from_arrays([*probe.take(rows.column(0)).columns, *partners.columns], names=[*probe.schema.names, *names.values()])
+
+    def _build_names(self, probe: pa.Schema, build: pa.Schema) -> dict[int, str]:
+        """The columns of the build side that the result has, by position, with their names there."""
+        same = {partner for name, partner in self._on if name == partner}
+        taken = set(probe.names)
+        names = {i: f"{name}{self._suffix}" if name in taken else name for i, name in enumerate(build.names) if name not in same}
+        result = [*probe.names, *names.values()]
+        twice = sorted({name for name in names.values() if result.count(name) > 1})
+        if twice:
+            raise DagError(f"the join would have two columns {twice[0]!r}; rename one upstream, or choose another build_suffix")
+        return names
+
+    def _check_types(self, probe: pa.Schema, build: pa.Schema) -> None:
+        for name, partner in self._on:
+            one, other = (_kind(side.field(column_of(side, column)).type) for side, column in ((probe, name), (build, partner)))
+            if one != other and "null" not in (one, other):
+                raise DagError(f"the join compares {name!r}, which is {one}, with {partner!r}, which is {other}; cast one of them upstream")
+
+
+def _kind(arrow: pa.DataType) -> str:
+    """What values of a type may be compared with, in a word: equal words compare, and their rows meet behind partitioned edges."""
+    if pa.types.is_dictionary(arrow):
+        return _kind(arrow.value_type)
+    if pa.types.is_integer(arrow):
+        return "integer"
+    if pa.types.is_floating(arrow):
+        return "float"
+    if pa.types.is_string(arrow) or pa.types.is_large_string(arrow) or pa.types.is_string_view(arrow):
+        return "string"
+    if pa.types.is_binary(arrow) or pa.types.is_large_binary(arrow) or pa.types.is_fixed_size_binary(arrow) or pa.types.is_binary_view(arrow):
+        return "binary"
+    if pa.types.is_decimal(arrow):
+        return f"decimal of scale {arrow.scale}"
+    if pa.types.is_timestamp(arrow):
+        return "timestamp" if arrow.tz is None else "timestamp with time zone"
+    if pa.types.is_date(arrow):
+        return "date"
+    return str(arrow)

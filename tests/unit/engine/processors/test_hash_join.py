@@ -1,0 +1,161 @@
+"""Hash joins: through the kit, and against DuckDB on random rows."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from secateur.connectors import batch_source, collect, table_source
+from secateur.dag import DAG, ProcessorSupplier, between, from_
+from secateur.engine.processors import hash_join as hash_join_module
+from secateur.errors import DagError, LimitExceededError
+from secateur.partitioning.table import TableDef
+from secateur.processors import hash_join
+from secateur.testing import LocalCluster, verify_processor
+from secateur.testing.same_rows import difference
+
+TableOf = Callable[[pa.Table, str], TableDef]
+RunTest = Callable[[Awaitable[Any]], Any]
+
+PROBE = pa.table({"k": pa.array(["a", "b", None, "a", "z"]).dictionary_encode(), "v": [1, 2, 3, 4, 5]})
+BUILD = pa.table({"k": ["b", "a", None, "b"], "v": [10, 20, 30, 40], "w": pa.array([0.5, None, 1.5, 2.5])})
+LATER = [1, 0]
+"""Priorities: the build side first."""
+
+
+def joined(k: list[str | None], v: list[int], v_build: list[int | None], w: list[float | None]) -> pa.Table:
+    return pa.table({"k": pa.array(k, pa.string()).dictionary_encode(), "v": v, "v_build": pa.array(v_build, pa.int64()), "w": pa.array(w, pa.float64())})
+
+
+INNER = joined(["a", "b", "b", "a"], [1, 2, 2, 4], [20, 10, 40, 20], [None, 0.5, 2.5, None])
+LEFT = joined(["a", "b", "b", None, "a", "z"], [1, 2, 2, 3, 4, 5], [20, 10, 40, None, 20, None], [None, 0.5, 2.5, None, None, None])
+
+
+@pytest.mark.parametrize("block_rows", [1, 2, 1000])
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        pytest.param("inner", INNER, id="inner"),
+        pytest.param("left", LEFT, id="left"),
+        pytest.param("semi", PROBE.take([0, 1, 3]), id="semi"),
+        pytest.param("anti", PROBE.take([2, 4]), id="anti"),
+    ],
+)
+def test_kinds(how: str, expected: pa.Table, block_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hash_join_module, "_BLOCK_ROWS", block_rows)
+    verify_processor(hash_join(["k"], how, build_schema=BUILD.schema), [PROBE, BUILD], expected, ordered=True, priorities=LATER)
+
+
+@pytest.mark.parametrize(
+    ("how", "no_build", "no_probe"),
+    [
+        pytest.param("inner", INNER.slice(0, 0), INNER.slice(0, 0), id="inner"),
+        pytest.param("left", joined(PROBE["k"].to_pylist(), [1, 2, 3, 4, 5], [None] * 5, [None] * 5), LEFT.slice(0, 0), id="left"),
+        pytest.param("semi", PROBE.slice(0, 0), PROBE.slice(0, 0), id="semi"),
+        pytest.param("anti", PROBE, PROBE.slice(0, 0), id="anti"),
+    ],
+)
+@pytest.mark.parametrize("empty", [[], [pa.RecordBatch.from_pylist([], schema=BUILD.schema)]], ids=["no batch", "empty"])
+def test_a_side_without_rows(how: str, no_build: pa.Table, no_probe: pa.Table, empty: list[Any]) -> None:
+    stage = hash_join(["k"], how, build_schema=BUILD.schema)
+    verify_processor(stage, [PROBE, empty], no_build, ordered=True, priorities=LATER)
+    verify_processor(stage, [PROBE.slice(0, 0), BUILD], no_probe, priorities=LATER)
+    verify_processor(stage, [[], BUILD], no_probe, priorities=LATER)
+    if how in ("semi", "anti"):
+        verify_processor(hash_join(["k"], how), [PROBE, []], no_build, priorities=LATER)
+    if how == "inner":
+        verify_processor(hash_join(["k"], how), [PROBE, []], pa.schema([]).empty_table(), priorities=LATER)
+
+
+def test_several_columns_of_other_names_and_widths() -> None:
+    probe = pa.table({"a": pa.array([1, 1, 2], pa.int8()), "b": [0.0, float("nan"), 1.0]})
+    build = pa.table({"x": pa.array([1, 1, 2], pa.uint64()), "y": pa.array([-0.0, float("nan"), None], pa.float64()), "a": ["p", "q", "r"]})
+    expected = pa.table(
+        {
+            "a": pa.array([1, 1], pa.int8()),
+            "b": [0.0, float("nan")],
+            "x": pa.array([1, 1], pa.uint64()),
+            "y": [-0.0, float("nan")],
+            "a2": ["p", "q"],
+        }
+    )
+    verify_processor(hash_join({"a": "x", "b": "y"}, build_suffix="2"), [probe, build], expected, ordered=True, priorities=LATER)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        pytest.param(lambda: hash_join([]), "name at least one column", id="no key"),
+        pytest.param(lambda: hash_join("k"), "joins on 'k'; name at least one column, as a list", id="text"),
+        pytest.param(lambda: hash_join(["k"], "right"), "knows inner, left, semi, anti, not 'right'", id="unknown kind"),
+        pytest.param(lambda: hash_join(["k"], "left"), r"hash_join\(how='left'\) needs build_schema", id="left without schema"),
+    ],
+)
+def test_what_cannot_be_is_refused_at_once(make: Callable[[], ProcessorSupplier], message: str) -> None:
+    with pytest.raises(DagError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("stage", "build", "priorities", "error", "message"),
+    [
+        pytest.param(hash_join(["k"]), BUILD, [0, 0], DagError, "give its edge a smaller priority", id="no priority"),
+        pytest.param(hash_join({"k": "z"}), BUILD, LATER, DagError, "no column 'z'", id="unknown column"),
+        pytest.param(hash_join({"v": "k"}), BUILD, LATER, DagError, "compares 'v', which is integer, with 'k', which is string", id="types"),
+        pytest.param(hash_join({"v": "w"}), BUILD, LATER, DagError, "compares 'v', which is integer, with 'w', which is float", id="integer and float"),
+        pytest.param(hash_join(["k"], build_suffix=""), BUILD, LATER, DagError, "two columns 'v'; rename one", id="names"),
+        pytest.param(hash_join(["k"], bytes_max=10), BUILD, LATER, LimitExceededError, "make the smaller input the build side", id="memory"),
+    ],
+)
+def test_what_goes_wrong_is_named(stage: ProcessorSupplier, build: pa.Table, priorities: list[int], error: type[Exception], message: str) -> None:
+    with pytest.raises(AssertionError) as caught:
+        verify_processor(stage, [PROBE, build], priorities=priorities)
+    assert isinstance(caught.value.__cause__, error)
+    assert message in str(caught.value.__cause__)
+
+
+QUERIES = {
+    "inner": "SELECT l.*, r.* EXCLUDE (j) FROM l JOIN r ON l.j = r.j",
+    "left": "SELECT l.*, r.* EXCLUDE (j) FROM l LEFT JOIN r ON l.j = r.j",
+    "semi": "SELECT l.* FROM l SEMI JOIN r ON l.j = r.j",
+    "anti": "SELECT l.* FROM l ANTI JOIN r ON l.j = r.j",
+}
+
+
+@pytest.mark.parametrize("is_broadcast", [False, True], ids=["partitioned", "broadcast"])
+@pytest.mark.parametrize("how", list(QUERIES))
+@pytest.mark.parametrize("seed", range(2))
+def test_in_a_job_on_three_members_as_duckdb_does(
+    run: RunTest, table_of: TableOf, seed: int, how: str, is_broadcast: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hash_join_module, "_BLOCK_ROWS", 32)
+    rng = np.random.default_rng(seed)
+    probe = pa.table({"id": pa.array(range(400)), "j": pa.array(rng.integers(0, 60, 400), pa.int32(), mask=rng.random(400) < 0.1)})
+    build = pa.table({"j": pa.array(rng.integers(0, 80, 60), mask=rng.random(60) < 0.1), "name": [f"n{i}" for i in range(60)]})
+    dag = DAG()
+    dag.new_vertex("probe", table_source("rows"))
+    dag.new_vertex("build", batch_source(build.to_batches(max_chunksize=7)))
+    dag.new_vertex("join", hash_join(["j"], how, build_schema=build.schema), 2)
+    dag.new_vertex("result", collect())
+    if is_broadcast:
+        dag.edge(from_("probe").to("join", 0)).edge(from_("build").to("join", 1).broadcast().distributed().with_priority(-1))
+    else:
+        dag.edge(from_("probe").to("join", 0).partitioned("j").distributed())
+        dag.edge(from_("build").to("join", 1).partitioned("j").distributed().with_priority(-1))
+    dag.edge(between("join", "result").all_to_one().distributed())
+
+    async def main() -> pa.Table:
+        async with LocalCluster(3) as cluster:
+            cluster.create_table(table_of(probe, "id"), probe)
+            return (await cluster.run(dag)).table()
+
+    connection = duckdb.connect()
+    connection.register("l", probe)
+    connection.register("r", build)
+    problem = difference(run(main()), connection.sql(QUERIES[how]).to_arrow_table(), ordered=False)
+    assert problem is None, problem
