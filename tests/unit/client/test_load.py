@@ -184,7 +184,8 @@ def test_a_write_to_a_partition_that_moved_is_followed(cluster: Any, conn: Conne
     assert table.owner_of(partition) == after
 
 
-def test_a_write_to_a_dead_member_says_that_nothing_was_loaded(cluster: Any, conn: Connection) -> None:
+def test_a_write_to_a_dead_member_says_that_nothing_was_loaded(cluster: Any, conn: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("secateur.client.load._RETRY_S", 0.1)
     table = conn.table("orders")
     cluster.kill(table.owner_of(table.partition_of({"customer_id": "C2"})))
     with pytest.raises(LoadFailedError, match="is out of reach, nothing was loaded"):

@@ -1,0 +1,85 @@
+"""EXPLAIN as lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any, Final, assert_never
+
+from secateur.partitioning.key_range import KeyPrefix, KeyRanges, KeySlice
+from secateur.partitioning.tree_text import value_text
+from secateur.planner.explain.scan_facts import ScanFacts, json_values
+
+__all__ = ["dag_text", "head_text", "listed"]
+
+_PARTITIONS_SHOWN_MAX: Final = 16
+
+
+def head_text(pruning: dict[str, Any], facts: Sequence[ScanFacts]) -> list[str]:
+    """Where the statement runs, its tree, what was rewritten, and each scan."""
+    members = pruning["required_members"]
+    may = "" if all(fact.known for fact in facts) else "at most "
+    lines = [
+        f"execution: {pruning['execution']} on {may}{len(members)} of {pruning['members_total']} members{listed(members)}",
+        f"pruning: {'on' if pruning['enabled'] else 'off'}, topology version {pruning['topology_version']}",
+    ]
+    if pruning["tree"]:
+        lines.append(f"tree: {pruning['tree']}")
+    if "rewrites" in pruning:
+        lines.append(f"rewrites: {', '.join(pruning['rewrites'])}")
+    lines.extend(line for fact in facts for line in _scan_text(fact))
+    lines.extend(f"co-located: {', '.join(group)}" for group in pruning.get("co_located", ()))
+    return lines
+
+
+def _scan_text(fact: ScanFacts) -> list[str]:
+    scan = fact.scan
+    name = scan.table if scan.alias == scan.table else f"{scan.table} AS {scan.alias}"
+    total = scan.tree.total
+    if scan.replicated:
+        return [f"scan {name}: replicated, every member has it", *_key_bounds_text(fact.keys)]
+    if fact.partitions is None:
+        kept = f"all {total} partitions" if fact.known else f"of {total} partitions those of the parameters"
+        return [f"scan {name}: {kept}", f"  because {fact.reason}", *_key_bounds_text(fact.keys)]
+    lines = [f"scan {name}: {len(fact.partitions)} of {total} partitions{listed([f'p{partition}' for partition in fact.partitions])}"]
+    if fact.key_values:
+        lines.append(f"  partitioning key ({', '.join(fact.key)}): {', '.join(_key_text(key) for key in fact.key_values[:_PARTITIONS_SHOWN_MAX])}")
+    return [*lines, *_key_bounds_text(fact.keys)] if fact.partitions else lines
+
+
+def _key_bounds_text(keys: KeySlice | None) -> list[str]:
+    match keys:
+        case None:
+            return []
+        case KeyPrefix(values):
+            return [f"  primary key bounds: {_key_text(json_values(values))}"]
+        case KeyRanges(()):
+            return ["  primary key bounds: no key"]
+        case KeyRanges(ranges):
+            lower, upper = ranges[0].lower, ranges[-1].upper
+            below = f"{_key_text(json_values(lower.values))} {'<' if lower.after else '<='} " if lower.values else ""
+            above = f" {'<=' if upper.after else '<'} {_key_text(json_values(upper.values))}" if upper.values else ""
+            return [f"  primary key bounds: {below}key{above}" + (f", in {len(ranges)} ranges" if len(ranges) > 1 else "")]
+        case _:
+            assert_never(keys)
+
+
+def dag_text(dag: dict[str, Any]) -> list[str]:
+    """The vertices and edges; no line when there are none."""
+    if not dag["vertices"]:
+        return []
+    vertices = [f"  {vertex['name']} x{vertex['local_parallelism']}{listed(vertex['members'])}" for vertex in dag["vertices"]]
+    return ["dag:", *vertices, *(f"  {edge['from']} -> {edge['to']}: {edge['kind']}{', distributed' if edge['distributed'] else ''}" for edge in dag["edges"])]
+
+
+def _key_text(key: Sequence[Any]) -> str:
+    return f"({', '.join(value_text(value) for value in key)})"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in brackets behind a space, the first 16 of them; nothing for none."""
+    if not names:
+        return ""
+    shown = list(islice(names, _PARTITIONS_SHOWN_MAX))
+    more = f", {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+    return f" [{', '.join(shown)}{more}]"
