@@ -103,7 +103,7 @@ def plan_select(
         plan_id=blake2b(
             repr((text, len(parameters.lists), tuple(parameter_types), schema_version, sorted(disabled_rules))).encode(), digest_size=12
         ).hexdigest(),
-        scans=tuple(_scan_plan(read) for read in scans),
+        scans=tuple(_scan_plan(read, query) for read in scans),
         local=local,
         partials=partials,
         final=final,
@@ -123,7 +123,7 @@ def _plan_id(*parts: object) -> str:
     return blake2b(repr(parts).encode(), digest_size=12).hexdigest()
 
 
-def _scan_plan(read: ScanReading) -> ScanPlan:
+def _scan_plan(read: ScanReading, query: Query) -> ScanPlan:
     scan, table = read.scan, read.scan.table
     return ScanPlan(
         relation=scan.relation,
@@ -136,7 +136,7 @@ def _scan_plan(read: ScanReading) -> ScanPlan:
         replicated=table.replicated,
         table_version=table.version,
         keys=read.bounds.keys,
-        reason=read.bounds.reason,
+        reason=None if read.bounds.reason is None else _own_name(read.bounds.reason, query),
     )
 
 
@@ -172,7 +172,7 @@ def _described(query: Query, params: Sequence[Any]) -> tuple[tuple[str, str], ..
 
 
 def _own_name(name: str, query: Query) -> str:
-    """The name of a result column that has none of its own, which is its text, as the user wrote it."""
+    """A text made from the bound statement as the user wrote it: the name of a result column that has none of its own, a reason."""
     for scan in query.scans:
         own = scan.alias if scan.alias.casefold() == scan.table.name.casefold() else f"{scan.table.name} AS {scan.alias}"
         for alias in (scan.alias, quoted(scan.alias)):

@@ -270,3 +270,10 @@ def test_the_text(bench: Any) -> None:
             f"  statement x1 [{member}]",
         ]
     )
+
+
+def test_a_reason_names_tables_as_the_user_does(bench: Any) -> None:
+    sql = "SELECT * FROM orders WHERE customer_id = (SELECT $low FROM orders x) || random()"
+    found = pruning(bench, sql, {"low": 1})
+    assert "orders AS x" in found["scans"][0]["reason"]
+    assert "$low" in found["scans"][0]["reason"]
