@@ -14,6 +14,7 @@ from sqlglot import Token, TokenType, exp
 from secateur.errors import NotSupportedError, UnknownTableError
 from secateur.partitioning.table import TableDef
 from secateur.planner.text.dialect import parse_query, quoted
+from secateur.planner.text.folding import folded
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 
@@ -77,7 +78,7 @@ def bind_query(
         UnknownTableError: With the position of the name.
     """
     tree = parse_query(text, tokens)
-    words = {token.text.casefold() for token in tokens if token.token_type not in (TokenType.STRING, TokenType.NUMBER)}
+    words = {folded(token.text) for token in tokens if token.token_type not in (TokenType.STRING, TokenType.NUMBER)}
     everything, starred = _star_uses(tree)
     splices: list[tuple[int, int, str]] = []
     gathered: list[tuple[int, int, str]] = []
@@ -90,8 +91,8 @@ def bind_query(
         renamed = "" if node.alias else f" AS {quoted(alias)}"
         splices.append((start, end, f"{relation}{renamed}"))
         gathered.append((start, end, f"p{len(scans)}{renamed}"))
-        wide = everything or alias.casefold() in starred or renames_columns(node)
-        columns = tuple(column.name for column in table.columns if wide or column.name.casefold() in words)
+        wide = everything or folded(alias) in starred or renames_columns(node)
+        columns = tuple(column.name for column in table.columns if wide or folded(column.name) in words)
         scans.append(Scan(relation, table, alias, columns or table.primary_key[:1], node))
         node.set("this", exp.to_identifier(relation))
         if not node.alias:
@@ -122,10 +123,10 @@ def _collect_tables(tree: exp.Expr) -> list[exp.Table]:
         with_ = node.args.get("with_")
         if isinstance(with_, exp.With):
             for cte in with_.expressions:
-                name = cte.alias.casefold()
+                name = folded(cte.alias)
                 pending.append((cte.this, hidden | {name} if with_.args.get("recursive") else hidden))
                 hidden = hidden | {name}
-        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and (node.args.get("db") is not None or node.name.casefold() not in hidden):
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and (node.args.get("db") is not None or folded(node.name) not in hidden):
             found.append(node)
         for key, value in node.args.items():
             if key != "with_":
@@ -141,7 +142,7 @@ def _star_uses(tree: exp.Expr) -> tuple[bool, set[str]]:
         if isinstance(node, exp.Star):
             holder = node.parent
             if isinstance(holder, exp.Column) and holder.table:
-                starred.add(holder.table.casefold())
+                starred.add(folded(holder.table))
             elif not isinstance(holder, exp.Count):
                 return True, starred
         elif is_columns_call(node) or isinstance(node, exp.Pivot) or (isinstance(node, exp.Join) and node.args.get("method")):
@@ -149,13 +150,13 @@ def _star_uses(tree: exp.Expr) -> tuple[bool, set[str]]:
             return True, starred
         elif isinstance(node, exp.Column) and not node.table:
             # A row as a value, ``SELECT t FROM t``, looks like a column named as the table.
-            starred.add(node.name.casefold())
+            starred.add(folded(node.name))
     return False, starred
 
 
 def is_columns_call(node: exp.Expr) -> bool:
     """Whether a node is ``COLUMNS(...)``."""
-    return isinstance(node, exp.Anonymous) and node.name.casefold() == "columns"
+    return isinstance(node, exp.Anonymous) and folded(node.name) == "columns"
 
 
 def renames_columns(node: exp.Table) -> bool:
@@ -177,6 +178,6 @@ def spliced(text: str, first: int, last: int, splices: Sequence[tuple[int, int, 
 
 def near_names(name: str, names: Sequence[str]) -> str:
     """``did you mean a or b?`` for a name that is none of ``names``, or the names there are."""
-    folded = {candidate.casefold(): candidate for candidate in names}
-    near = [folded[match] for match in difflib.get_close_matches(name.casefold(), list(folded), n=3)]
-    return f"did you mean {' or '.join(near)}?" if near else f"there is {', '.join(folded.values())}"
+    by_name = {candidate.casefold(): candidate for candidate in names}
+    near = [by_name[match] for match in difflib.get_close_matches(name.casefold(), list(by_name), n=3)]
+    return f"did you mean {' or '.join(near)}?" if near else f"there is {', '.join(by_name.values())}"

@@ -30,6 +30,7 @@ from secateur.planner.scans.scan_reading import ScanReading, read_query
 from secateur.planner.scans.scope import Scope
 from secateur.planner.statement import SelectStatement
 from secateur.planner.text.dialect import parse_query, quoted, to_sql, tokenize
+from secateur.planner.text.folding import folded
 from secateur.planner.text.long_lists import lists_agree
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
@@ -174,7 +175,7 @@ def _described(query: Query, params: Sequence[Any]) -> tuple[tuple[str, str], ..
 def _own_name(name: str, query: Query) -> str:
     """A text made from the bound statement as the user wrote it: the name of a result column that has none of its own, a reason."""
     for scan in query.scans:
-        own = scan.alias if scan.alias.casefold() == scan.table.name.casefold() else f"{scan.table.name} AS {scan.alias}"
+        own = scan.alias if folded(scan.alias) == folded(scan.table.name) else f"{scan.table.name} AS {scan.alias}"
         for alias in (scan.alias, quoted(scan.alias)):
             name = name.replace(f"{scan.relation} AS {alias}", own)
     for index in reversed(range(len(query.parameters.names))):
@@ -190,12 +191,12 @@ def _with_position(error: ProgrammingError, query: Query) -> ProgrammingError:
     name = match[1]
     for node in query.tree.find_all(exp.Column):
         identifier = node.this if isinstance(error, UnknownColumnError) else node.args.get("table")
-        if isinstance(identifier, exp.Identifier) and identifier.name.casefold() == name.casefold() and "start" in identifier.meta:
+        if isinstance(identifier, exp.Identifier) and folded(identifier.name) == folded(name) and "start" in identifier.meta:
             start, end = int(identifier.meta["start"]), int(identifier.meta["end"])
             if isinstance(error, UnknownColumnError):
-                scans = [scan for scan in query.scans if not node.table or scan.alias.casefold() == node.table.casefold()]
+                scans = [scan for scan in query.scans if not node.table or folded(scan.alias) == folded(node.table)]
                 known = list(dict.fromkeys(column.name for scan in scans for column in scan.table.columns))
-                if any(name.casefold() == column.casefold() for column in known):
+                if any(folded(name) == folded(column) for column in known):
                     continue
                 hint = f"; {near_names(name, known)}" if known else ""
                 return located(UnknownColumnError, f"column {name!r} does not exist{hint}", query.text, start, end - start + 1)

@@ -47,6 +47,15 @@ NAMES = {
         "SELECT count(*) FROM t WHERE t.a = 2 AND EXISTS (SELECT 1 FROM (SELECT 3 AS a) t, u y LEFT JOIN n ON t.a = n.k WHERE n.k IS NOT NULL)",
     ),
     "a name inside of a list comprehension": ("SELECT * FROM (SELECT a AS x, v FROM t) q WHERE len([x for x in [1, 2, 3] if x > 1]) = 2",),
+    "names are alike in the letters A to Z alone": (
+        'SELECT * FROM (SELECT a AS "É", v AS "é", b FROM t) q WHERE q."é" = 4',
+        'SELECT * FROM t AS "ß", u AS ss WHERE ss.a = 1',
+        """
+        SELECT * FROM (SELECT row_number() OVER "é" AS r, a FROM t WINDOW "é" AS (PARTITION BY b ORDER BY a, c), "É" AS (PARTITION BY a ORDER BY b, c))
+        WHERE a = 1
+        """,
+        'SELECT * FROM (SELECT v AS "É", b, a FROM t) x NATURAL JOIN (SELECT a AS "é", v, b FROM u) y WHERE "é" = 1',
+    ),
     "COLUMNS in a condition is about all tables": (
         "SELECT x.a, x.v, y.v FROM t x JOIN u y ON x.b = y.b WHERE COLUMNS('v') > 1 OR x.a = 1",
         "SELECT * FROM (SELECT a AS x, v FROM t) q WHERE COLUMNS('x') > 1 OR x = -1",

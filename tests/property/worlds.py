@@ -6,7 +6,7 @@ The planner, the partition trees and the kernels are the real ones; members are 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import Any
@@ -82,8 +82,8 @@ class World:
             self.duck.unregister("rows")
         self.version += 1
 
-    def prepare(self, sql: str, params: Sequence[Any]) -> SelectStatement:
-        statement = self.planner.prepare(sql, params, self)
+    def prepare(self, sql: str, params: Sequence[Any], settings: Mapping[str, Any] | None = None) -> SelectStatement:
+        statement = self.planner.prepare(sql, params, self, settings)
         assert isinstance(statement, SelectStatement)
         return statement
 
@@ -200,8 +200,8 @@ def rows_as_tuples(table: pa.Table) -> list[tuple[Any, ...]]:
 _MALFORMED_PATTERN = "Like pattern must not end with escape character"
 
 
-def check(world: World, sql: str, params: Sequence[Any], rng: random.Random) -> bool:
-    """Compare one statement with DuckDB; False when DuckDB refuses it.
+def check(world: World, sql: str, params: Sequence[Any], rng: random.Random, settings: Mapping[str, Any] | None = None) -> bool:
+    """Compare one statement, planned with the settings of a session, with DuckDB; False when DuckDB refuses it.
 
     Errors are not compared: a pruned run may be spared one in a row that it does not read.
     """
@@ -209,7 +209,7 @@ def check(world: World, sql: str, params: Sequence[Any], rng: random.Random) -> 
         expected = sorted_rows(world.oracle(sql, params))
     except duckdb.Error:
         return False
-    statement = world.prepare(sql, params)
+    statement = world.prepare(sql, params, settings)
     params = statement.params or ()
     plan = SelectPlan.from_wire(statement.plan.to_wire())
     kept = world.kept(plan, params)

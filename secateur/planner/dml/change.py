@@ -19,6 +19,7 @@ from secateur.planner.dml.target import Target
 from secateur.planner.query import spliced
 from secateur.planner.statement import ChangeKind, SelectStatement
 from secateur.planner.text.dialect import tokenize
+from secateur.planner.text.folding import folded
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.second_reading import read_statement
@@ -108,7 +109,7 @@ def check_scans(sql: str, change: ChangeQuery, select: SelectStatement) -> None:
     """
     for scan in select.plan.scans[1:]:
         if not scan.replicated:
-            named = [token for token in change.tokens if token.text.casefold() == scan.table.casefold() and change.target.end <= token.start <= token.end]
+            named = [token for token in change.tokens if folded(token.text) == folded(scan.table) and change.target.end <= token.start <= token.end]
             offset = named[0].start if named else change.target.end
             message = (
                 f"{change.kind.name} runs at the owners of the rows, where the whole of {scan.table} is not to be had: run the subquery first and pass its "

@@ -29,6 +29,7 @@ from secateur.planner.fragments.arrow_values import (
     refuse_unread,
     require_boolean,
 )
+from secateur.planner.text.folding import folded
 
 __all__ = ["Declined", "compile_arrow"]
 
@@ -113,7 +114,7 @@ class _Compiler:
         """The select list by output name; a name that stands for two columns, or hides a column of the relation, is left out and so declined when used."""
         named: dict[str, exp.Expr] = {}
         for item in self._items:
-            name = item.output_name.casefold()
+            name = folded(item.output_name)
             named[name] = item.unalias() if named.get(name, item.unalias()) == item.unalias() else exp.Null()
         return named
 
@@ -187,12 +188,12 @@ class _Compiler:
         taken.
         """
         if whole and isinstance(node, exp.Column) and not node.table:
-            return self._aliases.get(node.name.casefold(), node)
+            return self._aliases.get(folded(node.name), node)
 
         def replaced(part: exp.Expr) -> exp.Expr:
             if not isinstance(part, exp.Column) or part.table:
                 return part
-            meaning = self._aliases.get(part.name.casefold())
+            meaning = self._aliases.get(folded(part.name))
             if meaning is None or meaning == part:
                 return part
             if part.name in self._rows:
@@ -290,12 +291,12 @@ def _clauses(select: exp.Select) -> dict[str, exp.Expr]:
 def _qualifiers(source: exp.Expr | None, relation: str) -> frozenset[str]:
     """The names by which columns may be qualified."""
     table = source.this if source is not None else None
-    if not isinstance(table, exp.Table) or table.name.casefold() != relation.casefold():
+    if not isinstance(table, exp.Table) or folded(table.name) != folded(relation):
         raise DeclineError(f"FROM of something else than {relation}")
     refuse_unread(table)
     if table.args.get("alias") is not None:
         refuse_unread(table.args["alias"])
-    return frozenset({(table.alias or relation).casefold()})
+    return frozenset({folded(table.alias or relation)})
 
 
 def _select_list(items: Sequence[exp.Expr], schema: Mapping[str, SqlType]) -> list[exp.Expr]:

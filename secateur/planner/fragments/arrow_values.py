@@ -19,6 +19,7 @@ from secateur.engine.kernels.result_types import sql_type
 from secateur.partitioning.types import SqlType, TypeKind
 from secateur.planner.fragments.arrow_constants import constant_operand, is_constant
 from secateur.planner.predicates.membership import list_membership
+from secateur.planner.text.folding import folded
 
 __all__ = ["BOOLEAN", "DOUBLE", "DeclineError", "RowScope", "Scope", "cast_type", "compile_value", "is_orderable", "refuse_unread", "require_boolean"]
 
@@ -75,20 +76,20 @@ class RowScope:
     """The columns of one relation, found by name without regard to case."""
 
     def __init__(self, schema: Mapping[str, SqlType], qualifiers: frozenset[str]) -> None:
-        self._columns = {name.casefold(): Column(name, type_) for name, type_ in schema.items()}
+        self._columns = {folded(name): Column(name, type_) for name, type_ in schema.items()}
         self._qualifiers = qualifiers
 
     def resolve(self, node: exp.Expr) -> Expression | None:
         if not isinstance(node, exp.Column):
             return None
         refuse_unread(node)
-        column = self._columns.get(node.name.casefold())
-        if column is None or (node.table and node.table.casefold() not in self._qualifiers):
+        column = self._columns.get(folded(node.name))
+        if column is None or (node.table and folded(node.table) not in self._qualifiers):
             raise DeclineError(f"{node.sql(dialect='duckdb')} is not a plain column")
         return column
 
     def __contains__(self, name: str) -> bool:
-        return name.casefold() in self._columns
+        return folded(name) in self._columns
 
 
 def compile_value(node: exp.Expr, scope: Scope) -> Expression:

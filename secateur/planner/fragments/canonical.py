@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from secateur.planner.query import Scan, is_columns_call, renames_columns
 from secateur.planner.text.dialect import to_sql
+from secateur.planner.text.folding import folded
 
 __all__ = ["Cut", "canonical_select", "columns_in", "key_of", "named", "unresolved_in"]
 
@@ -31,8 +32,8 @@ def canonical_select(select: exp.Select, scan: Scan) -> exp.Select:
     """
     if renames_columns(scan.node):
         raise Cut("the columns of the table are renamed in FROM")
-    columns = {column.name.casefold(): column.name for column in scan.table.columns}
-    alias = scan.alias.casefold()
+    columns = {folded(column.name): column.name for column in scan.table.columns}
+    alias = folded(scan.alias)
 
     def rename(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Column):
@@ -40,8 +41,8 @@ def canonical_select(select: exp.Select, scan: Scan) -> exp.Select:
                 return exp.Star()
             if node.meta.get(_ORDER_ALIAS):
                 return exp.Column(this=exp.Identifier(this=node.name, quoted=False))
-            declared = columns.get(node.name.casefold())
-            if declared is not None and (not node.table or node.table.casefold() == alias):
+            declared = columns.get(folded(node.name))
+            if declared is not None and (not node.table or folded(node.table) == alias):
                 return named(declared)
             if node.table:
                 raise Cut(f"{to_sql(node)} is not a column of {scan.alias}")
@@ -90,8 +91,8 @@ def unresolved_in(node: exp.Expr, columns: Mapping[str, object]) -> list[exp.Col
 def _mark_order_aliases(select: exp.Select) -> None:
     """In ORDER BY a bare name is the alias of an output column first, and only then a column of the table."""
     order = select.args.get("order")
-    aliases = {item.alias.casefold() for item in select.expressions if isinstance(item, exp.Alias)}
+    aliases = {folded(item.alias) for item in select.expressions if isinstance(item, exp.Alias)}
     for ordered in order.expressions if isinstance(order, exp.Order) else ():
         target = ordered.this if isinstance(ordered, exp.Ordered) else ordered
-        if isinstance(target, exp.Column) and not target.table and target.name.casefold() in aliases:
+        if isinstance(target, exp.Column) and not target.table and folded(target.name) in aliases:
             target.meta[_ORDER_ALIAS] = True

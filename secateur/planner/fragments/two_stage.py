@@ -17,6 +17,7 @@ from secateur.planner.fragments.canonical import Cut, canonical_select, key_of, 
 from secateur.planner.predicates.constants import parameter_index
 from secateur.planner.query import Query
 from secateur.planner.text.dialect import to_sql
+from secateur.planner.text.folding import folded
 from secateur.planner.text.second_reading import SecondReading
 
 __all__ = ["Halves", "cut"]
@@ -91,7 +92,7 @@ class _Cutter:
         self._aliases: dict[str, int] = {}
         for position, item in enumerate(select.expressions):
             if isinstance(item, exp.Alias):
-                self._aliases.setdefault(item.alias.casefold(), position)
+                self._aliases.setdefault(folded(item.alias), position)
         for item in self._items:
             if unresolved_in(item, self._columns):
                 raise Cut(f"{to_sql(item)} refers to another column of the SELECT list")
@@ -157,11 +158,11 @@ class _Cutter:
 
     def _refuse_shadowed_names(self, select: exp.Select) -> None:
         """An alias that is a column's name as well means one here and the other there: such statements stay whole."""
-        columns = {name.casefold() for name in self._columns}
-        shadowed = {alias for alias, position in self._aliases.items() if alias in columns and self._items[position].name.casefold() != alias}
+        columns = {folded(name) for name in self._columns}
+        shadowed = {alias for alias, position in self._aliases.items() if alias in columns and folded(self._items[position].name) != alias}
         for clause in ("group", "having", "order"):
             node = select.args.get(clause)
-            if node is not None and any(part.name.casefold() in shadowed for part in node.find_all(exp.Column)):
+            if node is not None and any(folded(part.name) in shadowed for part in node.find_all(exp.Column)):
                 raise Cut("a name means a column of the table and another of the SELECT list")
 
     def _group_keys(self) -> list[exp.Expr]:
@@ -224,7 +225,7 @@ class _Cutter:
                 raise Cut("ORDER BY names a column that is not there")
             return int(expression.this) - 1
         if isinstance(expression, exp.Column) and unresolved_in(expression, self._columns):
-            position = self._aliases.get(expression.name.casefold())
+            position = self._aliases.get(folded(expression.name))
             if position is None:
                 raise Cut(f"{to_sql(expression)} is not a column of the table")
             return position
@@ -245,7 +246,7 @@ class _Cutter:
 
         def replace(node: exp.Expr) -> exp.Expr:
             if isinstance(node, exp.Column) and not (node.name in self._columns and node.this.quoted):
-                position = self._aliases.get(node.name.casefold())
+                position = self._aliases.get(folded(node.name))
                 if position is None or node.table:
                     raise Cut(f"{to_sql(node)} is not a column of the table")
                 return exp.Paren(this=self._items[position].copy())

@@ -33,6 +33,7 @@ from secateur.planner.relations.nodes import (
     Window,
 )
 from secateur.planner.relations.restriction import Restriction, bind
+from secateur.planner.text.folding import folded
 
 __all__ = ["Builder", "Ctes", "Output", "TooLargeError", "build_relations"]
 
@@ -160,7 +161,7 @@ class Builder:
             return ctes
         reach = dict(ctes)
         for cte in with_.expressions:
-            name = cte.alias.casefold()
+            name = folded(cte.alias)
             if with_.args.get("recursive"):
                 itself = {**reach, name: Cte(cte, None, {})}
                 self.loose.append(self.query(cte.this, outer, itself).relation)
@@ -233,10 +234,8 @@ class _Select:
         self._from = FromClause(builder, ctes, outer).read(node)
         self._items = list(node.expressions)
         names = self._from.names
-        plain = {
-            alias.alias.casefold(): names.resolve(alias.this) for alias in self._items if isinstance(alias, exp.Alias) and isinstance(alias.this, exp.Column)
-        }
-        computed = {alias.alias.casefold(): None for alias in self._items if isinstance(alias, exp.Alias)}
+        plain = {folded(alias.alias): names.resolve(alias.this) for alias in self._items if isinstance(alias, exp.Alias) and isinstance(alias.this, exp.Column)}
+        computed = {folded(alias.alias): None for alias in self._items if isinstance(alias, exp.Alias)}
         self._names = replace(names, aliases={**computed, **plain})
 
     def output(self) -> Output:
@@ -337,7 +336,7 @@ class _Select:
         return any(_may_aggregate(part) for part in (*self._items, *others, *(self._node.args.get("windows") or [])))
 
     def _windowed(self, relation: Relation) -> Relation:
-        named = {window.this.name.casefold(): window for window in self._node.args.get("windows") or [] if isinstance(window.this, exp.Identifier)}
+        named = {folded(window.this.name): window for window in self._node.args.get("windows") or [] if isinstance(window.this, exp.Identifier)}
         qualify = self._node.args.get("qualify")
         parts = [*self._items, *(part for key in ("qualify", "distinct", "order") if isinstance(part := self._node.args.get(key), exp.Expr))]
         windows = [window for part in parts for window in _windows_in(part)]
@@ -353,7 +352,7 @@ class _Select:
     def _partition(self, window: exp.Window, named: Mapping[str, exp.Window]) -> frozenset[Attribute]:
         alias = window.args.get("alias")
         if isinstance(alias, exp.Identifier):
-            known = named.get(alias.name.casefold())
+            known = named.get(folded(alias.name))
             if known is None or isinstance(known.args.get("alias"), exp.Identifier):
                 return frozenset()
             window = known
@@ -389,7 +388,7 @@ class _Select:
             bare = item.unalias()
             star = bare if isinstance(bare, exp.Star) else bare.this if isinstance(bare, exp.Column) and isinstance(bare.this, exp.Star) else None
             if star is not None:
-                listed = self._names.star(bare.table.casefold() if isinstance(bare, exp.Column) else None)
+                listed = self._names.star(folded(bare.table) if isinstance(bare, exp.Column) else None)
                 if listed is None or any(star.args.values()):
                     return None
                 columns.extend(listed)
@@ -414,7 +413,7 @@ def subqueries_in(part: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _is_mentioned(holder: exp.Expr, name: str) -> bool:
-    return any(isinstance(node.this, exp.Identifier) and node.name.casefold() == name for node in holder.find_all(exp.Table))
+    return any(isinstance(node.this, exp.Identifier) and folded(node.name) == name for node in holder.find_all(exp.Table))
 
 
 def _windows_in(part: exp.Expr) -> Iterator[exp.Window]:
@@ -437,7 +436,7 @@ def _may_be_many(item: exp.Expr) -> bool:
     pending = [item]
     while pending:
         node = pending.pop()
-        if isinstance(node, exp.Star) or (isinstance(node, exp.Anonymous) and node.name.casefold() in ("columns", "unnest", "unpack")):
+        if isinstance(node, exp.Star) or (isinstance(node, exp.Anonymous) and folded(node.name) in ("columns", "unnest", "unpack")):
             return True
         if not isinstance(node, (exp.Literal, exp.Query)) and not (isinstance(node, exp.Count) and isinstance(node.this, exp.Star)):
             pending.extend(node.iter_expressions())
@@ -470,8 +469,8 @@ def _set_columns(outputs: Sequence[Output], *, by_name: bool) -> list[tuple[str,
         if len({len(output.columns) for output in outputs}) != 1:
             return None
         return [(column[0][0], tuple(attribute for _, attribute in column)) for column in zip(*(output.columns for output in outputs), strict=True)]
-    names = dict.fromkeys(name.casefold() for output in outputs for name, _ in output.columns)
-    found = [{name.casefold(): attribute for name, attribute in output.columns} for output in outputs]
+    names = dict.fromkeys(folded(name) for output in outputs for name, _ in output.columns)
+    found = [{folded(name): attribute for name, attribute in output.columns} for output in outputs]
     return [(name, tuple(known.get(name) for known in found)) for name in names]
 
 

@@ -13,6 +13,7 @@ from secateur.planner.relations.attribute import Attribute, compares_alike
 from secateur.planner.relations.names import Names, Source
 from secateur.planner.relations.nodes import Derived, Join, JoinKind, Opaque, Relation, Scan, Unknown, Values
 from secateur.planner.relations.restriction import Restriction, bind, equality
+from secateur.planner.text.folding import folded
 
 if TYPE_CHECKING:
     from secateur.planner.relations.build import Builder, Ctes, Output
@@ -82,21 +83,21 @@ class FromClause:
 
     def _understood(self, node: exp.Expr, before: Names) -> From:
         alias = node.args.get("alias")
-        name = alias.name.casefold() if isinstance(alias, exp.TableAlias) and alias.name else None
-        renamed = tuple(column.name.casefold() for column in alias.columns) if isinstance(alias, exp.TableAlias) else ()
+        name = folded(alias.name) if isinstance(alias, exp.TableAlias) and alias.name else None
+        renamed = tuple(folded(column.name) for column in alias.columns) if isinstance(alias, exp.TableAlias) else ()
         inner: exp.Expr = node.this if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Expr) else node
         match inner:
             case exp.Table() if id(inner) in self._builder.scans:
                 return self._scan(inner, renamed)
-            case exp.Table(this=exp.Identifier()) if inner.name.casefold() in self._ctes and inner.args.get("db") is None:
-                cte = self._ctes[inner.name.casefold()]
+            case exp.Table(this=exp.Identifier()) if folded(inner.name) in self._ctes and inner.args.get("db") is None:
+                cte = self._ctes[folded(inner.name)]
                 output = self._builder.mention(inner, cte)
                 if output is None:
-                    return self._unknown(name or inner.name.casefold())
+                    return self._unknown(name or folded(inner.name))
                 definition = cte.node.args.get("alias")
-                given = tuple(column.name.casefold() for column in definition.columns) if isinstance(definition, exp.TableAlias) else ()
+                given = tuple(folded(column.name) for column in definition.columns) if isinstance(definition, exp.TableAlias) else ()
                 # A mention that names fewer columns leaves the others the names of the definition.
-                return self._derived(output, name or inner.name.casefold(), (*renamed, *given[len(renamed) :]))
+                return self._derived(output, name or folded(inner.name), (*renamed, *given[len(renamed) :]))
             case exp.Subquery() if isinstance(inner.this, (exp.Query, exp.Values)):
                 return self._derived(self._builder.query(_bare(inner), before, self._ctes), name, renamed)
             case exp.Subquery():
@@ -120,12 +121,12 @@ class FromClause:
             Attribute(number, position, column.name, column.type, column.nullable and column.name not in scan.table.primary_key)
             for position, column in enumerate(scan.table.columns)
         )
-        names = tuple(attribute.name.casefold() for attribute in attributes)
+        names = tuple(folded(attribute.name) for attribute in attributes)
         names = (*renamed[: len(names)], *names[len(renamed) :])
-        return From(Scan(scan, attributes), Names((_source(scan.alias.casefold(), list(zip(names, attributes, strict=True)), complete=True),)))
+        return From(Scan(scan, attributes), Names((_source(folded(scan.alias), list(zip(names, attributes, strict=True)), complete=True),)))
 
     def _derived(self, output: Output, name: str | None, renamed: tuple[str, ...]) -> From:
-        columns = [(own.casefold(), attribute) for own, attribute in output.columns]
+        columns = [(folded(own), attribute) for own, attribute in output.columns]
         complete = output.complete
         if renamed and not complete:
             columns = []
@@ -148,7 +149,7 @@ class FromClause:
             seen = replace(both, outer=replace(before, outer=self._outer))
             self._builder.detach(condition, seen, self._ctes)
             on.extend(bind(conjunct, seen.resolve) for conjunct in flat(condition, exp.And))
-        using = [name.name.casefold() for name in join.args.get("using") or []]
+        using = [folded(name.name) for name in join.args.get("using") or []]
         if method == "NATURAL":
             ours, theirs = left.names.star(), right.names.star()
             if ours is None or theirs is None:

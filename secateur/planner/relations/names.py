@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from secateur.planner.relations.attribute import Attribute
+from secateur.planner.text.folding import folded
 
 __all__ = ["Names", "Source"]
 
@@ -60,22 +61,22 @@ class Names:
         """The attribute that a column node means in FROM and WHERE: of a column and an alias of one name, the column."""
         if column.args.get("db") is not None:
             return None
-        name = column.name.casefold()
-        return self._qualified(column.table.casefold(), name) if column.table else self._bare(name)
+        name = folded(column.name)
+        return self._qualified(folded(column.table), name) if column.table else self._bare(name)
 
     def resolve_beside_aliases(self, column: exp.Column) -> Attribute | None:
         """The same in GROUP BY, HAVING, QUALIFY and windows, where an alias may come first: where they differ it is neither."""
         found = self.resolve(column)
-        name = column.name.casefold()
+        name = folded(column.name)
         if not column.table and name in self.aliases and self.aliases[name] != found:
             return None
         return found
 
     def is_local(self, column: exp.Column) -> bool:
         """Whether a column node certainly means a column of the FROM clause itself."""
-        name = column.name.casefold()
+        name = folded(column.name)
         if column.table:
-            return any(source.alias == column.table.casefold() and source.has(name) for source in self.sources)
+            return any(source.alias == folded(column.table) and source.has(name) for source in self.sources)
         return name in self.merged or any(source.has(name) for source in self.sources)
 
     def _qualified(self, alias: str, name: str) -> Attribute | None:

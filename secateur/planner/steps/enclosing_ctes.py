@@ -13,6 +13,7 @@ from typing import Any, Self
 from sqlglot import Token, TokenType, exp
 
 from secateur.planner.text.dialect import parse_query
+from secateur.planner.text.folding import folded
 from secateur.planner.text.second_reading import SecondReading
 
 __all__ = ["EnclosingCTEs"]
@@ -66,9 +67,9 @@ class EnclosingCTEs:
             start = int(cte.args["alias"].this.meta["start"])
             if cte.parent is with_:
                 first = index_at[start]
-                outermost.append(_Definition(cte.alias.casefold(), first, _end_of(tokens, first), _mentions(cte.this)))
+                outermost.append(_Definition(folded(cte.alias), first, _end_of(tokens, first), _mentions(cte.this)))
             else:
-                elsewhere.append((cte.alias.casefold(), start))
+                elsewhere.append((folded(cte.alias), start))
         outermost.sort(key=lambda definition: definition.first)
         behind = tokens[outermost[-1].last].end if outermost else -1
         recursive = isinstance(with_, exp.With) and with_.args.get("recursive")
@@ -132,7 +133,7 @@ class EnclosingCTEs:
             return original
         if names & other.base_tables():
             return None
-        kept = [entry for entry in original.tree["cte_map"]["map"] if entry["key"].casefold() not in names]
+        kept = [entry for entry in original.tree["cte_map"]["map"] if folded(entry["key"]) not in names]
         return SecondReading({**original.tree, "cte_map": {"map": kept}})
 
 
@@ -142,7 +143,7 @@ def _definitions(reading: SecondReading) -> dict[str, Any]:
 
 
 def _mentions(tree: exp.Expr) -> _Mentions:
-    return tuple((table.name.casefold(), int(table.this.meta.get("start", 0))) for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier))
+    return tuple((folded(table.name), int(table.this.meta.get("start", 0))) for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier))
 
 
 def _end_of(tokens: Sequence[Token], first: int) -> int:

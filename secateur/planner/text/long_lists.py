@@ -30,6 +30,7 @@ from secateur.partitioning.types import SqlType, TypeKind
 from secateur.planner.predicates.membership import list_membership
 from secateur.planner.query import Query, Scan, renames_columns
 from secateur.planner.scans.scan_bounds import box_node
+from secateur.planner.text.folding import folded
 
 __all__ = ["LIFTED_CHARS_MIN", "LiftedText", "fold_lists", "lift_lists", "lists_agree", "readings_of"]
 
@@ -212,8 +213,8 @@ def _column_type(node: exp.Expr, query: Query) -> TypeKind | None:
     select = node.find_ancestor(exp.Select)
     found: list[SqlType] = []
     for scan in query.scans:
-        if _reads(select, scan) and node.table.casefold() in ("", scan.alias.casefold()):
-            found.extend(column.type for column in scan.table.columns if column.name.casefold() == node.name.casefold())
+        if _reads(select, scan) and folded(node.table) in ("", folded(scan.alias)):
+            found.extend(column.type for column in scan.table.columns if folded(column.name) == folded(node.name))
     return found[0].kind if len(found) == 1 else None
 
 

@@ -19,6 +19,7 @@ from typing import Any, Final
 from secateur.engine.kernels.duckdb_kernel import default_kernel
 from secateur.errors import NotSupportedError
 from secateur.partitioning.types import parse_type
+from secateur.planner.text.folding import folded
 
 __all__ = ["SecondReading", "expressions_in", "expressions_query", "read_statement", "read_statements"]
 
@@ -60,7 +61,7 @@ class SecondReading:
 
     def base_tables(self) -> frozenset[str]:
         """The names that it reads from, folded, those of common table expressions among them."""
-        return frozenset(node["table_name"].casefold() for node in _nodes(self.tree) if node.get("type") == "BASE_TABLE")
+        return frozenset(folded(node["table_name"]) for node in _nodes(self.tree) if node.get("type") == "BASE_TABLE")
 
     @property
     def has_windows(self) -> bool:
