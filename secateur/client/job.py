@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import dataclass
 from typing import Any, Final
@@ -105,8 +106,16 @@ class Job:
         return self._tables
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Wait for the job and return what each vertex did on each member: batches, rows, bytes and busy seconds. Empty after a failure."""
-        metrics: list[dict[str, Any]] = self._wait(None)["metrics"]
+        """What each vertex has done on each member so far, or did until the job ended: see :class:`secateur.engine.metrics.VertexMetrics` for the names.
+
+        Costs a round trip to the controller, and while the job runs one to its coordinator, which asks the other participants. Between attempts, those of the
+        last one; in the moments of starting and ending a member may be missing.
+        """
+        known = self._look()
+        if known["coordinator"] is not None:
+            with contextlib.suppress(MemberLostError, UnreachableError):
+                known = self._session.ask_member(known["coordinator"], "job_metrics", {"job": self.job_id}).header
+        metrics: list[dict[str, Any]] = known["metrics"]
         return metrics
 
     @property

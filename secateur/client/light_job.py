@@ -22,7 +22,7 @@ _BREAK_S: Final = 5.0
 class LightJob:
     """A job without a record. Made by :meth:`Connection.submit` with ``light=True``; it runs, waited for or not, until its connection is closed.
 
-    Its metrics come with its result; a lost member fails it.
+    A lost member fails it.
     """
 
     def __init__(self, session: Session, member_id: str, args: dict[str, Any], dag: bytes) -> None:
@@ -74,8 +74,15 @@ class LightJob:
         return {name: decode_table(part) for name, part in zip(answer.header["sinks"], answer.parts, strict=False)}
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Wait for the job and return what each vertex did on each member: batches, rows, bytes and busy seconds."""
-        metrics: list[dict[str, Any]] = self._wait(None).header["metrics"]
+        """What each vertex has done on each member so far, or did until the job ended: see :class:`secateur.engine.metrics.VertexMetrics` for the names.
+
+        One round trip while it runs, none afterwards.
+
+        Raises:
+            Error: Why it failed: a light job leaves no metrics then.
+        """
+        answer = self._session.ask_member(self._member_id, "job_metrics", {"job": self.job_id}) if self._thread.is_alive() else self._wait(None)
+        metrics: list[dict[str, Any]] = answer.header["metrics"]
         return metrics
 
     @property

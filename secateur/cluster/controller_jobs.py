@@ -132,8 +132,9 @@ class ControllerJobs:
         job = self._book.get(args["job"])
         if job is not None and args["attempt"] == job.record.attempt and not job.record.status.is_final:
             failure = args["failure"]
+            job.metrics = args["metrics"]
             if failure is None:
-                job.result_member, job.members, job.metrics = args["member"], args["members"], args["metrics"]
+                job.result_member, job.members = args["member"], args["members"]
             self._apply(job, job.record.ended(args["attempt"], None if failure is None else from_wire(failure)))
         return Reply()
 

@@ -37,7 +37,7 @@ class BookedJob:
         ended_s: Seconds since the epoch; None before its end.
         result_member: The member that has its rows; None before its end and after a failure.
         members: Ids of the members that took part in the attempt that succeeded.
-        metrics: What they did.
+        metrics: What each vertex did on each member, in the attempt that ended last.
     """
 
     job_id: str

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from secateur.cluster.job_writes import JobWrites
+from secateur.cluster.live_metrics import LiveMetrics
 from secateur.cluster.member_attempts import MemberAttempts
 from secateur.cluster.member_changes import MemberChanges
 from secateur.cluster.member_jobs import MemberJobs
@@ -71,6 +72,7 @@ class Member:
         self._jobs: JobRuntime
         self._client_jobs: MemberJobs
         self._attempts: MemberAttempts
+        self._live_metrics: LiveMetrics
         self._statements: StatementRunner
         self._changes: MemberChanges
         self._writes = MemberWrites(member_id, self._store, self._peers, self._executor)
@@ -85,6 +87,8 @@ class Member:
             "job_stop": lambda request: self._client_jobs.stop(request),
             "job_run": self._run_job,
             "job_halt": lambda request: self._attempts.halt(request),
+            "job_metrics": self._send_job_metrics,
+            "job_counters": lambda request: self._live_metrics.counters(request),
             "job_result": lambda request: self._attempts.result(request),
             "change": self._change,
             "change_stage": self._stage_change,
@@ -118,6 +122,7 @@ class Member:
         services = MemberServices(self._store, run, self._executor, table=self._table, write_rows=write_rows, allow_code=self._settings.allow_code)
         self._jobs = JobRuntime(self.member_id, services, self._peers)
         self._client_jobs = MemberJobs(self._jobs, lambda: self._topology, allow_code=self._settings.allow_code)
+        self._live_metrics = LiveMetrics(self._jobs, self._peers)
         self._attempts = MemberAttempts(self._jobs, self._controller, lambda: self._topology, allow_code=self._settings.allow_code)
         self._statements = StatementRunner(self.member_id, self._store, self._jobs, self._executor, self._fetch_plan, self._settings.plan_cache_max)
         self._changes = MemberChanges(self._store, self._statements, self._writes, self._executor)
@@ -169,6 +174,11 @@ class Member:
     def _run_job(self, request: Request) -> Answer:
         self._executions += 1
         return self._attempts.run(request)
+
+    async def _send_job_metrics(self, request: Request) -> Reply:
+        job_id = request.args["job"]
+        job = self._attempts.running(job_id) or self._client_jobs.running(job_id)
+        return Reply({"metrics": [] if job is None else await self._live_metrics.of(job)})
 
     async def _fetch_plan(self, plan_id: str) -> SelectPlan:
         answer = await self._controller.request("plan", {"plan_id": plan_id})

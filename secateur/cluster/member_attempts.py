@@ -87,6 +87,10 @@ class MemberAttempts:
         for table in tables.values():
             yield Reply(header, encode_table(table))
 
+    def running(self, job_id: str) -> RunningJob | None:
+        """The newest attempt of a job that this member coordinates now."""
+        return max(((attempt, job) for (known, attempt), job in self._running.items() if known == job_id), default=(0, None), key=lambda found: found[0])[1]
+
     async def close(self) -> None:
         """Give up what is followed, without a word: the controller notices by itself that this member is gone."""
         for task in self._tasks:
@@ -104,9 +108,9 @@ class MemberAttempts:
         else:
             self._results.keep(key[0], result.tables)
             report["members"] = list(result.members_touched)
-            report["metrics"] = [asdict(entry) for entry in result.metrics]
         finally:
             del self._running[key]
+        report["metrics"] = [asdict(entry) for entry in job.metrics]
         await self._report(report)
 
     async def _report(self, report: dict[str, Any]) -> None:

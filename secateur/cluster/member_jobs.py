@@ -56,6 +56,10 @@ class MemberJobs:
         for table in result.tables.values():
             yield Reply(header, encode_table(table))
 
+    def running(self, job_id: str) -> RunningJob | None:
+        """A job that this member coordinates now, by the id that its client gave it."""
+        return self._running.get(job_id)
+
     def stop(self, request: Request) -> Reply:
         """Stop a job, also one that is still on its way here."""
         client_job = request.args["job"]

@@ -41,6 +41,8 @@ MEMBER_ARGS: Final[Mapping[str, ArgTypes]] = {
     "job_run": {**_ATTEMPT, "config": (dict,), "params": (list, dict)},
     "job_halt": {**_ATTEMPT, "error": (dict,)},
     "job_result": _JOB,
+    "job_metrics": _JOB,
+    "job_counters": _JOB,
     "change": {**_CHANGE, "change_id": (str,)},
     "change_stage": {**_CHANGE, **_LOAD, "partitions": (list,)},
     "write": {"table_id": (int,), "partition": (int,), "mode": (str,)},

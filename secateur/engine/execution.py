@@ -13,9 +13,9 @@ from secateur.engine.exchange import Post
 from secateur.engine.failure import located
 from secateur.engine.member_plan import MemberPlan, VertexPlan
 from secateur.engine.messages import Credit, Exchange
+from secateur.engine.metrics import VertexMetrics, measure
 from secateur.engine.outbox import DirectOutbox, WaitingOutbox
 from secateur.engine.processor_thread import ProcessorThread
-from secateur.engine.result import VertexMetrics
 from secateur.engine.scheduler import Scheduler
 from secateur.engine.services import MemberServices
 from secateur.engine.tasklet import Tasklet
@@ -69,7 +69,6 @@ class Execution:
         self._error: Error | None = None
         self._suppliers: list[tuple[str, ProcessorSupplier]] = []
         self._tasklets: list[Tasklet] = []
-        self._writers_of: dict[str, list[Any]] = {}
         self._running_tasklets = 0
         self._starting_in_thread = False
         self._early: list[Exchange | Credit] = []
@@ -142,24 +141,10 @@ class Execution:
 
     def metrics(self) -> list[VertexMetrics]:
         """What each vertex has done here so far."""
-        result = []
-        for vertex in self.plan.vertices:
-            tasklets = [t for t in self._tasklets if t.vertex == vertex.name]
-            writers = self._writers_of.get(vertex.name, [])
-            result.append(
-                VertexMetrics(
-                    vertex=vertex.name,
-                    member=self.plan.member,
-                    processors=vertex.local_parallelism,
-                    batches_in=sum(t.batches_in for t in tasklets),
-                    rows_in=sum(t.rows_in for t in tasklets),
-                    batches_out=sum(w.batches for w in writers),
-                    rows_out=sum(w.rows for w in writers),
-                    bytes_out=sum(w.bytes for w in writers),
-                    busy_s=sum(t.busy_ns for t in tasklets) / 1e9,
-                )
-            )
-        return result
+        by_vertex: dict[str, list[Tasklet]] = {vertex.name: [] for vertex in self.plan.vertices}
+        for tasklet in self._tasklets:
+            by_vertex[tasklet.vertex].append(tasklet)
+        return [measure(vertex, self.plan.member, tasklets, self.plan.job.edges) for vertex, tasklets in by_vertex.items()]
 
     def _prepare(self) -> None:
         """Suppliers, processors and tasklets. Everything whose init was begun is registered first, so that it is closed whatever comes."""
@@ -260,7 +245,6 @@ class Execution:
     def _make_tasklet(self, vertex: VertexPlan, index: int, processor: Processor) -> Tasklet:
         thread = None if processor.cooperative else ProcessorThread(f"secateur-{self.plan.member}-{vertex.name}-{index}")
         writers = self._wiring.writers(vertex.name, index)
-        self._writers_of.setdefault(vertex.name, []).extend(writers)
         outbox = DirectOutbox(writers, vertex.name) if thread is None else WaitingOutbox(writers, vertex.name, lambda: tasklet.wake_from_thread())
         tasklet = Tasklet(
             vertex=vertex.name,
@@ -269,6 +253,7 @@ class Execution:
             inputs=self._wiring.inputs(vertex.name, index),
             outbox=outbox,
             thread=thread,
+            writers=writers,
             scheduler=self._scheduler,
             executor=self._services.executor,
             loop=self._loop,

@@ -29,12 +29,31 @@ class Acknowledger(Protocol):
 class Inbox:
     """A queue of batches for one processor.
 
+    Attributes:
+        consumer: Is woken when there is something to take; None before the job runs.
+        taken_batches: Batches that the processor has taken so far.
+        taken_rows: Their rows.
+        taken_bytes: Their bytes.
+
     Batches from this member are bounded by the edge's queue, those from other members by their receive windows. To be used on the event loop only.
 
     Invariant: a producer that found no room is woken when there is room again; the consumer is woken when a batch or the last end arrives.
     """
 
-    __slots__ = ("_batches_max", "_bytes_max", "_items", "_local_batches", "_local_bytes", "_open_producers", "_waiting", "consumer")
+    __slots__ = (
+        "_batches_max",
+        "_bytes_max",
+        "_items",
+        "_local_batches",
+        "_local_bytes",
+        "_open_producers",
+        "_waiting",
+        "_window_bytes_max",
+        "consumer",
+        "taken_batches",
+        "taken_bytes",
+        "taken_rows",
+    )
 
     def __init__(self, config: EdgeConfig, producer_count: int) -> None:
         self._items: deque[tuple[pa.RecordBatch, int, Acknowledger | None]] = deque()
@@ -45,9 +64,25 @@ class Inbox:
         self._open_producers = producer_count
         self._waiting: list[Wakeable] = []
         self.consumer: Wakeable | None = None
+        self._window_bytes_max = config.window_bytes_max
+        self.taken_batches = 0
+        self.taken_rows = 0
+        self.taken_bytes = 0
 
     def __len__(self) -> int:
         return len(self._items)
+
+    @property
+    def queued_bytes(self) -> int:
+        """Bytes that wait here."""
+        return sum(size for _, size, _ in self._items)
+
+    @property
+    def fill(self) -> float:
+        """How much of what this queue may hold it holds, 0 to 1: of the bounds for this member's producers and the windows of the others, the one nearest."""
+        remote_bytes = self.queued_bytes - self._local_bytes
+        parts = self._local_batches / self._batches_max, self._local_bytes / self._bytes_max, remote_bytes / self._window_bytes_max
+        return max(0.0, min(1.0, max(parts)))
 
     @property
     def has_room(self) -> bool:
@@ -77,6 +112,9 @@ class Inbox:
         if not self._items:
             return None
         batch, size, acknowledger = self._items.popleft()
+        self.taken_batches += 1
+        self.taken_rows += batch.num_rows
+        self.taken_bytes += size
         if acknowledger is not None:
             acknowledger.taken(size)
         else:
@@ -102,6 +140,8 @@ class Inbox:
     def clear(self) -> None:
         """Drop everything: the job has ended."""
         self._items.clear()
+        self._local_batches = 0
+        self._local_bytes = 0
         self._waiting.clear()
         self.consumer = None
 

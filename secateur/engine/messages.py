@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, assert_never
 
-from secateur.engine.result import VertexMetrics
+from secateur.engine.metrics import VertexMetrics
 from secateur.engine.transport import Payload
 from secateur.errors import Error, ProtocolError, from_wire, to_wire
 

@@ -4,58 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
+from secateur.engine.metrics import VertexMetrics
 from secateur.errors import InterfaceError, LimitExceededError
 
-__all__ = ["JobResult", "ResultCollector", "VertexMetrics"]
-
-
-@dataclass(frozen=True, slots=True)
-class VertexMetrics:
-    """The work of one vertex on one member.
-
-    Attributes:
-        vertex: Name of the vertex.
-        member: Id of the member.
-        processors: How many processors it had there.
-        batches_in: Batches taken from inbound edges.
-        rows_in: Their rows.
-        batches_out: Batches offered, counted once for each outbound edge.
-        rows_out: Their rows.
-        bytes_out: Their bytes.
-        busy_s: Seconds spent in calls of the processors, without what they offloaded.
-    """
-
-    vertex: str
-    member: str
-    processors: int
-    batches_in: int
-    rows_in: int
-    batches_out: int
-    rows_out: int
-    bytes_out: int
-    busy_s: float
-
-    def to_wire(self) -> list[Any]:
-        """Plain data for msgpack; :meth:`from_wire` reads it back."""
-        return [
-            self.vertex,
-            self.member,
-            self.processors,
-            self.batches_in,
-            self.rows_in,
-            self.batches_out,
-            self.rows_out,
-            self.bytes_out,
-            self.busy_s,
-        ]
-
-    @classmethod
-    def from_wire(cls, data: list[Any]) -> VertexMetrics:
-        return cls(*data)
+__all__ = ["JobResult", "ResultCollector"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, assert_never
 
 from secateur.engine.failure import lost_member
 from secateur.engine.light_job import AwaitCancelled, CancelMember, Effect, Finish, LightJob
+from secateur.engine.metrics import VertexMetrics
 from secateur.engine.plan_builder import ExecutionPlan, ExecutionPlanBuilder
-from secateur.engine.result import JobResult, ResultCollector, VertexMetrics
+from secateur.engine.result import JobResult, ResultCollector
 from secateur.errors import DeadlineError, Error, JobCancelledError
 
 if TYPE_CHECKING:
@@ -41,6 +42,16 @@ class RunningJob:
     def done(self) -> bool:
         """Whether :meth:`result` would not wait."""
         return self._done.done()
+
+    @property
+    def running_members(self) -> tuple[str, ...]:
+        """The participants that have not ended, as far as is known."""
+        return self._machine.running
+
+    @property
+    def metrics(self) -> tuple[VertexMetrics, ...]:
+        """What the participants did that have ended, well or not."""
+        return tuple(self._metrics)
 
     async def result(self) -> JobResult:
         """Wait for the end of the job. If the waiting is cancelled, so is the job.
@@ -110,7 +121,7 @@ class RunningJob:
             self._done.exception()  # a job nobody waits for must not be reported as a forgotten exception
         else:
             touched = tuple(sorted(self.plan.job.participants))
-            self._done.set_result(JobResult(self.job_id, self._collector.tables(), touched, tuple(self._metrics)))
+            self._done.set_result(JobResult(self.job_id, self._collector.tables(), touched, self.metrics))
 
     def _close_builder(self, error: Error | None) -> None:
         if self._builder.close_is_cooperative:

@@ -18,6 +18,7 @@ from secateur.engine.kernels.cancellation import Cancellation
 from secateur.engine.light_job import Finish
 from secateur.engine.member_plan import MemberPlan, pack_job, pack_plan, unpack_plan
 from secateur.engine.messages import Credit, Exchange, JobCancel, JobDone, JobStart, Message, read_message
+from secateur.engine.metrics import VertexMetrics
 from secateur.engine.outgoing import Outgoing
 from secateur.engine.plan_builder import ExecutionPlan, ExecutionPlanBuilder
 from secateur.engine.result import JobResult, ResultCollector
@@ -166,6 +167,11 @@ class JobRuntime:
     def forget(self, job: RunningJob) -> None:
         """A job that was coordinated here has ended."""
         self._jobs.pop(job.job_id, None)
+
+    def metrics(self, job_id: str) -> list[VertexMetrics]:
+        """What a job has done on this member so far; nothing when it does not run here."""
+        execution = self._executions.get(job_id)
+        return [] if execution is None else execution.metrics()
 
     async def close(self) -> None:
         """End every job that this member coordinates or takes part in, wait a bounded time for what is still running in threads, and send no more."""

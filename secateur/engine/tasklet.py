@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, TypeVar, assert_never
 import pyarrow as pa
 
 from secateur.dag.processor import Processor, ProcessorContext
+from secateur.engine.edge_writer import EdgeWriter
 from secateur.engine.failure import located
 from secateur.engine.inbox import Inbox
 from secateur.engine.outbox import DirectOutbox, WaitingOutbox
@@ -67,6 +68,7 @@ class Tasklet:
         inputs: Its inbound edges.
         outbox: Its output; waits if the processor has a thread, refuses otherwise.
         thread: Its thread, or None for a cooperative processor.
+        writers: Its outbound edges, by ordinal; for its metrics.
         scheduler: Gives turns.
         executor: Threads for offloads.
         loop: The event loop.
@@ -76,13 +78,15 @@ class Tasklet:
 
     def __init__(
         self, *, vertex: str, member: str, processor: Processor, inputs: Sequence[Input], outbox: DirectOutbox | WaitingOutbox, thread: ProcessorThread | None,
+        writers: Sequence[EdgeWriter],
         scheduler: Scheduler, executor: Executor, loop: asyncio.AbstractEventLoop, on_failed: Callable[[Error], None], on_ended: Callable[[], None],
     ) -> None:  # fmt: skip
         self.vertex = vertex
         self._member = member
         self._processor = processor
         self._priorities = [[i for i in inputs if i.priority == priority] for priority in sorted({i.priority for i in inputs})]
-        self._inputs = tuple(inputs)
+        self.inputs = tuple(inputs)
+        self.writers = tuple(writers)
         self._outbox = outbox
         self._thread = thread
         self._scheduler = scheduler
@@ -102,8 +106,6 @@ class Tasklet:
         self._accepted_before = 0
         self._is_ended = False
         self.is_scheduled = False
-        self.batches_in = 0
-        self.rows_in = 0
         self.busy_ns = 0
 
     def init(self, context: ProcessorContext) -> None:
@@ -115,7 +117,7 @@ class Tasklet:
 
     def start(self) -> None:
         """Begin: take turns from now on."""
-        for item in self._inputs:
+        for item in self.inputs:
             item.inbox.consumer = self
         self.wake()
 
@@ -164,7 +166,7 @@ class Tasklet:
         """Close the processor once no call of it is running; ``on_closed`` hears, on the event loop, what that came to. Does not wait."""
         self._is_ended = True
         self._outbox.clear()
-        for item in self._inputs:
+        for item in self.inputs:
             item.inbox.clear()
         self._batch = None
 
@@ -225,8 +227,6 @@ class Tasklet:
             if batch is not None:
                 self._turn = index + 1
                 self._batch = (item.ordinal, batch)
-                self.batches_in += 1
-                self.rows_in += batch.num_rows
                 return True
             if item.inbox.is_drained:
                 self._ending = item

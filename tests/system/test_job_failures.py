@@ -248,3 +248,19 @@ def test_nothing_is_left_of_jobs_whatever_became_of_them(mortal: Cluster) -> Non
         until(lambda: loop.run(tasks()) <= before, "tasks are left")
         until(lambda: len(threads_of_jobs()) <= threads, "threads are left")
         assert all(job.status.is_final for job in conn.jobs())
+
+
+@pytest.mark.parametrize("light", [False, True], ids=["on record", "light"])
+def test_metrics_are_read_while_the_job_runs(conn: secateur.Connection, light: bool) -> None:
+    job = conn.submit(dag_of(Flood, Deaf), secateur.JobConfig(), light=True) if light else conn.submit(dag_of(Flood, Deaf), secateur.JobConfig())
+
+    def everybody_is_stuck() -> bool:
+        reads = [entry for entry in job.metrics() if entry["vertex"] == "read"]
+        return {entry["member"] for entry in reads if entry["rows_out"]} == {"m1", "m2", "m3"}
+
+    until(everybody_is_stuck, "not every member is seen")
+    (sink,) = [entry for entry in job.metrics() if entry["vertex"] == "result"]
+    assert (sink["batches_in"], sink["rows_in"], sink["tasklets"][0]["rows_in"], sink["inputs"][0]["edge"]) == (1, 1000, 1000, "'read'[0] -> 'result'[0]")
+    job.cancel()
+    if not light:
+        assert {entry["member"] for entry in job.metrics()} == {"m1", "m2", "m3"}

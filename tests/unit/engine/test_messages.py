@@ -7,9 +7,13 @@ from typing import Any
 import pytest
 
 from secateur.engine.messages import OPS, Credit, Exchange, JobCancel, JobDone, JobStart, Message, Piece, read_message, write_message
-from secateur.engine.result import VertexMetrics
+from secateur.engine.metrics import InputMetrics, OutputMetrics, TaskletMetrics, VertexMetrics
 from secateur.errors import DataError, ProtocolError
 from secateur.wire.values import pack, unpack
+
+METRICS = VertexMetrics(
+    "v", "m1", 1, 2, 3, 4, 5, 6, 0.5, 7, (TaskletMetrics(0, 2, 3, 7, 4, 5, 6, 0.5),), (InputMetrics("e", 2, 3, 7, 1, 9, 0.25),), (OutputMetrics("f", 4, 5, 6),)
+)
 
 
 @pytest.mark.parametrize(
@@ -18,7 +22,7 @@ from secateur.wire.values import pack, unpack
         pytest.param(JobStart("j", "m1", b"plan"), id="start"),
         pytest.param(Exchange("j", "m1", 2, 7, (Piece((0, 3), 10, 80), Piece((1,), 0, 1)), True, b"rows"), id="exchange"),
         pytest.param(Credit("j", "m1", 2, 4096), id="credit"),
-        pytest.param(JobDone("j", "m1", None, (VertexMetrics("v", "m1", 1, 2, 3, 4, 5, 6, 0.5),)), id="done"),
+        pytest.param(JobDone("j", "m1", None, (METRICS,)), id="done"),
     ],
 )
 def test_round_trip(message: Message) -> None:
