@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -22,6 +22,7 @@ from secateur.processors import (
     filter_dicts,
     filter_rows,
     flat_map_dicts,
+    hash_join,
     key_by,
     map_batches,
     map_dicts,
@@ -39,6 +40,9 @@ BatchFunction = Callable[[pa.RecordBatch], pa.RecordBatch | Iterable[pa.RecordBa
 MaskFunction = Callable[[pa.RecordBatch], pa.Array | pa.ChunkedArray]
 KeyFunction = Callable[[pa.RecordBatch], pa.Array]
 
+_FIRST: Final = -1
+"""The priority of an edge that is drained before the others."""
+
 
 def _to_one(edge: Edge) -> Edge:
     return edge.all_to_one().distributed()
@@ -46,6 +50,15 @@ def _to_one(edge: Edge) -> Edge:
 
 def _anywhere(edge: Edge) -> Edge:
     return edge.distributed()
+
+
+def _to_all_first(edge: Edge) -> Edge:
+    return edge.broadcast().distributed().with_priority(_FIRST)
+
+
+def _by(columns: Sequence[str], priority: int) -> Route:
+    """To where the key is."""
+    return lambda edge: edge.partitioned(*columns).distributed().with_priority(priority)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +147,46 @@ class Stage:
         step = made("union", name, lambda: union(schema), inputs)
         return Stage(self.pipeline.together(*(other.pipeline for other in others)), step)
 
+    def hash_join(
+        self,
+        build: Stage,
+        on: Sequence[str] | Mapping[str, str],
+        *,
+        how: str = "inner",
+        build_schema: pa.Schema | None = None,
+        build_suffix: str = "_build",
+        partitioned: bool = False,
+        name: str | None = None,
+    ) -> Stage:
+        """Join these rows with those of a smaller stage, which is read first and kept in memory; see :func:`secateur.processors.hash_join`.
+
+        Args:
+            build: The smaller side.
+            on: The columns of the key: names that both sides have, or for each column of this side its partner in ``build``.
+            how: ``inner``, ``left``, ``semi`` or ``anti``.
+            build_schema: The columns of ``build``; needed for ``left``.
+            build_suffix: What is put behind the name of a column of ``build`` that this side has too.
+            partitioned: False: these rows stay where they are and every participant gets all of ``build``. True: both sides travel to where their keys meet, so
+                each processor keeps its share of ``build`` only.
+            name: Of the vertex.
+
+        Raises:
+            DagError: There is no key, ``how`` is none of these, or ``left`` comes without ``build_schema``. In ``to_dag``, when both sides come from one stage: the
+                job would deadlock; read the source twice.
+        """
+        to_probe: Route = is_local
+        to_build: Route = _to_all_first
+        if partitioned:
+            pairs = dict(on) if isinstance(on, Mapping) else {column: column for column in on}
+            to_probe = _by(tuple(pairs), 0)
+            to_build = _by(tuple(pairs.values()), _FIRST)
+        inputs = [Input(self.step, to_probe), Input(build.step, to_build)]
+        step = made("hash join", name, lambda: hash_join(on, how, build_schema=build_schema, build_suffix=build_suffix), inputs)
+        return Stage(self.pipeline.together(build.pipeline), step)
+
     def rebalance(self, *columns: str) -> Stage:
         """Deal the rows anew over all participants: by turns, or so that rows that agree in some columns meet."""
-        route: Route = (lambda edge: edge.partitioned(*columns).distributed()) if columns else _anywhere
+        route = _by(columns, 0) if columns else _anywhere
         return self.apply(lambda: map_batches(_same), kind="rebalance", route=route)
 
     def apply(

@@ -22,6 +22,16 @@ members that heard of it: 1 of 3, the owner: True
 {'customer': 'C8', 'days': 30, 'score': -0.002}
 members that heard of it: 1 of 3, the owner: True
 """
+HASH_JOIN = """\
+orders -> join: Unicast Local
+customers -> join: Broadcast Distributed, read first
+join -> partial: Unicast Local
+partial -> total: Partitioned Distributed
+total -> result: Unicast Distributed
+gold    400 orders  79353.0
+silver  600 orders  119467.0
+members that joined: m1, m2, m3
+"""
 SINGLE_COMBINER = """\
 {'tenant': 'acme', 'readings': 1000, 'mean': 23.9, 'hottest': 48.0}
 combined on 1 member, the tenant's owner: True
@@ -37,6 +47,7 @@ combined on 1 member, the tenant's owner: True
     [
         pytest.param("word_count", WORD_COUNT, id="word_count"),
         pytest.param("feature_lookup", FEATURE_LOOKUP, id="feature_lookup"),
+        pytest.param("hash_join", HASH_JOIN, id="hash_join"),
         pytest.param("single_combiner", SINGLE_COMBINER, id="single_combiner"),
     ],
 )

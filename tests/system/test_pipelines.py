@@ -83,6 +83,27 @@ def test_rows_as_dicts_and_unions(conn: secateur.Connection) -> None:
     assert upper.submit(conn).result(timeout_s=30)["word"].to_pylist() == ["BE", "BE", "NOT", "TO", "TO"]
 
 
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_a_join_of_a_key_with_rows_in_hand_touches_one_member(cluster: Cluster, conn: secateur.Connection, clicks: str, partitioned: bool) -> None:
+    names = P.read_rows([{"value": 3, "name": "three"}, {"value": 5, "name": "five"}, {"value": 9, "name": "nine"}])
+    joined = P.read_table(clicks, keys=[{"user_id": 7}]).hash_join(names, ["value"], partitioned=partitioned)
+    before = {member.id: member.frames_received for member in cluster.members()}
+    job = joined.key_by("name").aggregate(n=count_rows()).sort("name").write_to(collect()).submit(conn)
+    counts = Counter(n % 7 for n in range(2000) if n % 50 == 7)
+    assert job.result(timeout_s=30).to_pylist() == [{"name": "five", "n": counts[5]}, {"name": "three", "n": counts[3]}]
+    assert len([member for member in cluster.members() if member.frames_received > before[member.id]]) == 1
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_a_left_join_over_all_members(conn: secateur.Connection, clicks: str, partitioned: bool) -> None:
+    names = P.read_rows([{"number": 3, "name": "three"}])
+    schema = pa.schema({"number": pa.int64(), "name": pa.string()})
+    joined = P.read_table(clicks).hash_join(names, {"value": "number"}, how="left", build_schema=schema, partitioned=partitioned)
+    rows = joined.key_by("name").aggregate(n=count_rows()).write_to(collect()).submit(conn).result(timeout_s=30)
+    three = sum(n % 7 == 3 for n in range(2000))
+    assert {row["name"]: row["n"] for row in rows.to_pylist()} == {"three": three, None: 2000 - three}
+
+
 def test_required_partitions_of_the_user_are_kept(conn: secateur.Connection, clicks: str) -> None:
     partitions = frozenset(range(17))
     job = P.read_table(clicks, keys=[{"user_id": 7}]).write_to(collect()).submit(conn, secateur.JobConfig(required_partitions={clicks: partitions}))

@@ -9,12 +9,14 @@ import pyarrow as pa
 import pytest
 
 from secateur.connectors import batch_source, collect, logger_sink
-from secateur.dag import FrozenDAG, Processor
+from secateur.dag import Edge, FrozenDAG, Processor
 from secateur.errors import DagError
 from secateur.pipeline import Pipeline, Stage
 from secateur.processors import count_rows, desc, sum_of
 
 ROWS = Pipeline().read_batches(pa.table({"a": [1, 2, 1], "x": [10, 20, 30]}))
+
+OTHERS = Pipeline().read_rows([{"a": 1, "b": 1}])
 
 
 def same(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -23,11 +25,11 @@ def same(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def edges(dag: FrozenDAG) -> list[str]:
     """Each edge as ``from -> to``, with what is not the default of an edge."""
-    return [
-        f"{edge.source} -> {edge.destination}"
-        + "".join(f" {word}" for word in (type(edge.routing).__name__, type(edge.reach).__name__) if word not in ("Unicast", "Local"))
-        for edge in dag.edges
-    ]
+    def words(edge: Edge) -> str:
+        special = [word for word in (type(edge.routing).__name__, type(edge.reach).__name__) if word not in ("Unicast", "Local")]
+        return " ".join([f"{edge.source} -> {edge.destination}", *special, *(["first"] if edge.priority < 0 else [])])
+
+    return [words(edge) for edge in dag.edges]
 
 
 @pytest.mark.parametrize(
@@ -64,6 +66,20 @@ def edges(dag: FrozenDAG) -> list[str]:
             ROWS.rebalance().rebalance("a"),
             ["read batches -> rebalance Distributed", "rebalance -> rebalance-2 Partitioned Distributed", "rebalance-2 -> collect Distributed"],
             id="rebalance",
+        ),
+        pytest.param(
+            ROWS.hash_join(OTHERS, ["a"]),
+            ["read batches -> hash join", "read rows -> hash join Broadcast Distributed first", "hash join -> collect Distributed"],
+            id="hash-join",
+        ),
+        pytest.param(
+            ROWS.hash_join(OTHERS, {"a": "b"}, how="semi", partitioned=True),
+            [
+                "read batches -> hash join Partitioned Distributed",
+                "read rows -> hash join Partitioned Distributed first",
+                "hash join -> collect Distributed",
+            ],
+            id="hash-join-partitioned",
         ),
         pytest.param(
             ROWS.union(ROWS.map(same)),
@@ -108,6 +124,11 @@ def test_processors_of_ones_own() -> None:
         pytest.param(lambda: ROWS.sort(), r"stage 'sort' after 'read batches': sort\(\) is ordered by \[\]", id="sort-by-nothing"),
         pytest.param(lambda: ROWS.map(same).sort("a", limit=-1), "stage 'top n here' after 'map': .* n must be at least 0", id="negative-limit"),
         pytest.param(lambda: ROWS.sort(desc("a"), "a", name="mine"), "stage 'mine' after 'read batches': ", id="named-stage"),
+        pytest.param(lambda: ROWS.hash_join(OTHERS, []), r"stage 'hash join' after 'read batches' and 'read rows': hash_join\(\) joins on \[\]", id="join-on-nothing"),
+        pytest.param(lambda: ROWS.hash_join(OTHERS, "a", partitioned=True), "name at least one column, as a list", id="join-on-text"),
+        pytest.param(
+            lambda: ROWS.hash_join(ROWS.map(same), ["a"]).write_to(collect()).to_dag(), "vertex 'hash join' reads .* would deadlock", id="join-with-itself"
+        ),
         pytest.param(lambda: ROWS.key_by(), "stage 'key by' after 'read batches': the keys are none", id="no-key"),
         pytest.param(lambda: ROWS.key_by("a", "a"), "the keys are a, a; name at least one column, each once", id="key-twice"),
         pytest.param(lambda: ROWS.key_by("a").aggregate(), "stage 'accumulate' after 'read batches': ", id="no-aggregate"),
