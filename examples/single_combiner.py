@@ -31,7 +31,7 @@ ANSWER = {"readings": count_rows(), "mean": avg_of("celsius"), "hottest": max_of
 def dag_of_tenant() -> DAG:
     """Reads a tenant's devices where they are, combines their partial results where the tenant is at home."""
     dag = DAG()
-    dag.new_vertex("read", table_source("readings", keys=[{"tenant": Param("tenant"), "device": device} for device in range(12)]))
+    dag.new_vertex("read", table_source("readings", where={"tenant": Param("tenant"), "device": range(12)}))
     dag.new_vertex("partial", accumulate(["tenant"], ANSWER))
     dag.new_vertex("combine", lazy_total_parallelism_one(combine(["tenant"], ANSWER), "tenants", {"tenant": Param("tenant")}))
     dag.new_vertex("result", collect())

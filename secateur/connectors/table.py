@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from itertools import product
+from math import prod
+from typing import Any, Final
 
 from secateur.dag.codec import portable
 from secateur.dag.parameter import Param, bind_value
@@ -17,8 +19,16 @@ from secateur.partitioning.table import TableDef
 __all__ = ["TableSource", "table_source"]
 
 
+_KEYS_MAX: Final = 100_000
+
+
 def table_source(
-    name: str, *, keys: Sequence[Mapping[str, Any]] | None = None, partitions: Sequence[int] | None = None, columns: Sequence[str] | None = None
+    name: str,
+    *,
+    keys: Sequence[Mapping[str, Any]] | None = None,
+    where: Mapping[str, Any] | None = None,
+    partitions: Sequence[int] | None = None,
+    columns: Sequence[str] | None = None,
 ) -> TableSource:
     """A source of the rows of a table. It runs on the members that own what it reads, and brings no other member into the job.
 
@@ -26,15 +36,19 @@ def table_source(
         name: The table.
         keys: Read only the rows with these values. Each key names the same columns: all partitioning columns of the table, and any others. A value may be a
             :class:`~secateur.dag.parameter.Param`, which is bound when the job starts.
-        partitions: Read only these partitions. Not together with ``keys``.
+        where: Another way to say ``keys``: for each column a value, or a list, tuple, set or range of values; the keys are all combinations, at most 100,000.
+            ``{"tenant": "acme", "day": [1, 2]}`` is ``tenant = 'acme' AND day IN (1, 2)``.
+        partitions: Read only these partitions.
         columns: The columns wanted, in order; None for all.
 
     Raises:
-        DagError: ``keys`` and ``partitions`` are both given, or the keys name different columns. That the table and its columns exist is only known when the
-            job starts.
+        DagError: Several of ``keys``, ``where`` and ``partitions`` are given, the keys name different columns, or there are too many combinations. That the
+            table and its columns exist is only known when the job starts.
     """
-    if keys is not None and partitions is not None:
-        raise DagError(f"table_source({name!r}): give keys or partitions, not both")
+    if sum(given is not None for given in (keys, where, partitions)) > 1:
+        raise DagError(f"table_source({name!r}): give keys, where or partitions, not several")
+    if where is not None:
+        keys = _combinations(name, where)
     if keys is not None and len({frozenset(key) for key in keys}) > 1:
         raise DagError(f"table_source({name!r}): every key must name the same columns")
     return TableSource(
@@ -111,6 +125,16 @@ class TableSource(PartitionsReader):
             partitions=None if partitions is None else tuple(partitions),
             columns=None if columns is None else tuple(columns),
         )
+
+
+def _combinations(name: str, where: Mapping[str, Any]) -> list[dict[str, Any]]:
+    choices = {column: tuple(wanted) if isinstance(wanted, list | tuple | set | frozenset | range) else (wanted,) for column, wanted in where.items()}
+    count = prod(map(len, choices.values()))
+    if count > _KEYS_MAX:
+        raise DagError(
+            f"table_source({name!r}): where has {count:,} combinations; at most {_KEYS_MAX:,} keys are looked up: read partitions or all, and filter"
+        )
+    return [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
 
 
 def _lookup(table: TableDef, keys: Sequence[Mapping[str, Any]], params: Params, vertex: str) -> KeyLookup:

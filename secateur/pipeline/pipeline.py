@@ -55,17 +55,18 @@ class Pipeline:
         name: str,
         *,
         keys: Sequence[Mapping[str, Any]] | None = None,
+        where: Mapping[str, Any] | None = None,
         partitions: Sequence[int] | None = None,
         columns: Sequence[str] | None = None,
     ) -> Stage:
-        """The rows of a table: all, those of some keys, or those of some partitions; see :func:`~secateur.connectors.table.table_source`.
+        """The rows of a table: all, those of some keys or values, or those of some partitions; see :func:`~secateur.connectors.table.table_source`.
 
-        With keys (or partitions), only the members that own them take part in the job, in all of its stages.
+        With these, only the members that own what is read take part in the job, in all of its stages.
 
         Raises:
-            DagError: Both are given, or the keys name different columns.
+            DagError: Several of them are given, or the keys name different columns.
         """
-        return self._stage(f"read {name}", lambda: table_source(name, keys=keys, partitions=partitions, columns=columns))
+        return self._stage(f"read {name}", lambda: table_source(name, keys=keys, where=where, partitions=partitions, columns=columns))
 
     def read_files(
         self,
@@ -85,6 +86,8 @@ class Pipeline:
 
     def read_rows(self, items: Iterable[Any], *, schema: pa.Schema | None = None) -> Stage:
         """The rows of a Python iterable of dicts or batches; see :func:`~secateur.connectors.iterable.iterable_source`.
+
+        A job that reads nothing else runs on one member, the coordinator; ``JobConfig(member_pruning=False)`` gives its later stages all of them.
 
         Raises:
             DagError: ``items`` is no such iterable, or a generator.

@@ -171,8 +171,8 @@ class Stage:
             name: Of the vertex.
 
         Raises:
-            DagError: There is no key, ``how`` is none of these, or ``left`` comes without ``build_schema``. In ``to_dag``, when both sides come from one stage: the
-                job would deadlock; read the source twice.
+            DagError: There is no key, ``how`` is none of these, or ``left`` comes without ``build_schema``. In ``to_dag``, when both sides come from one stage:
+                the job would deadlock; read the source twice.
         """
         to_probe: Route = is_local
         to_build: Route = _to_all_first

@@ -81,6 +81,25 @@ def test_a_whole_table() -> None:
 
 
 @pytest.mark.parametrize(
+    ("where", "wanted"),
+    [
+        pytest.param({"site": "lab"}, lambda i: i % 6 == 5, id="one value"),
+        pytest.param({"site": {"lab", "hub"}}, lambda i: i % 6 in (4, 5), id="a set"),
+        pytest.param(
+            {"site": ["lab", "hub"], "day": (datetime.date(2024, 1, 6), datetime.date(2024, 1, 5))},
+            lambda i: i % 6 in (4, 5) and i % 20 in (4, 5),
+            id="product",
+        ),
+        pytest.param({"site": []}, lambda i: False, id="no value"),
+        pytest.param({"site": None}, lambda i: False, id="a NULL matches nothing"),
+    ],
+)
+def test_the_rows_of_all_combinations(where: dict[str, Any], wanted: Callable[[int], bool]) -> None:
+    rows, _ = read(table_source("readings", where=where))
+    assert sorted(rows.column("value").to_pylist()) == [float(i) for i in range(120) if wanted(i)]
+
+
+@pytest.mark.parametrize(
     ("keys", "wanted"),
     [
         pytest.param([{"site": "lab"}], lambda i: i % 6 == 5, id="one column, compared"),
@@ -171,7 +190,9 @@ def test_what_cannot_be_read_is_refused_before_anything_starts(source: TableSour
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        pytest.param({"keys": [{"a": 1}], "partitions": [1]}, "keys or partitions, not both", id="both"),
+        pytest.param({"keys": [{"a": 1}], "partitions": [1]}, "keys, where or partitions, not several", id="keys and partitions"),
+        pytest.param({"where": {"a": 1}, "keys": [{"a": 1}]}, "keys, where or partitions, not several", id="keys and where"),
+        pytest.param({"where": {"a": range(1000), "b": range(101)}}, "where has 101,000 combinations; at most 100,000", id="too many combinations"),
         pytest.param({"keys": [{"a": 1}, {"b": 1}]}, "every key must name the same columns", id="different columns"),
     ],
 )

@@ -25,6 +25,7 @@ def same(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def edges(dag: FrozenDAG) -> list[str]:
     """Each edge as ``from -> to``, with what is not the default of an edge."""
+
     def words(edge: Edge) -> str:
         special = [word for word in (type(edge.routing).__name__, type(edge.reach).__name__) if word not in ("Unicast", "Local")]
         return " ".join([f"{edge.source} -> {edge.destination}", *special, *(["first"] if edge.priority < 0 else [])])
@@ -124,7 +125,9 @@ def test_processors_of_ones_own() -> None:
         pytest.param(lambda: ROWS.sort(), r"stage 'sort' after 'read batches': sort\(\) is ordered by \[\]", id="sort-by-nothing"),
         pytest.param(lambda: ROWS.map(same).sort("a", limit=-1), "stage 'top n here' after 'map': .* n must be at least 0", id="negative-limit"),
         pytest.param(lambda: ROWS.sort(desc("a"), "a", name="mine"), "stage 'mine' after 'read batches': ", id="named-stage"),
-        pytest.param(lambda: ROWS.hash_join(OTHERS, []), r"stage 'hash join' after 'read batches' and 'read rows': hash_join\(\) joins on \[\]", id="join-on-nothing"),
+        pytest.param(
+            lambda: ROWS.hash_join(OTHERS, []), r"stage 'hash join' after 'read batches' and 'read rows': hash_join\(\) joins on \[\]", id="join-on-nothing"
+        ),
         pytest.param(lambda: ROWS.hash_join(OTHERS, "a", partitioned=True), "name at least one column, as a list", id="join-on-text"),
         pytest.param(
             lambda: ROWS.hash_join(ROWS.map(same), ["a"]).write_to(collect()).to_dag(), "vertex 'hash join' reads .* would deadlock", id="join-with-itself"
@@ -133,7 +136,7 @@ def test_processors_of_ones_own() -> None:
         pytest.param(lambda: ROWS.key_by("a", "a"), "the keys are a, a; name at least one column, each once", id="key-twice"),
         pytest.param(lambda: ROWS.key_by("a").aggregate(), "stage 'accumulate' after 'read batches': ", id="no-aggregate"),
         pytest.param(lambda: ROWS.write_to(7), "stage 'write' after 'read batches': 7 makes no processors", id="no-processors"),  # type: ignore[arg-type]
-        pytest.param(lambda: Pipeline().read_table("t", keys=[], partitions=[]), "stage 'read t': .* give keys or partitions, not both", id="source"),
+        pytest.param(lambda: Pipeline().read_table("t", keys=[], partitions=[]), "stage 'read t': .* give keys, where or partitions, not several", id="source"),
         pytest.param(lambda: Pipeline().read_files("*"), "stage 'read files': .* the suffix does not say the format", id="files"),
         pytest.param(
             lambda: ROWS.map(same, name="x").map(same, name="x").write_to(collect()).to_dag(), "two stages were named 'x'; names are unique", id="name-twice"
