@@ -8,6 +8,7 @@ from secateur.engine.processors.aggregates import Aggregate, avg_of, count_disti
 from secateur.engine.processors.distinct import distinct
 from secateur.engine.processors.hash_join import hash_join
 from secateur.engine.processors.key_by import key_by
+from secateur.engine.processors.merge import merge
 from secateur.engine.processors.row_functions import filter_dicts, flat_map_dicts, map_dicts
 from secateur.engine.processors.sort import sort
 from secateur.engine.processors.sort_key import SortKey, desc
@@ -37,6 +38,7 @@ __all__ = [
     "map_batches",
     "map_dicts",
     "max_of",
+    "merge",
     "min_of",
     "sort",
     "sum_of",

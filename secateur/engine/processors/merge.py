@@ -1,0 +1,154 @@
+"""Merge: inputs that are in order, as one output in the same order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from secateur.dag.codec import portable
+from secateur.dag.processor import Emitter, Offload, Processor
+from secateur.engine.batches import batches_of
+from secateur.engine.processors.gathering import BYTES_MAX
+from secateur.engine.processors.kernel import Kernel, KernelSupplier, numbered
+from secateur.engine.processors.row_buffer import RowBuffer, together
+from secateur.engine.processors.sort_key import SortKey, order_by, sort_keys
+from secateur.errors import DagError, LimitExceededError
+
+__all__ = ["MergeSupplier", "merge"]
+
+
+def merge(*by: str | SortKey, inputs: int, bytes_max: int = BYTES_MAX) -> MergeSupplier:
+    """A vertex that merges inputs, each of which is in order already, and emits rows as soon as their place is known.
+
+    Each inbound edge has to bring the rows of one ordered producer: one processor in the whole job, such as a sort on each of several known members. Unlike
+    :func:`~secateur.engine.processors.sort.sort` it need not keep all rows, only those that are ahead of the slowest input.
+
+    Args:
+        by: What the inputs are ordered by; as for :func:`~secateur.engine.processors.sort.sort`.
+        inputs: Inbound edges, with the ordinals from 0 and one priority.
+        bytes_max: Bound on the rows kept.
+
+    Raises:
+        DagError: No column is named, or one twice; less than one input. Running, when an input is not in order, lacks a column, or has an ordinal too many.
+        LimitExceededError: Running, past ``bytes_max``.
+    """
+    if inputs < 1:
+        raise DagError(f"merge() was asked for {inputs} inputs; it has at least 1")
+    return MergeSupplier(sort_keys(by, "merge()"), inputs, bytes_max)
+
+
+@portable("merge")
+class MergeSupplier(KernelSupplier):
+    """The supplier of :func:`merge`."""
+
+    def __init__(self, keys: tuple[SortKey, ...], inputs: int, bytes_max: int) -> None:
+        self._keys = keys
+        self._inputs = inputs
+        self._bytes_max = bytes_max
+
+    def get(self, count: int) -> Sequence[Processor]:
+        return [_Merge(self.kernel, self._keys, self._inputs, self._bytes_max) for _ in range(count)]
+
+    def to_spec(self) -> Any:
+        return [[key.to_wire() for key in self._keys], self._inputs, self._bytes_max]
+
+    @classmethod
+    def from_spec(cls, spec: Any) -> MergeSupplier:
+        keys, inputs, bytes_max = spec
+        return cls(tuple(SortKey(*key) for key in keys), inputs, bytes_max)
+
+
+class _Merge(Processor):
+    """Sorts what is pending of all inputs, and emits up to the first of their last rows: what is still to come of that input lies behind it.
+
+    The row emitted last stands before all others in each sort. So a row that an input brings too late is found before it, for no extra cost.
+    """
+
+    def __init__(self, kernel: Kernel, keys: tuple[SortKey, ...], inputs: int, bytes_max: int) -> None:
+        self._kernel = kernel
+        self._keys = keys
+        self._bytes_max = bytes_max
+        self._pending = [RowBuffer() for _ in range(inputs)]
+        self._open = set(range(inputs))
+        self._last: pa.Table | None = None
+        self._work: Offload[tuple[pa.Table, list[pa.Table]]] | None = None
+        self._emitter: Emitter | None = None
+
+    def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
+        if self._work is None and self._emitter is None:
+            if ordinal >= len(self._pending):
+                raise DagError(f"merge(inputs={len(self._pending)}) received a batch on input {ordinal}; say how many inbound edges it has")
+            self._pending[ordinal].add(batch)
+            self._check_size()
+            if not batch.num_rows or not all(self._pending[index].rows for index in self._open):
+                return True
+        return self._step()
+
+    def complete_edge(self, ordinal: int) -> bool:
+        self._open.discard(ordinal)
+        return True
+
+    def complete(self) -> bool:
+        if self._work is None and self._emitter is None and all(buffer.schema is None for buffer in self._pending):
+            return True
+        return self._step()
+
+    def close(self) -> None:
+        self._work = self._emitter = self._last = None
+        self._pending = []
+
+    def _check_size(self) -> None:
+        size = sum(buffer.bytes for buffer in self._pending)
+        if size > self._bytes_max:
+            raise LimitExceededError(
+                f"merge() keeps {size:,} bytes of inputs that are ahead of the slowest one, its bound is {self._bytes_max:,}; raise bytes_max"
+            )
+
+    def _step(self) -> bool:
+        """Merge what is pending and emit what has its place; call it again until True."""
+        if self._emitter is None:
+            if self._work is None:
+                tables = [buffer.take() for buffer in self._pending]
+                last, open_ = self._last, frozenset(self._open)
+                self._work = self.context.offload(lambda: self._merged(last, tables, open_))
+            if not self._work.done():
+                return False
+            (merged, rest), self._work = self._work.result(), None
+            for buffer, table in zip(self._pending, rest, strict=True):
+                for batch in table.to_batches():
+                    buffer.add(batch)
+            self._last = merged.slice(merged.num_rows - 1) if merged.num_rows else self._last
+            self._emitter = Emitter(self.outbox, batches_of(merged))
+        if not self._emitter.emit():
+            return False
+        self._emitter = None
+        return True
+
+    def _merged(self, last: pa.Table | None, tables: Sequence[pa.Table | None], open_: frozenset[int]) -> tuple[pa.Table, list[pa.Table]]:
+        """The rows that have their place, in order, and what is left of each input. In a thread."""
+        rows = last
+        bounds = [0 if last is None else 1]
+        for table in tables:
+            rows = rows if table is None else together(rows, table)
+            bounds.append(0 if rows is None else rows.num_rows)
+        assert rows is not None
+        sql = f"SELECT row FROM rows ORDER BY {order_by(self._keys)}"
+        order = self._kernel.rows(sql, {"rows": numbered(rows, [key.column for key in self._keys])}).to_numpy()
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        spans = list(pairwise(bounds))
+        for index, (start, end) in enumerate(spans):
+            ordered = place[start:end]
+            if (np.diff(ordered) < 0).any() or (last is not None and end > start and ordered[0] < place[0]):
+                keys = ", ".join(key.column for key in self._keys)
+                raise DagError(f"input {index} of merge() is not in order of {keys}; sort it, and let one processor alone feed the edge")
+        done = min((int(place[spans[index][1] - 1]) + 1 for index in open_ if spans[index][1] > spans[index][0]), default=len(order))
+        if any(spans[index][1] == spans[index][0] for index in open_):
+            done = 0 if last is None else 1  # an open input of which nothing is pending: any row may still come
+        taken = order[bounds[0] : done]
+        rest = [rows.take(pa.array(np.arange(start, end)[place[start:end] >= done])) for start, end in spans]
+        return rows.take(pa.array(taken)), rest

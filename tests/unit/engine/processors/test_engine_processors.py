@@ -1,0 +1,77 @@
+"""The processors that SQL statements and results are made of pass the kit too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from secateur.connectors import table_source
+from secateur.dag import Param
+from secateur.engine.kernels.fragment import Fragment, run
+from secateur.engine.processors.fragment_stage import FragmentStageSupplier
+from secateur.engine.processors.result_sink import ResultSink
+from secateur.engine.result import ResultCollector
+from secateur.engine.services import MemberServices
+from secateur.partitioning.affinity import assign
+from secateur.partitioning.conform import conform
+from secateur.partitioning.split import split
+from secateur.partitioning.table import TableDef
+from secateur.partitioning.topology import MemberAddress, Topology
+from secateur.storage.member_store import MemberStore
+from secateur.testing import verify_processor
+
+ROWS = pa.table({"k": ["a", "b", "a"], "v": [1, 2, None]})
+NAMES = pa.table({"k": ["a", "c"], "name": ["first", "third"]})
+
+
+def test_a_stage_of_one_input() -> None:
+    stage = FragmentStageSupplier(
+        Fragment("SELECT k, count(*) FROM s0 WHERE v IS NULL OR v > $1 GROUP BY k", ("s0",), (("k", "VARCHAR"), ("n", "BIGINT"))), [("s0", ROWS.schema)]
+    )
+    verify_processor(stage, [ROWS], pa.table({"k": ["a", "b"], "n": [1, 1]}), params=[1])
+    verify_processor(stage, [[]], pa.table({"k": pa.array([], pa.string()), "n": pa.array([], pa.int64())}), params=[1])
+
+
+@pytest.mark.parametrize("priorities", [[0, 0], [1, 0]])
+def test_a_stage_of_two_inputs(priorities: list[int]) -> None:
+    stage = FragmentStageSupplier(
+        Fragment("SELECT l.v, r.name FROM l LEFT JOIN r USING (k)", ("l", "r"), (("v", "BIGINT"), ("name", "VARCHAR"))),
+        [("l", ROWS.schema), ("r", NAMES.schema)],
+    )
+    expected = pa.table({"v": [1, 2, None], "name": ["first", None, "first"]})
+    verify_processor(stage, [ROWS, NAMES], expected, priorities=priorities)
+    verify_processor(stage, [ROWS, []], expected.set_column(1, "name", pa.nulls(3, pa.string())), priorities=priorities)
+
+
+def test_the_sink_of_results() -> None:
+    services: Mapping[type, ResultCollector] = {ResultCollector: ResultCollector(1 << 20)}
+    verify_processor(ResultSink(), [ROWS], edges=0, services=services)
+    kept = services[ResultCollector].tables()["trial"]
+    assert set(kept["k"].to_pylist()) == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        pytest.param({}, [0, 1, 2, 3, 4, 5], id="all"),
+        pytest.param({"keys": [{"id": 4}, {"id": 1}, {"id": 99}]}, [1, 4], id="keys"),
+        pytest.param({"keys": [{"id": Param(0)}]}, [3], id="parameter"),
+        pytest.param({"columns": ["x", "id"]}, [0, 1, 2, 3, 4, 5], id="columns"),
+    ],
+)
+def test_readers_of_tables(table_of: Callable[[pa.Table, str], TableDef], options: dict[str, Any], expected: list[int]) -> None:
+    rows = pa.table({"id": list(range(6)), "x": [i / 2 for i in range(6)]})
+    tdef = table_of(rows, "id")
+    store = MemberStore()
+    store.create_table(tdef, range(tdef.partition_count))
+    for partition, part in split(conform(rows, tdef), tdef).items():
+        store.write(tdef.table_id, partition, part, "append")
+    topology = Topology(1, (MemberAddress("m1", "local", 0),), {tdef.scheme.affinity_group(): assign(tdef.partition_count, ["m1"], 1)})
+    wanted = rows.take(expected).select(options.get("columns", ["id", "x"]))
+    with ThreadPoolExecutor(1) as executor:
+        services = {MemberServices: MemberServices(store, run, executor, table=lambda name: tdef)}
+        verify_processor(table_source("rows", **options), expected=wanted, params=[3], services=services, topology=topology)
