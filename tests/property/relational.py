@@ -388,8 +388,8 @@ class Relational:
 
     def _where(self, reach: list[Column], outer: list[Column], depth: int) -> str:
         rng = self.rng
-        parts = [self._predicate(reach, outer, depth) for _ in range(rng.choice([0, 1, 1, 2, 2, 3]))]
-        for _ in range(rng.choice([1, 1, 2]) if outer and rng.random() < 0.8 else 0):
+        parts = [self._predicate(reach, outer, depth) for _ in range(rng.choice([0, 0, 1, 1, 1, 2]))]
+        for _ in range(rng.choice([1, 1, 2]) if outer and rng.random() < 0.6 else 0):
             theirs = self._column(outer)
             parts.append(f"{self._column(reach, theirs.kind).text} {rng.choice(['=', '=', '=', 'IS NOT DISTINCT FROM', '<'])} {theirs.text}")
         rng.shuffle(parts)

@@ -13,6 +13,7 @@ from secateur.planner.predicates.predicate import flat
 from secateur.planner.query import Query
 from secateur.planner.query import Scan as TableScan
 from secateur.planner.relations.attribute import Attribute
+from secateur.planner.relations.calls import may_aggregate, may_be_many, names_a_window, windows_in
 from secateur.planner.relations.from_clause import FromClause
 from secateur.planner.relations.names import Names
 from secateur.planner.relations.nodes import (
@@ -46,8 +47,6 @@ _SELECT_PARTS: Final = frozenset(
     }
 )
 _SET_KINDS: Final[dict[type[exp.Expr], SetKind]] = {exp.Union: SetKind.UNION, exp.Intersect: SetKind.INTERSECT, exp.Except: SetKind.EXCEPT}
-# Functions by class that sqlglot knows and that do not aggregate.
-_SCALAR: Final = (exp.Connector, exp.Cast, exp.Case, exp.If, exp.Coalesce, exp.Extract, exp.Substring, exp.Trim, exp.Array)
 
 
 class TooLargeError(Exception):
@@ -321,7 +320,7 @@ class _Select:
         return self._names.resolve_beside_aliases(key) if isinstance(key, exp.Column) and isinstance(key.this, exp.Identifier) else None
 
     def _starred(self) -> bool:
-        return any(_may_be_many(item) for item in self._items)
+        return any(may_be_many(item) for item in self._items)
 
     def _aggregates_all(self) -> bool:
         """Whether a SELECT without GROUP BY may make one row of all: it calls something that may aggregate, and has no bare column of its own beside it."""
@@ -333,20 +332,20 @@ class _Select:
             if isinstance(star, exp.Star) and not any(star.args.values()):
                 return False
         others = [self._node.args.get(key) for key in ("distinct", "order", "qualify")]
-        return any(_may_aggregate(part) for part in (*self._items, *others, *(self._node.args.get("windows") or [])))
+        return any(may_aggregate(part) for part in (*self._items, *others, *(self._node.args.get("windows") or [])))
 
     def _windowed(self, relation: Relation) -> Relation:
         named = {folded(window.this.name): window for window in self._node.args.get("windows") or [] if isinstance(window.this, exp.Identifier)}
         qualify = self._node.args.get("qualify")
         parts = [*self._items, *(part for key in ("qualify", "distinct", "order") if isinstance(part := self._node.args.get(key), exp.Expr))]
-        windows = [window for part in parts for window in _windows_in(part)]
+        windows = [window for part in parts for window in windows_in(part)]
         for part in (qualify, *named.values()):
             if isinstance(part, exp.Expr):
                 self._builder.detach(part, self._names, self._ctes)
         if windows:
             partitions = [self._partition(window, named) for window in windows]
             relation = Window(relation, frozenset.intersection(*partitions))
-        conjuncts = tuple(conjunct for conjunct in self._conjuncts("qualify", beside_aliases=True) if not _names_a_window(conjunct.predicate))
+        conjuncts = tuple(conjunct for conjunct in self._conjuncts("qualify", beside_aliases=True) if not names_a_window(conjunct.predicate))
         return Filter(relation, conjuncts) if conjuncts else relation
 
     def _partition(self, window: exp.Window, named: Mapping[str, exp.Window]) -> frozenset[Attribute]:
@@ -392,7 +391,7 @@ class _Select:
                 if listed is None or any(star.args.values()):
                     return None
                 columns.extend(listed)
-            elif _may_be_many(bare):
+            elif may_be_many(bare):
                 return None
             elif isinstance(bare, exp.Column):
                 columns.append((item.alias_or_name, self._names.resolve(bare)))
@@ -414,51 +413,6 @@ def subqueries_in(part: exp.Expr) -> Iterator[exp.Expr]:
 
 def _is_mentioned(holder: exp.Expr, name: str) -> bool:
     return any(isinstance(node.this, exp.Identifier) and folded(node.name) == name for node in holder.find_all(exp.Table))
-
-
-def _windows_in(part: exp.Expr) -> Iterator[exp.Window]:
-    pending = [part]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, exp.Window):
-            yield item
-        if not isinstance(item, (exp.Literal, exp.Query)):
-            pending.extend(item.iter_expressions())
-
-
-def _names_a_window(predicate: exp.Expr) -> bool:
-    """Whether a predicate says ``OVER w``. It cannot be read by itself, so that DuckDB cannot confirm it."""
-    return any(isinstance(window.args.get("alias"), exp.Identifier) for window in _windows_in(predicate))
-
-
-def _may_be_many(item: exp.Expr) -> bool:
-    """Whether an item of a SELECT list may stand for several columns."""
-    pending = [item]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, exp.Star) or (isinstance(node, exp.Anonymous) and folded(node.name) in ("columns", "unnest", "unpack")):
-            return True
-        if not isinstance(node, (exp.Literal, exp.Query)) and not (isinstance(node, exp.Count) and isinstance(node.this, exp.Star)):
-            pending.extend(node.iter_expressions())
-    return False
-
-
-def _may_aggregate(part: exp.Expr | None) -> bool:
-    """Whether an expression calls, outside of windows, a function of which it is not certain that it does not aggregate.
-
-    One in a subquery may aggregate the rows outside, when all that it names is from there.
-    """
-    pending = [] if part is None else [part]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, exp.Func) and not isinstance(item, _SCALAR):
-            return True
-        if isinstance(item, exp.Window):
-            # Its function aggregates no rows; what is inside of the call may: sum(count(*)) OVER ().
-            pending.extend(part for child in item.iter_expressions() for part in (child.iter_expressions() if isinstance(child, exp.Func) else [child]))
-        elif not isinstance(item, exp.Literal):
-            pending.extend(item.iter_expressions())
-    return False
 
 
 def _set_columns(outputs: Sequence[Output], *, by_name: bool) -> list[tuple[str, tuple[Attribute | None, ...]]] | None:
