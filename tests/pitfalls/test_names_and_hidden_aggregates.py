@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 
@@ -72,6 +73,7 @@ AGGREGATES = {
 WINDOWS = {
     "in DISTINCT ON": "SELECT * FROM (SELECT DISTINCT ON (a, row_number() OVER (ORDER BY a, c, b) // 7) a, b, c FROM t ORDER BY a, b, c) WHERE a = 3",
 }
+MISREAD = (Path(__file__).parent / "misread" / "statements.sql").read_text(encoding="utf-8").splitlines()
 
 
 @pytest.fixture(scope="module")
@@ -100,3 +102,8 @@ def test_an_aggregate_without_groups_is_seen_wherever_it_stands(tables: World, s
 @pytest.mark.parametrize("sql", [pytest.param(sql, id=name) for name, sql in WINDOWS.items()])
 def test_a_window_is_seen_wherever_it_stands(tables: World, sql: str) -> None:
     assert check(tables, sql, (), random.Random(1))
+
+
+@pytest.mark.parametrize("sql", [pytest.param(sql, id=str(number)) for number, sql in enumerate(MISREAD, 1) if not sql.startswith("--")])
+def test_a_statement_that_tries_to_be_misread(tables: World, sql: str) -> None:
+    assert check(tables, sql, (), random.Random(1)), f"DuckDB refuses {sql}"
