@@ -19,8 +19,9 @@ from secateur.partitioning.table import TableDef
 __all__ = ["TableSink", "table_sink"]
 
 _MODES: Final = ("upsert", "append")
-_FLUSH_ROWS: Final = 1 << 17
-_FLUSH_BYTES: Final = 16 << 20
+_FLUSH_ROWS: Final = 1 << 20
+_FLUSH_BYTES: Final = 64 << 20
+"""Every write to a partition has a price of its own, and there are hundreds of partitions: an eighth of this took twice the time for a million rows."""
 
 
 def table_sink(name: str, *, mode: str = "upsert") -> TableSink:
