@@ -26,8 +26,8 @@ class Lane(Protocol):
     def has_room(self) -> bool:
         """Whether a batch may be put."""
 
-    def put(self, batch: pa.RecordBatch) -> None:
-        """Add a batch."""
+    def put(self, batch: pa.RecordBatch, size: int | None = None) -> None:
+        """Add a batch. ``size`` is its ``nbytes`` where they are known: pyarrow takes microseconds to count them."""
 
     def wait_for_room(self, producer: Wakeable) -> None:
         """Wake the producer once when there is room."""
@@ -49,15 +49,15 @@ class LaneGroup:
         self._lanes = tuple(lanes)
         self._next = first
 
-    def place(self, batch: pa.RecordBatch) -> bool:
-        """Put the batch into the next lane with room; False when none has."""
+    def place(self, batch: pa.RecordBatch, size: int | None = None) -> bool:
+        """Put the batch, of ``size`` bytes if known, into the next lane with room; False when none has."""
         lanes = self._lanes
         count = len(lanes)
         for step in range(count):
             index = (self._next + step) % count
             if lanes[index].has_room:
                 self._next = (index + 1) % count
-                lanes[index].put(batch)
+                lanes[index].put(batch, size)
                 return True
         return False
 
@@ -82,7 +82,7 @@ class EdgeWriter:
     def __init__(self, route: Route, ends: Sequence[EndOfEdge]) -> None:
         self._ends = tuple(ends)
         self._route = route
-        self._backlog: deque[tuple[LaneGroup, pa.RecordBatch]] = deque()
+        self._backlog: deque[tuple[LaneGroup, pa.RecordBatch, int | None]] = deque()
         self.batches = 0
         self.rows = 0
         self.bytes = 0
@@ -96,19 +96,21 @@ class EdgeWriter:
         """Route a batch; only when :attr:`is_clear`."""
         self.batches += 1
         self.rows += batch.num_rows
-        self.bytes += batch.nbytes
+        size: int = batch.nbytes
+        self.bytes += size
         for group, part in self._route(batch):
-            if not group.place(part):
-                self._backlog.append((group, part))
+            part_size = size if part is batch else None
+            if not group.place(part, part_size):
+                self._backlog.append((group, part, part_size))
 
     def flush(self, producer: Wakeable) -> bool:
         """Try again what was held back. False when something still is; the producer is woken when trying again makes sense."""
         backlog = self._backlog
         for _ in range(len(backlog)):
-            group, part = backlog.popleft()
-            if not group.place(part):
-                backlog.append((group, part))
-        for group, _ in backlog:
+            group, part, size = backlog.popleft()
+            if not group.place(part, size):
+                backlog.append((group, part, size))
+        for group, _, _ in backlog:
             group.wait_for_room(producer)
         return not backlog
 

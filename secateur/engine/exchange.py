@@ -67,9 +67,9 @@ class Sender:
     def has_room(self) -> bool:
         return len(self._queue) < self._config.queue_batches_max and self._queued_bytes < self._config.queue_bytes_max
 
-    def put(self, consumers: tuple[int, ...], batch: pa.RecordBatch) -> None:
+    def put(self, consumers: tuple[int, ...], batch: pa.RecordBatch, size: int | None = None) -> None:
         """Add a batch for some consumers; only when :attr:`has_room`."""
-        size = max(1, batch.nbytes)
+        size = max(1, batch.nbytes if size is None else size)
         self._queue.append((consumers, batch, size))
         self._queued_bytes += size
         self._scheduler.at_end_of_slice(self)
@@ -156,8 +156,8 @@ class RemoteLane:
     def has_room(self) -> bool:
         return self._sender.has_room
 
-    def put(self, batch: pa.RecordBatch) -> None:
-        self._sender.put(self._consumers, batch)
+    def put(self, batch: pa.RecordBatch, size: int | None = None) -> None:
+        self._sender.put(self._consumers, batch, size)
 
     def wait_for_room(self, producer: Wakeable) -> None:
         self._sender.wait_for_room(producer)

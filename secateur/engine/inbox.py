@@ -94,9 +94,10 @@ class Inbox:
         """Whether nothing is here and nothing will come."""
         return not self._items and self._open_producers == 0
 
-    def put(self, batch: pa.RecordBatch) -> None:
-        """Add a batch from this member; only when :attr:`has_room`."""
-        size: int = batch.nbytes
+    def put(self, batch: pa.RecordBatch, size: int | None = None) -> None:
+        """Add a batch from this member, of ``size`` bytes if known; only when :attr:`has_room`."""
+        if size is None:
+            size = int(batch.nbytes)
         self._local_batches += 1
         self._local_bytes += size
         self._items.append((batch, size, None))
