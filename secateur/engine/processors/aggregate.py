@@ -47,7 +47,8 @@ def aggregate(by: Sequence[str], aggregates: Aggregates, *, schema: pa.Schema | 
         by: The columns of the key.
         aggregates: By the name of the result column: those of :mod:`secateur.processors` (:func:`count_rows`, :func:`sum_of`, ...), which travel as data, or
             operations of one's own; not both in one vertex.
-        schema: The columns of the input, for the types of an answer without keys when no batch came; None: they are ``null`` then.
+        schema: The columns of the input, so that an answer has all its columns and types when no batch came. None: without rows there is no answer with keys,
+            and one without keys has columns of type ``null``.
         bytes_max: Bound on the partial results that one processor keeps.
 
     Raises:

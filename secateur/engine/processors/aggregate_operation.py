@@ -85,6 +85,8 @@ class OperationGrouping:
         return pa.table(finished)
 
     def of_nothing(self, kernel: Kernel, schema: pa.Schema | None) -> pa.Table | None:
+        if schema is not None:
+            return self.accumulate(kernel, schema.empty_table())
         if self.by:
             return None
         return self._partials(None, None, {name: [operation.create()] for name, operation in self.operations.items()})

@@ -37,7 +37,7 @@ class Grouping(Protocol):
         """The answer, of partial results with one row for each key."""
 
     def of_nothing(self, kernel: Kernel, schema: pa.Schema | None) -> pa.Table | None:
-        """The partial results of an input of which no batch came; None when there is no group without rows.
+        """The partial results of an input of which no batch came; None when nothing can be said, not even the columns.
 
         Args:
             kernel: As elsewhere.
@@ -91,10 +91,10 @@ class KernelGrouping:
         return pa.table(finished)
 
     def of_nothing(self, kernel: Kernel, schema: pa.Schema | None) -> pa.Table | None:
-        if self.by:
-            return None
         if schema is not None:
             return self.accumulate(kernel, schema.empty_table())
+        if self.by:
+            return None
         counts = {name for name, aggregate in self.aggregates.items() if aggregate.function in (Function.COUNT_ROWS, Function.COUNT)}
         states = [(name, state) for name, aggregate in self.aggregates.items() for state in _states(name, aggregate)]
         return pa.table({state: pa.array([0], pa.int64()) if name in counts or state.endswith(".count") else pa.nulls(1) for name, state in states})

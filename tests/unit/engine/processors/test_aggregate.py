@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from secateur.connectors import collect, table_source
+from secateur.connectors import batch_source, collect, table_source
 from secateur.dag import DAG, ProcessorMetaSupplier, between
 from secateur.engine.processors import aggregate as aggregate_module
 from secateur.engine.processors import gathering
@@ -28,6 +28,7 @@ from secateur.processors import (
     count_of,
     count_rows,
     list_of,
+    map_batches,
     max_of,
     min_of,
     sum_of,
@@ -320,3 +321,27 @@ def test_in_a_job_on_three_members_as_duckdb_does(
     assert actual.num_rows == expected.num_rows
     problem = difference(actual, expected.cast(actual.schema), ordered=False)
     assert problem is None, problem
+
+
+@pytest.mark.parametrize("aggregates", [{"m": sum_of("v")}, {"m": MEDIAN}], ids=["kernel", "operation"])
+@pytest.mark.parametrize("schema", [None, pa.schema({"k": pa.string(), "v": pa.float64()})], ids=["unknown", "known"])
+def test_an_answer_without_rows_has_columns_when_the_schema_is_known(run: RunTest, aggregates: dict[str, Any], schema: pa.Schema | None) -> None:
+    dag = DAG()
+    dag.new_vertex("rows", batch_source(pa.table({"k": pa.array([], pa.string()), "v": pa.array([], pa.float64())})))
+    dag.new_vertex("nothing", map_batches(lambda batch: []))
+    dag.new_vertex("first", accumulate(["k"], aggregates, schema=schema))
+    dag.new_vertex("second", combine(["k"], aggregates, schema=schema))
+    dag.new_vertex("result", collect())
+    dag.edge(between("rows", "nothing")).edge(between("nothing", "first"))
+    dag.edge(between("first", "second").partitioned("k").distributed()).edge(between("second", "result").all_to_one().distributed())
+
+    async def main() -> dict[str, pa.Table]:
+        async with LocalCluster(2) as cluster:
+            return dict((await cluster.run(dag)).tables)
+
+    tables = run(main())
+    if schema is None:
+        assert tables == {}
+    else:
+        assert tables["result"].schema.equals(pa.schema({"k": pa.string(), "m": pa.float64()}))
+        assert tables["result"].num_rows == 0
