@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -109,8 +110,7 @@ class OperationGrouping:
 
 
 def _spans(starts: npt.NDArray[np.int64], count: int) -> list[tuple[int, int]]:
-    begins = starts.tolist()
-    return list(zip(begins, [*begins[1:], count], strict=True))
+    return list(pairwise([*starts.tolist(), count]))
 
 
 def _array(name: str, function: str, values: list[Any], type_: pa.DataType) -> pa.Array:
