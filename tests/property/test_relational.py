@@ -15,7 +15,7 @@ import pytest
 from relational import Relational, relational_world
 from secateur.errors import DatabaseError
 from secateur.planner.rewrites.rules import rule_names
-from worlds import World, check
+from worlds import World, check, sorted_rows
 
 WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "8"))
 FIRST_SEED = int(os.environ.get("SECATEUR_SEED", "0"))
@@ -39,6 +39,15 @@ def _is_equal(world: World, sql: str, params: list[Any], rng: random.Random, set
     """An error is no wrong answer where reading everything ends in one, too: DuckDB may be spared it by evaluating in another order."""
     try:
         return check(world, sql, params, rng, settings)
+    except AssertionError:
+        # DuckDB's optimizer has defects of its own: what it answers without it is then another answer.
+        with_optimizer = sorted_rows(world.oracle(sql, params))
+        world.duck.execute("PRAGMA disable_optimizer")
+        without = sorted_rows(world.oracle(sql, params))
+        world.duck.execute("PRAGMA enable_optimizer")
+        if with_optimizer == without:
+            raise
+        return False
     except DatabaseError:
         statement = world.prepare(sql, params, settings)
         everything = [scan.tree.scheme.live_partitions().tolist() for scan in statement.plan.scans]
