@@ -73,3 +73,23 @@ def test_the_query_of_one_tenant_reaches_one_member_and_no_other_coordinates(clu
         after = {member.id: member.frames_received for member in cluster.members()}
         assert cur.fetchall()[0][0] == 20
         assert {member for member in after if after[member] > before[member]} == {table.owner_of(table.partition_of({"tenant": tenant}))}
+
+
+def test_a_large_result_stays_on_the_way_of_a_small_one(conn: secateur.Connection, table_name: str) -> None:
+    """ray #58351: results over 100 KiB left the fast path."""
+    conn.execute(f"CREATE TABLE {table_name} (tenant BIGINT, id BIGINT, text VARCHAR, PRIMARY KEY (tenant, id)) PARTITION BY HASH (tenant) PARTITIONS 16")
+    conn.table(table_name).load(pa.table({"tenant": [7] * 5000, "id": range(5000), "text": ["x" * 100] * 5000}))
+    for limit in (1, 5000):
+        cur = conn.execute(f"SELECT id, text FROM {table_name} WHERE tenant = 7 LIMIT {limit}")
+        assert cur.stats is not None
+        assert (cur.stats.execution, cur.stats.members_touched, cur.rowcount) == ("local", 1, limit)
+
+
+def test_rows_outlive_the_member_that_held_them() -> None:
+    """ray #7189, raydp #454: data held in actors or by ray.put died with its owner."""
+    with secateur.start(members=3, runtime="embedded") as cluster, cluster.connect() as conn:
+        conn.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT) PARTITION BY HASH (k) PARTITIONS 8 BACKUPS 1")
+        conn.table("t").load(pa.table({"k": range(100), "v": range(100)}))
+        cluster.kill_member(conn.table("t").owner_of(conn.table("t").partition_of({"k": 7})))
+        assert conn.execute("SELECT v FROM t WHERE k = 7").fetchall() == [(7,)]
+        assert conn.execute("SELECT count(*), sum(v) FROM t").fetchall() == [(100, 4950)]

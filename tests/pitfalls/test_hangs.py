@@ -7,8 +7,8 @@ import pytest
 
 import secateur
 from secateur.connectors import collect
-from secateur.dag import Processor
-from secateur.errors import DeadlineError, Error, JobCancelledError
+from secateur.dag import DAG, Processor, between, from_
+from secateur.errors import DagError, DeadlineError, Error, JobCancelledError
 
 
 def test_a_member_that_left_is_named_and_nothing_hangs() -> None:
@@ -53,3 +53,15 @@ def test_a_timeout_is_no_cancellation(conn: secateur.Connection) -> None:
     job.cancel()
     with pytest.raises(JobCancelledError):
         job.result(timeout_s=30)
+
+
+def test_strict_priorities_of_edges_from_one_source_are_refused() -> None:
+    """Jet's documentation: strict edge priorities with a shared upstream deadlock."""
+    dag = DAG()
+    for name in ("source", "build", "join"):
+        dag.new_vertex(name, Processor)
+    dag.edge(between("source", "build"))
+    dag.edge(from_("build").to("join", 0).with_priority(-1))
+    dag.edge(from_("source", 1).to("join", 1))
+    with pytest.raises(DagError, match="deadlock"):
+        dag.freeze()
