@@ -17,7 +17,7 @@ from secateur.client.parameters import Parameters, plain_values
 from secateur.client.rows import Description, ResultColumn, Rows
 from secateur.client.select import run_select
 from secateur.client.session import Session
-from secateur.client.statement import ChangeStatement, Done, InsertRows, InsertSelect, PlanText, Prepared, SelectStatement, SetDisabledRules, SetPruning
+from secateur.client.statement import ChangeStatement, Done, InsertRows, InsertSelect, PlanText, Prepared, SelectStatement, SetPlanOption, SetPruning
 from secateur.client.stats import QueryStats
 from secateur.errors import InterfaceError, NotSupportedError
 from secateur.wire import ShortTable
@@ -105,7 +105,7 @@ class Cursor:
                     total = max(total, 0) + changed.rows
                 case Done():
                     pass
-                case SelectStatement() | PlanText() | SetPruning() | SetDisabledRules():
+                case SelectStatement() | PlanText() | SetPruning() | SetPlanOption():
                     raise NotSupportedError("executemany() is for INSERT, UPDATE and DELETE; call execute() for each set of parameters to read the results")
         self.rowcount = insert_many(self._session, operation, pending) if pending else total
         return self
@@ -207,8 +207,8 @@ class Cursor:
                 self._take(lines, prepared.columns)
             case SetPruning():
                 self._session.pruning = prepared.value
-            case SetDisabledRules():
-                self._session.disabled_rules = prepared.value
+            case SetPlanOption():
+                self._session.set_plan_option(prepared.name, prepared.value)
             case Done():
                 pass
 

@@ -43,7 +43,8 @@ class Session:
 
     def __init__(self, host: str, port: int, *, token: str | None, timeout_s: float | None) -> None:
         self.pruning = Pruning.ON
-        self.disabled_rules = ""
+        self._plan_options: dict[str, str] = {}
+        self._plan_options_key = ""
         self.statements = StatementCache(_STATEMENTS_MAX)
         self.closed = False
         self._token = token
@@ -180,8 +181,13 @@ class Session:
 
     def settings(self) -> dict[str, Any]:
         """The settings as the controller wants them."""
-        rules = {"disabled_rules": self.disabled_rules} if self.disabled_rules else {}
-        return {"pruning": self.pruning.value, **rules}
+        return {"pruning": self.pruning.value, **self._plan_options}
+
+    def set_plan_option(self, name: str, value: str) -> None:
+        """Change a setting that plans depend on; an empty value is the default."""
+        options = {**self._plan_options, name: value}
+        self._plan_options = {key: text for key, text in sorted(options.items()) if text}
+        self._plan_options_key = "; ".join(f"{key} = {text}" for key, text in self._plan_options.items())
 
     def table(self, name: str) -> TableDef:
         """Fetch the definition of a table. One round trip.
@@ -231,7 +237,7 @@ class Session:
             channel.close()
 
     def _key(self, sql: str, params: list[Any] | dict[str, Any]) -> StatementKey:
-        return sql, self.pruning, self.disabled_rules, parameter_types(params)
+        return sql, self.pruning, self._plan_options_key, parameter_types(params)
 
     @contextmanager
     def _channel_alone(self, host: str, port: int) -> Iterator[Channel]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
@@ -26,11 +26,13 @@ __all__ = [
     "Prepared",
     "Scan",
     "SelectStatement",
-    "SetDisabledRules",
+    "SetPlanOption",
     "SetPruning",
     "Step",
     "read_prepared",
 ]
+
+_PLAN_OPTIONS: Final = frozenset({"disabled_rules", "combinations_per_partition"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,9 +192,10 @@ class SetPruning:
 
 
 @dataclass(frozen=True, slots=True)
-class SetDisabledRules:
-    """``SET disabled_rules = ...``: a setting of this session; ``value`` has the names with commas between them."""
+class SetPlanOption:
+    """A setting of this session that plans depend on, such as ``SET disabled_rules = ...``; an empty value is the default."""
 
+    name: str
     value: str
 
 
@@ -213,7 +216,7 @@ class PlanText:
     analyzed: SelectStatement | None = None
 
 
-Prepared: TypeAlias = SelectStatement | Done | InsertRows | InsertTemplate | InsertSelect | ChangeStatement | SetPruning | SetDisabledRules | PlanText
+Prepared: TypeAlias = SelectStatement | Done | InsertRows | InsertTemplate | InsertSelect | ChangeStatement | SetPruning | SetPlanOption | PlanText
 
 
 def read_prepared(answer: Answer) -> Prepared:
@@ -239,8 +242,8 @@ def read_prepared(answer: Answer) -> Prepared:
                 return ChangeStatement(TableDef.from_wire(statement["table"]), _select(statement["source_select"]), statement["operation"])
             case "set" if statement["name"] == "pruning":
                 return SetPruning(Pruning(statement["value"]))
-            case "set" if statement["name"] == "disabled_rules":
-                return SetDisabledRules(str(statement["value"]))
+            case "set" if statement["name"] in _PLAN_OPTIONS:
+                return SetPlanOption(str(statement["name"]), str(statement["value"]))
             case "explain":
                 table = decode_tables(answer.parts)
                 columns = tuple(ResultColumn(name, "VARCHAR") for name in table.schema.names)

@@ -16,7 +16,7 @@ Cached: TypeAlias = SelectStatement | ChangeStatement | InsertTemplate
 """What need not be prepared again."""
 
 StatementKey: TypeAlias = tuple[str, Pruning, str, tuple[Any, ...]]
-"""SQL text, pruning setting, disabled rules, and the types of the parameters: a plan may depend on all of them."""
+"""SQL text, pruning setting, other settings that plans depend on, and the types of the parameters: a plan may depend on all of them."""
 
 
 class StatementCache:

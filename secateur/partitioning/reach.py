@@ -54,9 +54,9 @@ class Reached:
     overflows: tuple[Overflow, ...] = ()
 
 
-def combination_limit(scheme: PartitionScheme) -> int:
+def combination_limit(scheme: PartitionScheme, per_partition: int = COMBINATIONS_PER_PARTITION) -> int:
     """How many combinations of values are hashed before a component counts as not bounded."""
-    return COMBINATIONS_PER_PARTITION * max(scheme.partition_count, 1)
+    return per_partition * max(scheme.partition_count, 1)
 
 
 def reach(scheme: PartitionScheme, domains: Mapping[str, Domain], limit: int) -> Reached:

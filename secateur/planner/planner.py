@@ -20,8 +20,9 @@ from secateur.planner.dml.change import ChangeQuery, check_reading, check_scans
 from secateur.planner.dml.delete import read_delete, read_truncate
 from secateur.planner.dml.insert import InsertQuery, InsertValues, read_insert
 from secateur.planner.dml.update import read_update
+from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.select import plan_select
-from secateur.planner.set_option import read_set, split_rules
+from secateur.planner.set_option import read_set
 from secateur.planner.statement import ChangeStatement, ExplainFormat, ExplainStatement, InsertSelect, SelectStatement, Statement
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.steps.materialize import materialize_subqueries
@@ -76,7 +77,7 @@ class _Catalog:
     """One version of the catalog, and what the session wants of plans over it."""
 
     view: CatalogView
-    disabled_rules: tuple[str, ...]
+    settings: PlanSettings
 
     @property
     def version(self) -> int:
@@ -93,7 +94,7 @@ class _CacheKey:
     text: str | LiftedText
     types: tuple[str, ...]
     schema_version: int
-    disabled_rules: tuple[str, ...]
+    settings: PlanSettings
 
 
 _Planned: TypeAlias = SelectStatement | InsertSelect | InsertValues | ChangeStatement
@@ -120,7 +121,7 @@ class Planner:
             params: Its parameters: a sequence for ``?`` and ``$1``, a mapping for ``$name``. A query may be planned without any, to be explained or bound
                 later.
             view: The tables.
-            settings: Those of the session; a plan depends on ``disabled_rules``.
+            settings: Those of the session; a plan depends on :class:`~secateur.planner.plan_settings.PlanSettings`.
 
         Returns:
             What the text is; INSERT ... VALUES comes evaluated.
@@ -134,7 +135,7 @@ class Planner:
             NotSupportedError: A valid statement that we do not have.
             LimitExceededError: The text is too long.
         """
-        catalog = _Catalog(view, split_rules(settings.get("disabled_rules", "")) if settings else ())
+        catalog = _Catalog(view, PlanSettings.of(settings))
         known = self._styles.get(sql)
         if known is not None:
             cached = self._cached(sql, known, params, catalog)
@@ -163,7 +164,7 @@ class Planner:
 
     def _cached(self, text: str | LiftedText, parameters: Parameters, params: Params, catalog: _Catalog) -> Statement | None:
         values = _arrange(parameters, params)
-        key = _CacheKey(text, _types(values, parameters.total), catalog.version, catalog.disabled_rules)
+        key = _CacheKey(text, _types(values, parameters.total), catalog.version, catalog.settings)
         cached = self._cache.get(key)
         if cached is None:
             return None
@@ -177,7 +178,7 @@ class Planner:
         if not isinstance(planned, _Planned):
             return planned
         values = _arrange(parameters, params)
-        self._remember(_CacheKey(key, _types(values, parameters.total), catalog.version, catalog.disabled_rules), replace(parameters, lists=()), planned)
+        self._remember(_CacheKey(key, _types(values, parameters.total), catalog.version, catalog.settings), replace(parameters, lists=()), planned)
         return _with_params(planned, values, parameters.lists)
 
     def _plan(self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params, catalog: _Catalog) -> Statement | InsertValues:
@@ -221,16 +222,16 @@ class Planner:
 
         def plan(text: str, tokens: Sequence[Token], parameters: Parameters, subqueries: int) -> SelectStatement:
             own_given, own_types = [*given, *[None] * subqueries], (*types, *["subquery"] * subqueries)
-            return plan_select(text, tokens, parameters, own_given, catalog.table, catalog.version, own_types, disabled_rules=catalog.disabled_rules)
+            return plan_select(text, tokens, parameters, own_given, catalog.table, catalog.version, own_types, settings=catalog.settings)
 
         whole = plan(sql, tokens, parameters, 0)
-        return whole if MATERIALIZE_SUBQUERY in catalog.disabled_rules else materialize_subqueries(whole, sql, tokens, parameters, plan)
+        return whole if MATERIALIZE_SUBQUERY in catalog.settings.disabled_rules else materialize_subqueries(whole, sql, tokens, parameters, plan)
 
     def _change(self, sql: str, change: ChangeQuery, parameters: Parameters, values: Sequence[Any] | None, catalog: _Catalog) -> ChangeStatement:
         check_reading(sql, change, parameters)
         given = [None] * parameters.count if values is None else values
         types = _types(values, parameters.count)
-        select = plan_select(sql, change.tokens, parameters, given, catalog.table, catalog.version, types, change.splices, catalog.disabled_rules)
+        select = plan_select(sql, change.tokens, parameters, given, catalog.table, catalog.version, types, change.splices, catalog.settings)
         check_scans(sql, change, select)
         return ChangeStatement(change.table, change.kind, select)
 

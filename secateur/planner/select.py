@@ -7,7 +7,7 @@ statement a second time, bound each scan by the conjuncts that both readings hav
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from typing import Any, Final
@@ -25,6 +25,7 @@ from secateur.partitioning.types import SqlType
 from secateur.planner.fragments.arrow_compiler import compile_arrow
 from secateur.planner.fragments.canonical import Cut, canonical_select, named
 from secateur.planner.fragments.two_stage import Halves, cut
+from secateur.planner.plan_settings import DEFAULT_SETTINGS, PlanSettings
 from secateur.planner.query import Query, Scan, bind_query, is_columns_call, near_names
 from secateur.planner.scans.scan_reading import ScanReading, read_query
 from secateur.planner.scans.scope import Scope
@@ -57,7 +58,7 @@ def plan_select(
     schema_version: int,
     parameter_types: Sequence[str],
     rewritten: Sequence[tuple[int, int, str]] = (),
-    disabled_rules: Collection[str] = (),
+    settings: PlanSettings = DEFAULT_SETTINGS,
 ) -> SelectStatement:
     """Plan one query.
 
@@ -70,7 +71,7 @@ def plan_select(
         schema_version: The catalog's version.
         parameter_types: The types of the values, part of the plan's identity.
         rewritten: As :func:`~secateur.planner.query.bind_query`.
-        disabled_rules: Names of rewrites to leave out.
+        settings: What the session wants of the plan.
 
     Raises:
         ProgrammingError, DataError: The statement is wrong; positions are those in ``text``.
@@ -81,7 +82,7 @@ def plan_select(
         raise NotSupportedError("the statement has a list that may not be taken out of it")
     columns = _described(query, params)
     schemas = {scan.relation: _schema(scan) for scan in query.scans}
-    read = read_query(query, disabled_rules)
+    read = read_query(query, settings)
     reading, scans, faithful = read.second, read.scans, read.is_faithful
     repeatable = reading is not None and reading.is_repeatable
     binder = _Binder(params)
@@ -101,9 +102,7 @@ def plan_select(
         partials = tuple(_gather(read, schemas[read.scan.relation], binder, repeatable=repeatable) for read in scans)
         final = Fragment.over(query.gathered_sql, {f"p{index}": dict(partial.columns) for index, partial in enumerate(partials)}, columns)
     plan = SelectPlan(
-        plan_id=blake2b(
-            repr((text, len(parameters.lists), tuple(parameter_types), schema_version, sorted(disabled_rules))).encode(), digest_size=12
-        ).hexdigest(),
+        plan_id=blake2b(repr((text, len(parameters.lists), tuple(parameter_types), schema_version, settings)).encode(), digest_size=12).hexdigest(),
         scans=tuple(_scan_plan(read, query) for read in scans),
         local=local,
         partials=partials,

@@ -7,6 +7,7 @@ from typing import Final
 from sqlglot import Token
 
 from secateur.errors import ProgrammingError
+from secateur.planner.plan_settings import split_rules
 from secateur.planner.query import near_names
 from secateur.planner.rewrites.rules import rule_names
 from secateur.planner.statement import SetOption
@@ -14,14 +15,18 @@ from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 
-__all__ = ["read_set", "split_rules"]
+__all__ = ["read_set"]
 
 _DISABLED_RULES: Final = "disabled_rules"
-_OPTIONS: Final = {"pruning": ("on", "off", "verify"), _DISABLED_RULES: (*rule_names(), MATERIALIZE_SUBQUERY)}
+_COMBINATIONS: Final = "combinations_per_partition"
+_COMBINATIONS_MAX: Final = 1_000_000
+_OPTIONS: Final = {"pruning": ("on", "off", "verify"), _DISABLED_RULES: (*rule_names(), MATERIALIZE_SUBQUERY), _COMBINATIONS: ("a whole number",)}
 
 
 def read_set(cursor: TokenCursor) -> SetOption:
-    """``SET pruning = on | off | verify`` or ``SET disabled_rules = 'name, ...'``; the value may be quoted, ``TO`` may stand for ``=``.
+    """``SET pruning = on | off | verify``, ``SET disabled_rules = 'name, ...'`` or ``SET combinations_per_partition = n``.
+
+    The value may be quoted, ``TO`` may stand for ``=``.
 
     Raises:
         SqlSyntaxError: At the first token that cannot be.
@@ -43,15 +48,15 @@ def read_set(cursor: TokenCursor) -> SetOption:
     if name.lower() == _DISABLED_RULES:
         cursor.expect_end()
         return SetOption(_DISABLED_RULES, ", ".join(_checked_rules(cursor, token, offset)))
+    if name.lower() == _COMBINATIONS:
+        cursor.expect_end()
+        if not value.isdecimal() or not 1 <= int(value) <= _COMBINATIONS_MAX:
+            raise located(ProgrammingError, f"{_COMBINATIONS} is a whole number from 1 to {_COMBINATIONS_MAX:,}", cursor.sql, offset, len(token.text))
+        return SetOption(_COMBINATIONS, value)
     if value not in values:
         raise located(ProgrammingError, f"{name.lower()} is {', '.join(values[:-1])} or {values[-1]}", cursor.sql, offset, len(value))
     cursor.expect_end()
     return SetOption(name.lower(), value)
-
-
-def split_rules(value: str) -> tuple[str, ...]:
-    """The names in a value of ``disabled_rules``, sorted."""
-    return tuple(sorted({name.strip().lower() for name in value.split(",") if name.strip()}))
 
 
 def _checked_rules(cursor: TokenCursor, token: Token, offset: int) -> tuple[str, ...]:

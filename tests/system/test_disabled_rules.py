@@ -33,6 +33,16 @@ def test_it_is_the_sessions_own(cluster: Cluster, conn: secateur.Connection) -> 
     assert conn.execute(QUERY).stats.partitions_read == 9
 
 
+def test_the_number_of_combinations_is_set_beside_the_rules(conn: secateur.Connection) -> None:
+    sql = "SELECT count(*) FROM rules_a WHERE k IN (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    read = lambda: conn.execute(sql, [3] * 8 + [1]).stats.partitions_read  # noqa: E731
+    distinct = lambda: conn.execute(sql, list(range(9))).fetchall()  # noqa: E731
+    assert (read(), distinct()) == (2, [(3,)])
+    conn.execute("SET combinations_per_partition = 1")
+    conn.execute("SET disabled_rules = 'in_pull_out'")
+    assert (read(), distinct(), conn.execute(sql, list(range(9))).stats.partitions_read) == (2, [(3,)], 8)
+
+
 def test_explain_says_what_was_rewritten_and_what_is_co_located(conn: secateur.Connection) -> None:
     explained = conn.explain(QUERY)
     assert "rewrites: exists_to_semi_join" in str(explained)

@@ -10,7 +10,7 @@ from secateur.engine.key_search import KeySearch
 from secateur.partitioning.comparison import EXCLUDING
 from secateur.partitioning.condition import Box, Choice, Constraint
 from secateur.partitioning.nodes import All, Everywhere, Keys, Node, Nothing, Partitions, intersect, unite
-from secateur.partitioning.reach import Overflow, combination_limit, reach
+from secateur.partitioning.reach import COMBINATIONS_PER_PARTITION, Overflow, combination_limit, reach
 from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.tree import PartitionTree
@@ -46,12 +46,13 @@ class ScanBounds:
     reason: str | None
 
 
-def bound_scan(scan: Scan, scope: Scope) -> ScanBounds:
+def bound_scan(scan: Scan, scope: Scope, combinations_per_partition: int = COMBINATIONS_PER_PARTITION) -> ScanBounds:
     """The bounds of a scan.
 
     Args:
         scan: The scan.
         scope: The conjuncts for it.
+        combinations_per_partition: As in :class:`~secateur.planner.plan_settings.PlanSettings`.
     """
     table, scheme = scan.table, scan.table.scheme
     columns = {column.name: column.type for column in table.columns}
@@ -62,7 +63,7 @@ def bound_scan(scan: Scan, scope: Scope) -> ScanBounds:
     factors = tuple(reader.close(boxes, scope.conjuncts) for boxes in multiply(read))
     key_factors = tuple(key_reader.close(boxes, scope.conjuncts) for boxes in multiply(read_keys))
     keys = key_search(table, scope, key_factors, whole=scope.whole and UNBOUNDED not in read_keys)
-    total, limit = scheme.live_partition_count, combination_limit(scheme)
+    total, limit = scheme.live_partition_count, combination_limit(scheme, combinations_per_partition)
     if table.replicated:
         return ScanBounds((), PartitionTree(table.name, scheme, Everywhere(), total, limit), keys, None)
     overflows: list[Overflow] = []
@@ -78,7 +79,9 @@ def overflow_reason(overflow: Overflow) -> str:
     columns = ", ".join(overflow.component.columns)
     if overflow.combinations is None:
         return f"the range of ({columns}) has more values than the limit of {overflow.limit:,}, or values that cannot be counted"
-    return f"{overflow.combinations:,} combinations of ({columns}) exceed the limit of {overflow.limit:,}"
+    return (
+        f"{overflow.combinations:,} combinations of ({columns}) exceed the limit of {overflow.limit:,}: ask for fewer keys, or SET combinations_per_partition"
+    )
 
 
 def box_node(box: Box, scheme: PartitionScheme, total: int, limit: int, overflows: list[Overflow]) -> Node:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
+from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.query import Query, Scan
 from secateur.planner.relations.build import TooLargeError, build_relations
 from secateur.planner.relations.transform import apart, conjuncts_of, unconfirmed_blocked
@@ -49,12 +49,12 @@ class QueryReading:
     colocated: tuple[tuple[str, ...], ...]
 
 
-def read_query(query: Query, disabled: Collection[str]) -> QueryReading:
+def read_query(query: Query, settings: PlanSettings) -> QueryReading:
     """Read a bound query.
 
     Args:
         query: The query.
-        disabled: Names of rewrites to leave out.
+        settings: What the session wants of the plan.
 
     Cost: a millisecond, most of it in DuckDB's parser.
     """
@@ -72,9 +72,11 @@ def read_query(query: Query, disabled: Collection[str]) -> QueryReading:
     is_faithful = second is not None and own == second
     relations = tuple(unconfirmed_blocked(relation, lambda conjunct: texts[id(conjunct.predicate)] in confirmed) for relation in relations)
     if is_faithful:
-        relations, rewrites = rewritten(relations, disabled)
+        relations, rewrites = rewritten(relations, settings.disabled_rules)
     else:
         relations, rewrites = tuple(apart(relation, _UNFAITHFUL) for relation in relations), ()
     scopes = scopes_of(query, relations) if relations else refused(query, _TOO_LARGE)
-    scans = tuple(ScanReading(scan, scope, bound_scan(scan, scope)) for scan, scope in zip(query.scans, scopes, strict=True))
+    scans = tuple(
+        ScanReading(scan, scope, bound_scan(scan, scope, settings.combinations_per_partition)) for scan, scope in zip(query.scans, scopes, strict=True)
+    )
     return QueryReading(second, is_faithful, scans, rewrites, colocated_scans(relations))

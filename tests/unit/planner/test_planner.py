@@ -45,6 +45,7 @@ from secateur.planner.statement import ExplainFormat, ExplainStatement, SelectSt
         pytest.param("SET prunning = on", ProgrammingError, "did you mean pruning?", 1, 5, id="an unknown setting"),
         pytest.param("SET pruning = maybe", ProgrammingError, "pruning is on, off or verify", 1, 15, id="an unknown value"),
         pytest.param("SET pruning", SqlSyntaxError, "expected '='", 1, 12, id="no value"),
+        pytest.param("SET combinations_per_partition = 0", ProgrammingError, "a whole number from 1 to 1,000,000", 1, 34, id="no combinations"),
         pytest.param("SET disabled_rules = 'in_pull'", ProgrammingError, "there is no rule 'in_pull'; did you mean in_pull_out", 1, 22, id="an unknown rule"),
         pytest.param("EXPLAIN", SqlSyntaxError, "expected a statement to explain", 1, 8, id="nothing to explain"),
         pytest.param("EXPLAIN (FORMAT XML) SELECT 1", SqlSyntaxError, "expected JSON or TEXT", 1, 17, id="another format"),
@@ -92,6 +93,7 @@ def test_what_duckdb_refuses_is_an_error_of_ours(bench: Any, sql: str, params: A
         ("SET disabled_rules = 'in_to_exists, IN_PULL_OUT'", SetOption("disabled_rules", "in_pull_out, in_to_exists")),
         ("SET disabled_rules TO materialize_subquery", SetOption("disabled_rules", "materialize_subquery")),
         ("SET disabled_rules = ''", SetOption("disabled_rules", "")),
+        ("SET combinations_per_partition = 32", SetOption("combinations_per_partition", "32")),
     ],
 )
 def test_settings(bench: Any, sql: str, expected: SetOption) -> None:
@@ -181,3 +183,9 @@ def test_a_plan_depends_on_the_rules_that_are_off(bench: Any) -> None:
     assert with_rule.plan.plan_id != without.plan.plan_id
     assert bench.planner.prepare(sql, (), bench, {"disabled_rules": ""}).rewrites == ("exists_to_semi_join",)
     assert without.rewrites == ()
+
+
+def test_the_number_of_combinations_is_a_setting(bench: Any) -> None:
+    sql = "SELECT count(*) FROM orders WHERE customer_id IN (?, ?)"
+    limits = [bench.planner.prepare(sql, ("a", "b"), bench, settings).plan.scans[0].tree.limit for settings in ({}, {"combinations_per_partition": "1"}, {})]
+    assert limits == [8 * 271, 271, 8 * 271]

@@ -1,0 +1,41 @@
+"""The settings of a session that plans depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from secateur.partitioning.reach import COMBINATIONS_PER_PARTITION
+
+__all__ = ["DEFAULT_SETTINGS", "PlanSettings", "split_rules"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSettings:
+    """What a session wants of plans; equal settings give equal plans.
+
+    Attributes:
+        disabled_rules: Names of rewrites to leave out, sorted.
+        combinations_per_partition: How many combinations of values are hashed before a hash component counts as not bounded, as a multiple of the table's
+            partitions.
+    """
+
+    disabled_rules: tuple[str, ...] = ()
+    combinations_per_partition: int = COMBINATIONS_PER_PARTITION
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any] | None) -> PlanSettings:
+        """Read the settings of a session, by name; those that are not set have their defaults, others do not matter."""
+        if not settings:
+            return cls()
+        rules, combinations = settings.get("disabled_rules"), settings.get("combinations_per_partition")
+        return cls(split_rules(rules) if rules else (), int(combinations) if combinations else COMBINATIONS_PER_PARTITION)
+
+
+DEFAULT_SETTINGS: Final = PlanSettings()
+
+
+def split_rules(value: str) -> tuple[str, ...]:
+    """The names in a value of ``disabled_rules``, sorted."""
+    return tuple(sorted({name.strip().lower() for name in value.split(",") if name.strip()}))
