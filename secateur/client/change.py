@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from secateur.client.patience import Patience
 from secateur.client.pruning import Pruning
 from secateur.client.ranges_known import check_ranges
 from secateur.client.routing import Rung, choose_route
@@ -34,9 +35,6 @@ from secateur.errors import (
 
 __all__ = ["Changed", "run_change"]
 
-_RETRY_S: Final = 10.0
-_PAUSE_MIN_S: Final = 0.02
-_PAUSE_MAX_S: Final = 0.5
 _NOTHING_DONE: Final = (TopologyChangedError, UnknownTableError, UnreachableError, LoadFailedError)
 """Errors that say that nothing was changed, and may be gone soon."""
 
@@ -99,24 +97,14 @@ def run_change(session: Session, sql: str, params: list[Any] | dict[str, Any], c
 def _following(session: Session, sql: str, params: list[Any] | dict[str, Any], change: ChangeStatement, *, pruning: bool) -> tuple[ChangeStatement, _Outcome]:
     """Run, and when the cluster has changed, learn and run again, under the same id."""
     change_id = uuid.uuid4().hex
-    deadline_s = time.monotonic() + _RETRY_S
-    pause_s = _PAUSE_MIN_S
+    patience = Patience(session)
     while True:
         try:
             return change, _run(session, change, change.source.values(params), change_id, pruning=pruning)
-        except PartitionLostError:
-            known = session.topology.version
-            if session.refresh_topology().version == known:
-                raise
-        except (*_NOTHING_DONE, MemberLostError) as error:
-            if time.monotonic() >= deadline_s:
-                raise
-            known = session.topology.version
-            moved = session.refresh_topology().version > known
-            change = _planned_again(session, sql, params, error)
-            if not moved:
-                time.sleep(pause_s)
-                pause_s = min(pause_s * 2, _PAUSE_MAX_S)
+        except (PartitionLostError, *_NOTHING_DONE, MemberLostError) as error:
+            if patience.learn(error):
+                change = _planned_again(session, sql, params, error)
+                patience.pause()
 
 
 def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any], because: Error) -> ChangeStatement:

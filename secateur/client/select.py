@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from secateur.client.materialize import run_in_steps
 from secateur.client.outcome import Outcome
+from secateur.client.patience import Patience
 from secateur.client.pruning import Pruning
 from secateur.client.ranges_known import check_ranges
 from secateur.client.routing import Rung, choose_route
@@ -33,10 +34,6 @@ from secateur.wire import ShortTable, decode_tables
 
 __all__ = ["Selected", "run_select"]
 
-_RETRY_S: Final = 10.0
-"""How long a read follows a cluster in change: a lost member is noticed within seconds."""
-_PAUSE_MIN_S: Final = 0.02
-_PAUSE_MAX_S: Final = 0.5
 _VERIFY_ROUNDS: Final = 3
 _MOVED: Final = (TopologyChangedError, MemberLostError, UnreachableError, UnknownTableError)
 """What a member's answer is when the client's picture of the cluster is out of date."""
@@ -106,26 +103,15 @@ def _verified(session: Session, sql: str, params: list[Any] | dict[str, Any], st
 
 def _following(session: Session, sql: str, params: list[Any] | dict[str, Any], statement: SelectStatement, *, pruning: bool) -> tuple[SelectStatement, Outcome]:
     """Run, and when the cluster has changed, learn and run again."""
-    deadline_s = 0.0
-    pause_s = _PAUSE_MIN_S
+    patience: Patience | None = None
     while True:
         try:
             return statement, _run(session, statement, statement.values(params), pruning=pruning)
-        except PartitionLostError:
-            known = session.topology.version
-            if session.refresh_topology().version == known:
-                raise
-        except _MOVED as error:
-            now_s = time.monotonic()
-            deadline_s = deadline_s or now_s + _RETRY_S
-            if now_s >= deadline_s:
-                raise
-            known = session.topology.version
-            moved = session.refresh_topology().version > known
-            statement = _planned_again(session, sql, params, error)
-            if not moved:
-                time.sleep(pause_s)
-                pause_s = min(pause_s * 2, _PAUSE_MAX_S)
+        except (PartitionLostError, *_MOVED) as error:
+            patience = patience or Patience(session)
+            if patience.learn(error):
+                statement = _planned_again(session, sql, params, error)
+                patience.pause()
 
 
 def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any], because: Error) -> SelectStatement:
