@@ -15,10 +15,11 @@ from typing import Final, NamedTuple
 
 from sqlglot import TokenType
 
-from secateur.errors import SchemeError, UnknownTableError
+from secateur.errors import SchemeError
 from secateur.partitioning.range_changes import AddRange, DropNamed, DropRange, RangeChange, alter_ranges
 from secateur.partitioning.table import TableDef
 from secateur.planner.ddl.partition_by import read_range
+from secateur.planner.dml.target import read_table
 from secateur.planner.statement import AlterTable
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
@@ -54,7 +55,8 @@ def read_alter_table(cursor: TokenCursor, find: Callable[[str], TableDef]) -> Al
     cursor.expect("ALTER")
     if not cursor.accept("TABLE"):
         raise cursor.unsupported("ALTER of anything but a table", "write ALTER TABLE")
-    table, offset = _read_table(cursor, find)
+    offset = cursor.offset
+    table = read_table(cursor, find)
     component = table.scheme.range
     if component is None:
         message = f"table {table.name} has no RANGE component, so it has no ranges to add or drop; create it with PARTITION BY ... RANGE (column) ..."
@@ -65,17 +67,6 @@ def read_alter_table(cursor: TokenCursor, find: Callable[[str], TableDef]) -> Al
     cursor.expect_end()
     _check(cursor.sql, table, written)
     return AlterTable(table, tuple(change for change, _, _ in written))
-
-
-def _read_table(cursor: TokenCursor, find: Callable[[str], TableDef]) -> tuple[TableDef, int]:
-    offset = cursor.offset
-    name = cursor.name("the name of a table")
-    if cursor.at("."):
-        raise cursor.unsupported("a schema in front of a table name", "tables have a name of one part")
-    try:
-        return find(name), offset
-    except UnknownTableError as error:
-        raise located(UnknownTableError, error.message, cursor.sql, offset, len(name), **error.details) from None
 
 
 def _read_change(cursor: TokenCursor, columns: int) -> _Written:
