@@ -5,19 +5,21 @@ from __future__ import annotations
 from datetime import datetime, time, timedelta
 from typing import Final
 
-__all__ = ["DAYS_OR_LONGER", "UNITS", "following", "start_of"]
+__all__ = ["DAYS_OR_LONGER", "MONTHS", "SPANS", "UNITS", "following", "start_of"]
 
-_STEPS: Final = {
+SPANS: Final = {
     "second": timedelta(seconds=1),
     "minute": timedelta(minutes=1),
     "hour": timedelta(hours=1),
     "day": timedelta(days=1),
     "week": timedelta(days=7),
 }
-_MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
-DAYS_OR_LONGER: Final = frozenset({"day", "week", *_MONTHS})
+"""The units of one length."""
+MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
+"""The others, in months."""
+DAYS_OR_LONGER: Final = frozenset({"day", "week", *MONTHS})
 """The units that start at midnight."""
-UNITS: Final = frozenset({*_STEPS, *_MONTHS})
+UNITS: Final = frozenset({*SPANS, *MONTHS})
 
 
 def start_of(instant: datetime, unit: str) -> datetime:
@@ -39,7 +41,7 @@ def start_of(instant: datetime, unit: str) -> datetime:
         return day
     if unit == "week":
         return day - timedelta(days=day.weekday())
-    return day.replace(month=day.month - (day.month - 1) % _MONTHS[unit], day=1)
+    return day.replace(month=day.month - (day.month - 1) % MONTHS[unit], day=1)
 
 
 def following(start: datetime, unit: str) -> datetime:
@@ -48,10 +50,10 @@ def following(start: datetime, unit: str) -> datetime:
     Raises:
         OverflowError: It is behind the year 9999.
     """
-    step = _STEPS.get(unit)
+    step = SPANS.get(unit)
     if step is not None:
         return start + step
-    months = start.year * 12 + start.month - 1 + _MONTHS[unit]
+    months = start.year * 12 + start.month - 1 + MONTHS[unit]
     if months >= 10_000 * 12:
         raise OverflowError("the next unit starts behind the year 9999")
     return start.replace(year=months // 12, month=months % 12 + 1)

@@ -18,6 +18,7 @@ from enum import Enum
 from typing import Any, Final
 
 from secateur.errors import DataError
+from secateur.partitioning.calendar import MONTHS, SPANS
 from secateur.partitioning.coerce import coerce
 from secateur.partitioning.types import SqlType, TypeKind
 
@@ -74,16 +75,7 @@ class _UnknownError(Exception):
 _INT32: Final = range(-(2**31), 2**31)
 _INT64: Final = range(-(2**63), 2**63)
 _TEXT_CHARS_MAX: Final = 4096
-_MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
-_SPANS: Final = {
-    "microsecond": timedelta(microseconds=1),
-    "millisecond": timedelta(milliseconds=1),
-    "second": timedelta(seconds=1),
-    "minute": timedelta(minutes=1),
-    "hour": timedelta(hours=1),
-    "day": timedelta(days=1),
-    "week": timedelta(weeks=1),
-}
+_SPANS: Final = {"microsecond": timedelta(microseconds=1), "millisecond": timedelta(milliseconds=1), **SPANS}
 _SPELLINGS: Final[dict[TypeKind, re.Pattern[str]]] = {
     TypeKind.BOOLEAN: re.compile(r"true|false"),
     TypeKind.DATE: re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"),
@@ -258,7 +250,7 @@ def _shift(value: Any, amount: Any, unit: Any) -> Any:
     moment = _moment(value)
     if unit in _SPANS:
         return moment + _SPANS[unit] * amount
-    months = moment.year * 12 + moment.month - 1 + _MONTHS[unit] * amount
+    months = moment.year * 12 + moment.month - 1 + MONTHS[unit] * amount
     first = moment.replace(year=months // 12, month=months % 12 + 1, day=1)
     following = first.replace(year=first.year + first.month // 12, month=first.month % 12 + 1)
     return first.replace(day=min(moment.day, (following - first).days))
