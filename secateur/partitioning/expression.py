@@ -18,7 +18,7 @@ from enum import Enum
 from typing import Any, Final
 
 from secateur.errors import DataError
-from secateur.partitioning.calendar import MONTHS, SPANS
+from secateur.partitioning.calendar import MONTHS, SPANS, UNITS, start_of
 from secateur.partitioning.coerce import coerce
 from secateur.partitioning.types import SqlType, TypeKind
 
@@ -75,6 +75,7 @@ class _UnknownError(Exception):
 _INT32: Final = range(-(2**31), 2**31)
 _INT64: Final = range(-(2**63), 2**63)
 _TEXT_CHARS_MAX: Final = 4096
+_TRUNCATED: Final = UNITS - {"second"}
 _SPANS: Final = {"microsecond": timedelta(microseconds=1), "millisecond": timedelta(milliseconds=1), **SPANS}
 _SPELLINGS: Final[dict[TypeKind, re.Pattern[str]]] = {
     TypeKind.BOOLEAN: re.compile(r"true|false"),
@@ -258,24 +259,9 @@ def _shift(value: Any, amount: Any, unit: Any) -> Any:
 
 def _date_trunc(unit: Any, value: Any) -> Any:
     moment = _moment(value)
-    midnight = datetime.combine(moment.date(), time.min)
-    match unit:
-        case "year":
-            return midnight.replace(month=1, day=1)
-        case "quarter":
-            return midnight.replace(month=moment.month - (moment.month - 1) % 3, day=1)
-        case "month":
-            return midnight.replace(day=1)
-        case "week":
-            return midnight - timedelta(days=moment.weekday())
-        case "day":
-            return midnight
-        case "hour":
-            return moment.replace(minute=0, second=0, microsecond=0)
-        case "minute":
-            return moment.replace(second=0, microsecond=0)
-        case _:
-            raise _UnknownError
+    if unit not in _TRUNCATED:
+        raise _UnknownError
+    return start_of(moment, unit)
 
 
 def _moment(value: Any) -> datetime:
