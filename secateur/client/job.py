@@ -174,8 +174,8 @@ def submit_job(session: Session, dag: Submittable, config: SubmittableConfig, pa
         UnknownTableError: ``required_partitions`` names a table that does not exist.
         PartitionLostError: A required partition had its only copy on a member that has left, or no member is left.
     """
-    args, plan = submission(session, dag, config, params)
-    return _take(session, {**args, "if_absent": False}, plan)
+    job = submission(session, dag, config, params)
+    return _take(session, {**job.args, "needs": job.needs.to_wire(), "if_absent": False}, job.dag)
 
 
 def submit_job_if_absent(session: Session, name: str, dag: Submittable, config: SubmittableConfig, params: Params) -> Job:
@@ -184,8 +184,9 @@ def submit_job_if_absent(session: Session, name: str, dag: Submittable, config: 
     Raises:
         Error: As :func:`submit_job`.
     """
-    args, plan = submission(session, dag, config, params)
-    return _take(session, {**args, "config": {**args["config"], "name": name}, "if_absent": True}, plan)
+    job = submission(session, dag, config, params)
+    args = {**job.args, "config": {**job.args["config"], "name": name}, "needs": job.needs.to_wire(), "if_absent": True}
+    return _take(session, args, job.dag)
 
 
 def find_job(session: Session, id_or_name: str) -> Job:

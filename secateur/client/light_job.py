@@ -121,7 +121,7 @@ class LightJob:
 
 
 def submit_light(session: Session, dag: Submittable, config: SubmittableConfig, params: Params) -> LightJob:
-    """Hand a job to one of the members that own a partition it requires, which coordinates it.
+    """Hand a job to one of the members that it needs, which coordinates it.
 
     Raises:
         DagError: The DAG is not valid, or ``required_partitions`` names a partition that its table does not have.
@@ -129,6 +129,6 @@ def submit_light(session: Session, dag: Submittable, config: SubmittableConfig, 
         UnknownTableError: ``required_partitions`` names a table that does not exist.
         PartitionLostError: A required partition had its only copy on a member that has left, or no member is left.
     """
-    args, plan = submission(session, dag, config, params)
-    members = coordinators(config.required_partitions, session.topology, lambda table: session.table(table).scheme.affinity_group())
-    return LightJob(session, members[session.turn() % len(members)], args, plan).start()
+    job = submission(session, dag, config, params)
+    members = coordinators(job.needs, session.topology, lambda table: session.known_table(table).scheme.affinity_group())
+    return LightJob(session, members[session.turn() % len(members)], job.args, job.dag).start()

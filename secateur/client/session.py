@@ -54,6 +54,7 @@ class Session:
         self._alone: set[Channel] = set()
         self._lock = threading.Lock()
         self._turns = itertools.count()
+        self._known: dict[str, TableDef] = {}
         self._large: dict[str, TableDef] = {}  # the tables with large schemes, which statements name by reference
         try:
             hello = self._controller.connect()
@@ -141,6 +142,7 @@ class Session:
         if version > self._catalog_version:
             self._catalog_version = version
             self.statements.clear()
+            self.forget_tables()
         version = header.get("topology_version", 0)
         if version > self._newest_topology:
             self._newest_topology = version
@@ -202,6 +204,22 @@ class Session:
         if table.scheme.reference is not None:
             self._large[name.casefold()] = table
         return table
+
+    def known_table(self, name: str) -> TableDef:
+        """The definition of a table as far as this session has heard; may be old. A round trip only for a table that it has not heard of.
+
+        Raises:
+            UnknownTableError: There is no such table.
+        """
+        key = name.casefold()
+        table = self._known.get(key)
+        if table is None:
+            table = self._known[key] = self.table(name)
+        return table
+
+    def forget_tables(self) -> None:
+        """Drop the definitions of :meth:`known_table`."""
+        self._known = {}
 
     def _prepare(self, args: dict[str, Any]) -> Prepared:
         """Have a statement prepared. Where it names the large scheme of a table, that is fetched once; when the ranges have changed meanwhile, all over."""

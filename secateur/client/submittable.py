@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from secateur.client.session import Session
-from secateur.errors import ParameterError
+from secateur.errors import Error, ParameterError
+from secateur.partitioning.needs import Needs
+from secateur.partitioning.table import TableDef
 from secateur.wire import pack
 
-__all__ = ["FrozenSubmittable", "Params", "Submittable", "SubmittableConfig", "submission"]
+__all__ = ["FrozenSubmittable", "Params", "Submission", "Submittable", "SubmittableConfig", "submission"]
 
 Params: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
@@ -24,6 +26,9 @@ class Submittable(Protocol):
 
 class FrozenSubmittable(Protocol):
     """A complete and valid DAG."""
+
+    def needs(self, params: Params, table: Callable[[str], TableDef]) -> Needs:
+        """The partitions and members that it needs, as far as its vertices say so."""
 
     def to_wire(self) -> dict[str, Any]:
         """The DAG as plain data; functions in it by cloudpickle."""
@@ -40,18 +45,44 @@ class SubmittableConfig(Protocol):
         """Plain data."""
 
 
-def submission(session: Session, dag: Submittable, config: SubmittableConfig, params: Params) -> tuple[dict[str, Any], bytes]:
-    """The arguments and the payload of a request that carries a job, which gets its id here.
+class Submission(NamedTuple):
+    """What a request needs that carries a job.
+
+    Attributes:
+        args: The arguments of the request.
+        dag: Its payload.
+        needs: The members that own these partitions, or are named, may coordinate it.
+    """
+
+    args: dict[str, Any]
+    dag: bytes
+    needs: Needs
+
+
+def submission(session: Session, dag: Submittable, config: SubmittableConfig, params: Params) -> Submission:
+    """A job on its way, which gets its id here. A round trip for each table it names that this session has not heard of.
 
     Raises:
         InterfaceError: The connection is closed.
-        ParameterError: It is no DAG, or no config.
-        DagError: The DAG is not valid.
+        ParameterError: It is no DAG, or no config; or it lacks a parameter.
+        DagError: The DAG is not valid; or the keys of a source lack a partitioning column.
         SerializationError: A function in it cannot be pickled.
+        UnknownTableError: A table that it reads by keys or partitions does not exist.
     """
     session.check_open()
     if not hasattr(dag, "freeze") or not hasattr(config, "to_wire"):
         raise ParameterError("submit takes a secateur.DAG and a secateur.JobConfig")
-    plan = pack(dag.freeze().to_wire())
+    frozen = dag.freeze()
     values = dict(params) if isinstance(params, Mapping) else list(params)
-    return {"job": uuid.uuid4().hex, "config": config.to_wire(), "params": values}, plan
+    args = {"job": uuid.uuid4().hex, "config": config.to_wire(), "params": values}
+    return Submission(args, pack(frozen.to_wire()), _needs(session, frozen, config, values))
+
+
+def _needs(session: Session, dag: FrozenSubmittable, config: SubmittableConfig, params: Params) -> Needs:
+    if config.required_partitions is not None:
+        return Needs(config.required_partitions)
+    try:
+        return dag.needs(params, session.known_table)
+    except Error:
+        session.forget_tables()  # an old description may be to blame
+        return dag.needs(params, session.known_table)

@@ -29,6 +29,7 @@ from secateur.errors import (
     from_wire,
     to_wire,
 )
+from secateur.partitioning.needs import Needs
 from secateur.partitioning.required_owners import coordinators
 from secateur.partitioning.topology import Topology
 from secateur.wire import Reply, Request, unpack
@@ -81,7 +82,7 @@ class ControllerJobs:
             PartitionLostError: A required partition, or every member, is lost.
         """
         args = request.args
-        config = _config(args["config"])
+        config, needs = _arguments(args)
         known = self._book.get(args["job"])
         if known is None and args["if_absent"] and config.name is not None:
             known = self._book.active(config.name)
@@ -89,10 +90,10 @@ class ControllerJobs:
             return Reply({"job": known.job_id})
         if not self._allow_code and carries_code(unpack(request.payload)):
             raise SerializationError("the DAG carries Python functions, and this cluster accepts no code; start it with allow_code=True")
-        coordinators(config.required_partitions, self._topology(), self._group_of)
+        coordinators(needs, self._topology(), self._group_of)
         deadline_s = None if config.timeout_s is None else asyncio.get_running_loop().time() + config.timeout_s
         record = JobRecord(restarts=config.on_member_lost == OnMemberLost.RESTART)
-        job = BookedJob(args["job"], config, args["params"], bytes(request.payload), record, deadline_s)
+        job = BookedJob(args["job"], config, needs, args["params"], bytes(request.payload), record, deadline_s)
         self._book.add(job)
         if config.timeout_s is not None:
             self._later(job, config.timeout_s + _DEADLINE_GRACE_S, lambda: job.record.stop(_late(job)))
@@ -172,7 +173,7 @@ class ControllerJobs:
         if not record.waits_for(attempt):
             return
         try:
-            members = coordinators(job.config.required_partitions, self._topology(), self._group_of)
+            members = coordinators(job.needs, self._topology(), self._group_of)
             config = replace(job.config, timeout_s=_remaining_s(job))
         except Error as error:
             self._apply(job, record.ended(attempt, error))
@@ -212,11 +213,13 @@ class ControllerJobs:
         task.add_done_callback(self._tasks.discard)
 
 
-def _config(data: dict[str, Any]) -> JobConfig:
+def _arguments(args: dict[str, Any]) -> tuple[JobConfig, Needs]:
     try:
-        return JobConfig.from_wire(data)
+        return JobConfig.from_wire(args["config"]), Needs.from_wire(args["needs"])
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise ProtocolError(f"job_new: the config of a job cannot be read ({type(error).__name__}: {error}); is the client's version the cluster's?") from error
+        raise ProtocolError(
+            f"job_new: the arguments of a job cannot be read ({type(error).__name__}: {error}); is the client's version the cluster's?"
+        ) from error
 
 
 def _remaining_s(job: BookedJob) -> float | None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from secateur.cluster.job_record import JobRecord
 from secateur.dag.job_config import JobConfig
 from secateur.errors import Error, JobExistsError, LimitExceededError, UnknownJobError, to_wire
+from secateur.partitioning.needs import Needs
 
 __all__ = ["BookedJob", "JobBook"]
 
@@ -28,6 +29,7 @@ class BookedJob:
     Attributes:
         job_id: Unique; made by the client, so that a repeated submission is recognised.
         config: Its arguments.
+        needs: What it needs; chooses the coordinator of each attempt.
         params: The values of its parameters.
         dag: The packed DAG, empty once the job has ended.
         record: Where it is.
@@ -42,6 +44,7 @@ class BookedJob:
 
     job_id: str
     config: JobConfig
+    needs: Needs
     params: Any
     dag: bytes
     record: JobRecord

@@ -29,7 +29,7 @@ CONTROLLER_ARGS: Final[Mapping[str, ArgTypes]] = {
     "make_ranges": {"table": (str,), "table_id": (int,), "cells": (list,)},
     "join": {"member": (str,), "host": (str,), "port": (int,)},
     "member_lost": {"member": (str,)},
-    "job_new": {**_JOB, "config": (dict,), "params": (list, dict), "if_absent": (bool,)},
+    "job_new": {**_JOB, "config": (dict,), "needs": (list,), "params": (list, dict), "if_absent": (bool,)},
     "job_wait": {**_JOB, "wait_s": (int, float)},
     "job_cancel": _JOB,
     "job_ended": {**_ATTEMPT, "member": (str,), "failure": (dict, type(None)), "members": (list,), "metrics": (list,)},

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from secateur.dag.codec import portable
 from secateur.dag.placement import Anywhere, Placement
-from secateur.dag.processor import Emitter, Processor
+from secateur.dag.processor import Emitter, Params, Processor
 from secateur.dag.supplier import ProcessorMetaSupplier, ProcessorSupplier
 from secateur.engine.batches import batches_of
 from secateur.errors import DagError
+from secateur.partitioning.needs import Needs
+from secateur.partitioning.table import TableDef
 from secateur.wire.arrow_ipc import decode_table, encode_table
 
 __all__ = ["BatchSource", "batch_source"]
@@ -46,6 +48,9 @@ class BatchSource(ProcessorMetaSupplier):
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
+
+    def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> Needs | None:
+        return Needs()
 
     def placement(self) -> Placement:
         return Anywhere()

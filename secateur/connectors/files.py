@@ -11,10 +11,12 @@ import pyarrow as pa
 
 from secateur.connectors.file_format import FileFormat, file_format, read_file
 from secateur.connectors.pull import Pull
-from secateur.dag.placement import Anywhere, OnMembers, Placement, Unrestricted
-from secateur.dag.processor import Processor, ProcessorContext
+from secateur.dag.placement import Placement, Spread, Unrestricted
+from secateur.dag.processor import Params, Processor, ProcessorContext
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SupplierContext
 from secateur.errors import DagError
+from secateur.partitioning.needs import Needs
+from secateur.partitioning.table import TableDef
 
 __all__ = ["FileSource", "file_source"]
 
@@ -33,8 +35,8 @@ def file_source(
         columns: The columns to read, in order; None for all. Columns that are not wanted are not read from Parquet and Arrow files.
         schema: What the files are read as; None: each as what it says itself, so CSV files whose types are inferred differently need it.
         shared: True: all members see the same files. The coordinator expands the pattern when the job starts and deals the files over as many members as there
-            are files; in a job that is restricted to some partitions (``JobConfig.required_partitions``) one participant reads them all, so that no member is
-            added. False: every member has files of its own under that name, and reads all of them.
+            are files; in a job that reads partitions of a table too, over the members that own those, so that no member is added. False: every member has
+            files of its own under that name, and reads all of them.
 
     Raises:
         DagError: The format is unknown, or columns are picked from text. That no file matches is only known when the job starts.
@@ -61,15 +63,14 @@ class FileSource(ProcessorMetaSupplier):
         self._files: tuple[str, ...] = ()
         self._placement: Placement = Unrestricted()
 
+    def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> Needs | None:
+        return Needs() if self.shared else None
+
     def init(self, context: MetaContext) -> None:
         if not self.shared:
             return
         self._files = _matching(self._pattern, context.coordinator)
-        if context.config.required_partitions is not None:
-            self._placement = Anywhere()
-        else:
-            members = [member.id for member in context.topology.members][: len(self._files)]
-            self._placement = OnMembers(tuple(members), parallelism_max=len(self._files))
+        self._placement = Spread(len(self._files))
 
     def placement(self) -> Placement:
         return self._placement

@@ -10,9 +10,11 @@ import pyarrow as pa
 from secateur.connectors.pull import Pull
 from secateur.connectors.rows import BATCH_ROWS_OF_PYTHON, checked_batch_rows, rows_to_batches
 from secateur.dag.placement import Anywhere, Placement, Unrestricted
-from secateur.dag.processor import ProcessorContext
+from secateur.dag.processor import Params, ProcessorContext
 from secateur.dag.supplier import FactorySupplier, ProcessorMetaSupplier, ProcessorSupplier
 from secateur.errors import DagError
+from secateur.partitioning.needs import Needs
+from secateur.partitioning.table import TableDef
 
 __all__ = ["GeneratorFunction", "GeneratorSource", "generator_source"]
 
@@ -55,6 +57,9 @@ class GeneratorSource(ProcessorMetaSupplier):
         self._everywhere = everywhere
         self._schema = schema
         self._batch_rows = batch_rows
+
+    def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> Needs | None:
+        return None if self._everywhere else Needs()
 
     def placement(self) -> Placement:
         return Unrestricted() if self._everywhere else Anywhere()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -10,8 +10,11 @@ import pyarrow as pa
 from secateur.connectors.pull import Pull
 from secateur.connectors.rows import BATCH_ROWS_OF_PYTHON, checked_batch_rows, rows_to_batches
 from secateur.dag.placement import Anywhere, Placement
+from secateur.dag.processor import Params
 from secateur.dag.supplier import FactorySupplier, ProcessorMetaSupplier, ProcessorSupplier
 from secateur.errors import DagError
+from secateur.partitioning.needs import Needs
+from secateur.partitioning.table import TableDef
 
 __all__ = ["IterableSource", "iterable_source"]
 
@@ -48,6 +51,9 @@ class IterableSource(ProcessorMetaSupplier):
         self._items = items
         self._schema = schema
         self._batch_rows = batch_rows
+
+    def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> Needs | None:
+        return Needs()
 
     def placement(self) -> Placement:
         return Anywhere()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import product
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice, product
 from math import prod
 from typing import Any, Final
 
@@ -14,12 +14,15 @@ from secateur.dag.supplier import MetaContext
 from secateur.engine.partitions_reader import KeyLookup, PartitionsReader, ReadRequest
 from secateur.errors import DagError, NoRangeError
 from secateur.partitioning.coerce import coerce
+from secateur.partitioning.needs import Needs
 from secateur.partitioning.table import TableDef
 
 __all__ = ["TableSource", "table_source"]
 
 
 _KEYS_MAX: Final = 100_000
+_TELLING_MAX: Final = 512
+"""Partitions that are named before the job starts: enough to find a member that takes part."""
 
 
 def table_source(
@@ -70,16 +73,6 @@ class TableSource(PartitionsReader):
         self._wanted_partitions = partitions
         self._columns = columns
 
-    @property
-    def table(self) -> str:
-        """The name of the table."""
-        return self._name
-
-    @property
-    def is_restricted(self) -> bool:
-        """Whether it reads some keys or partitions only."""
-        return self._keys is not None or self._wanted_partitions is not None
-
     def partitions_in(self, table: TableDef, params: Params, vertex: str) -> Sequence[int]:
         """The partitions that it reads.
 
@@ -99,6 +92,12 @@ class TableSource(PartitionsReader):
             return _checked_partitions(table, self._wanted_partitions)
         live: list[int] = table.scheme.live_partitions().tolist()
         return live
+
+    def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> Needs:
+        definition = table(self._name)
+        if definition.replicated:
+            return Needs()
+        return Needs({self._name: frozenset(islice(self.partitions_in(definition, params, vertex), _TELLING_MAX))})
 
     def resolve(self, context: MetaContext) -> ReadRequest:
         table = context.table(self._name)

@@ -4,7 +4,7 @@ from secateur.dag.dag import DAG, FrozenDAG
 from secateur.dag.edge import Edge, EdgeConfig, between, from_
 from secateur.dag.job_config import JobConfig, OnMemberLost
 from secateur.dag.parameter import Param
-from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Unrestricted
+from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Spread, Unrestricted
 from secateur.dag.processor import Emitter, Offload, Outbox, Processor, ProcessorContext
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SupplierContext
 from secateur.dag.total_parallelism_one import force_total_parallelism_one, lazy_total_parallelism_one
@@ -31,6 +31,7 @@ __all__ = [
     "ProcessorContext",
     "ProcessorMetaSupplier",
     "ProcessorSupplier",
+    "Spread",
     "SupplierContext",
     "Unrestricted",
     "Vertex",

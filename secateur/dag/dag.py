@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from secateur.dag.edge import Edge
-from secateur.dag.processor import Processor
+from secateur.dag.edge import DistributedTo, Edge
+from secateur.dag.processor import Params, Processor
 from secateur.dag.supplier import ProcessorMetaSupplier, ProcessorSupplier
 from secateur.dag.vertex import Vertex
 from secateur.errors import DagError
+from secateur.partitioning.needs import Needs
+from secateur.partitioning.table import TableDef
 
 __all__ = ["DAG", "FrozenDAG"]
 
@@ -35,6 +37,25 @@ class FrozenDAG:
     def freeze(self) -> FrozenDAG:
         """Itself: it is frozen."""
         return self
+
+    def needs(self, params: Params, table: Callable[[str], TableDef]) -> Needs:
+        """The partitions and members that the job needs, as far as its vertices say so; nothing in particular when a source does not say.
+
+        Args:
+            params: The parameters of the job.
+            table: Finds a table's description; raises ``UnknownTableError``.
+
+        Raises:
+            Error: What a meta-supplier says of its parameters or its table.
+        """
+        found = Needs(members=frozenset(edge.reach.member for edge in self.edges if isinstance(edge.reach, DistributedTo)))
+        for vertex in self.vertices:
+            needs = vertex.meta_supplier.needs(vertex.name, params, table)
+            if needs is not None:
+                found |= needs
+            elif not self.inbound[vertex.name]:
+                return Needs()
+        return found
 
     def to_wire(self) -> dict[str, Any]:
         """Plain data for msgpack, functions in it by cloudpickle; :func:`secateur.dag.codec.decode_dag` reads it back.

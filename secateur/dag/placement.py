@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["Anywhere", "OnCoordinator", "OnMembers", "OnPartitions", "Placement", "Unrestricted"]
+__all__ = ["Anywhere", "OnCoordinator", "OnMembers", "OnPartitions", "Placement", "Spread", "Unrestricted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,4 +62,18 @@ class Anywhere:
     """
 
 
-Placement = Unrestricted | OnPartitions | OnMembers | OnCoordinator | Anywhere
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The vertex deals its parts over the members that take part anyway; where no other source says who does, over all members.
+
+    For sources whose data every member can reach, such as files that all members see. It runs on at most as many members as it has parts, on the coordinator
+    first, with no more processors on each than parts.
+
+    Attributes:
+        parts: What can be dealt; ``get`` deals part *i* to member *i* modulo their number.
+    """
+
+    parts: int
+
+
+Placement = Unrestricted | OnPartitions | OnMembers | OnCoordinator | Anywhere | Spread

@@ -2,6 +2,7 @@
 
 The life of a vertex, in order::
 
+    at the client          MetaSupplier.needs(...), so that one who takes part anyway coordinates
     at the coordinator     MetaSupplier.init(context) -> placement() -> get(members)
     on each of its members Supplier.init(context) -> get(count) -> Processor.init(...) each
     at the end             Processor.close(), Supplier.close(error), and at the coordinator MetaSupplier.close(error)
@@ -25,6 +26,7 @@ from secateur.dag.job_config import JobConfig
 from secateur.dag.placement import Anywhere, Placement, Unrestricted
 from secateur.dag.processor import Params, Processor
 from secateur.errors import DagError, InternalError, TopologyChangedError
+from secateur.partitioning.needs import Needs
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 
@@ -68,12 +70,15 @@ class MetaContext:
 
         Raises:
             TopologyChangedError: The topology has no such affinity group: its table came or went in the meantime.
+            PartitionLostError: A partition had its only copy on a member that has left.
         """
         if group not in self.topology.owners:
             raise TopologyChangedError(
                 f"vertex {self.vertex!r}: topology version {self.topology.version} has no owners for the affinity group {group!r}; try again"
             )
-        return {member: tuple(ids) for member, ids in self.topology.primaries(group, partitions).items() if ids}
+        owners = self.topology.primaries(group, partitions)
+        self.topology.check_live(owners)
+        return {member: tuple(ids) for member, ids in owners.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +155,22 @@ class ProcessorMetaSupplier:
     init_is_cooperative: bool = False
     close_is_cooperative: bool = False
 
+    def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> Needs | None:
+        """The partitions and members that it needs, as far as it is known before there is a topology: what :meth:`placement` will ask for, or less.
+
+        Asked where the job is submitted, of an object that was not initialised. The job is then coordinated by a member that takes part anyway; without it, a
+        member may have to take part for no other reason than to coordinate.
+
+        Args:
+            vertex: Name of the vertex, for messages.
+            params: The parameters of the job.
+            table: Finds a table's description; raises ``UnknownTableError``.
+
+        Returns:
+            ``Needs()`` of a source that adds no member to the job; None when it does not say, which of a source means that it may need every member.
+        """
+        return None
+
     def init(self, context: MetaContext) -> None:
         """Bind to parameters and owners: evaluate partition expressions here, not in the constructor."""
 
@@ -193,6 +214,9 @@ class ReplicatedMetaSupplier(ProcessorMetaSupplier):
         self.preferred_local_parallelism = preferred_local_parallelism
         self.works_without_input = works_without_input
         self.init_is_cooperative = self.close_is_cooperative = True
+
+    def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> Needs | None:
+        return Needs() if self.one_in_job else None
 
     def placement(self) -> Placement:
         return Anywhere() if self.one_in_job else Unrestricted()

@@ -12,16 +12,20 @@ from typing import Any
 
 from secateur.dag.parameter import bind_value
 from secateur.dag.placement import OnMembers, Placement
-from secateur.dag.processor import Processor
+from secateur.dag.processor import Params, Processor
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, meta_supplier_of
 from secateur.errors import DagError
+from secateur.partitioning.needs import Needs
+from secateur.partitioning.table import TableDef
 
 __all__ = ["force_total_parallelism_one", "lazy_total_parallelism_one"]
+
+TableFinder = Callable[[str], TableDef]
 
 
 def force_total_parallelism_one(source: ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor], member: str) -> ProcessorMetaSupplier:
     """A vertex with one processor in the whole job, on ``member``, which becomes a participant."""
-    return _TotalParallelismOne(meta_supplier_of(source), lambda context: member)
+    return _TotalParallelismOne(meta_supplier_of(source), lambda context: member, lambda params, find: Needs(members=frozenset({member})))
 
 
 def lazy_total_parallelism_one(
@@ -38,26 +42,35 @@ def lazy_total_parallelism_one(
     """
     bound_key = dict(key)
 
+    def partition_in(definition: TableDef, params: Params) -> int:
+        return definition.scheme.partition_of({name: bind_value(value, params) for name, value in bound_key.items()})
+
     def owner(context: MetaContext) -> str:
         definition = context.table(table)
-        partition = definition.scheme.partition_of({name: bind_value(value, context.params) for name, value in bound_key.items()})
-        (member,) = context.owners(definition.scheme.affinity_group(), [partition])
+        (member,) = context.owners(definition.scheme.affinity_group(), [partition_in(definition, context.params)])
         return member
 
-    return _TotalParallelismOne(meta_supplier_of(source), owner)
+    def needs(params: Params, find: TableFinder) -> Needs:
+        return Needs({table: frozenset({partition_in(find(table), params)})})
+
+    return _TotalParallelismOne(meta_supplier_of(source), owner, needs)
 
 
 class _TotalParallelismOne(ProcessorMetaSupplier):
     preferred_local_parallelism = 1
 
-    def __init__(self, inner: ProcessorMetaSupplier, choose: Callable[[MetaContext], str]) -> None:
+    def __init__(self, inner: ProcessorMetaSupplier, choose: Callable[[MetaContext], str], needs: Callable[[Params, TableFinder], Needs]) -> None:
         self._inner = inner
         self._choose = choose
+        self._needs = needs
         self._running: ProcessorMetaSupplier | None = None
         self._member = ""
         self.works_without_input = inner.works_without_input
         self.init_is_cooperative = inner.init_is_cooperative
         self.close_is_cooperative = inner.close_is_cooperative
+
+    def needs(self, vertex: str, params: Params, table: TableFinder) -> Needs:
+        return self._needs(params, table)
 
     def init(self, context: MetaContext) -> None:
         self._member = self._choose(context)

@@ -10,11 +10,12 @@ Source: the job partition pruning design of Hazelcast Jet, its "SQL-oriented" an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import assert_never
 
 from secateur.dag.dag import FrozenDAG
 from secateur.dag.edge import DistributedTo
 from secateur.dag.job_config import JobConfig
-from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Unrestricted
+from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Spread, Unrestricted
 from secateur.errors import DagError, TopologyChangedError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
@@ -54,12 +55,17 @@ def choose_participants(
                 chosen.update(members)
             case OnCoordinator():
                 chosen.add(coordinator)
-            case OnPartitions() | Unrestricted() | Anywhere():
+            case OnPartitions() | Unrestricted() | Anywhere() | Spread():
                 pass
+            case _:
+                assert_never(placement)
         if isinstance(placement, OnPartitions) and config.required_partitions is None:
             chosen.update(placement.by_member)
         if isinstance(placement, Unrestricted) and not dag.inbound[name] and config.required_partitions is None:
             chosen.update(topology.member_ids)
+    if config.required_partitions is None and not _sources_choose(dag, placements):
+        parts = max((placement.parts for placement in placements.values() if isinstance(placement, Spread)), default=0)
+        chosen.update(sorted(topology.member_ids, key=coordinator.__ne__)[:parts])
     if config.required_partitions is not None:
         required = _required_by_group(config.required_partitions, topology, table)
         for group, partitions in required.items():
@@ -72,6 +78,11 @@ def choose_participants(
     if not config.member_pruning:
         return topology.member_ids
     return tuple(member for member in topology.member_ids if member in chosen) or (coordinator,)
+
+
+def _sources_choose(dag: FrozenDAG, placements: Mapping[str, Placement]) -> bool:
+    """Whether a source says by itself which members take part."""
+    return any(isinstance(placement, OnPartitions | OnMembers) and not dag.inbound[name] for name, placement in placements.items())
 
 
 def _required_by_group(required: Mapping[str, frozenset[int]], topology: Topology, table: Callable[[str], TableDef]) -> dict[str, frozenset[int]]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from secateur.dag.dag import FrozenDAG
 from secateur.dag.edge import AllToOne, Distributed, DistributedTo, Edge, Local, Partitioned
 from secateur.dag.job_config import JobConfig
-from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Unrestricted
+from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Spread, Unrestricted
 from secateur.dag.processor import Params
 from secateur.dag.render import to_dict
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier
@@ -189,6 +189,9 @@ class ExecutionPlanBuilder:
                 return (self._coordinator,)
             case Anywhere():
                 return (self._coordinator if self._coordinator in participants else participants[0],)
+            case Spread(parts):
+                chosen = sorted(participants, key=self._coordinator.__ne__)[:parts]
+                return tuple(member for member in participants if member in chosen)
             case _:
                 assert_never(placement)
 
@@ -208,6 +211,8 @@ class ExecutionPlanBuilder:
                 return dict.fromkeys(members, 1)
             case Anywhere():
                 return dict.fromkeys(members, 1)
+            case Spread(parts):
+                return {member: min(wished, len(range(index, parts, len(members)))) for index, member in enumerate(members)}
             case _:
                 assert_never(placement)
 

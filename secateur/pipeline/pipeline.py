@@ -22,9 +22,8 @@ from secateur.dag.dag import FrozenDAG
 from secateur.dag.job_config import JobConfig
 from secateur.dag.processor import Params
 from secateur.errors import DagError
-from secateur.pipeline.required import required_partitions
 from secateur.pipeline.stage import Stage
-from secateur.pipeline.step import Maker, Step, dag_of, made, steps_of
+from secateur.pipeline.step import Maker, Step, dag_of, made
 
 __all__ = ["Pipeline"]
 
@@ -143,12 +142,12 @@ class Pipeline:
     def submit(self, connection: Connection, config: JobConfig | None = None, params: Params = (), *, light: bool = False) -> Job | LightJob:
         """Run it.
 
-        When a table is read by keys or partitions, and nothing else needs all members, ``JobConfig.required_partitions`` is filled in: the job is then
-        coordinated by a member that takes part anyway, and no other gets a message.
+        When a table is read by keys or partitions, and nothing else needs all members, a member that takes part anyway coordinates, and no other gets a
+        message.
 
         Args:
             connection: To the cluster.
-            config: The arguments of the job; required partitions that it has are kept.
+            config: The arguments of the job.
             params: What the :class:`~secateur.dag.parameter.Param` of the keys stand for.
             light: Without a record, for jobs of milliseconds; see :meth:`Connection.submit`.
 
@@ -159,9 +158,6 @@ class Pipeline:
             SerializationError: A function cannot travel; names its stage.
         """
         dag, arguments = self.to_dag(), config or JobConfig()
-        if arguments.required_partitions is None:
-            required = required_partitions(steps_of(self.sinks), lambda name: connection.table(name).definition, params)
-            arguments = replace(arguments, required_partitions=required)
         return connection.submit(dag, arguments, params, light=True) if light else connection.submit(dag, arguments, params)
 
     def with_sink(self, sink: Step) -> Pipeline:

@@ -12,7 +12,7 @@ import pytest
 import secateur
 from secateur.cluster import Cluster
 from secateur.connectors import collect, table_source
-from secateur.dag import Param, Processor
+from secateur.dag import Param, Processor, lazy_total_parallelism_one
 from secateur.engine.processors.transform import filter_rows, map_batches
 from secateur.errors import DagError, DeadlineError, JobCancelledError, JobFailedError, SerializationError
 
@@ -60,6 +60,49 @@ def test_a_job_runs_where_its_key_lives(cluster: Cluster, conn: secateur.Connect
     assert job.members_touched == [table.owner_of(partition)]
     assert {member for member in after if after[member] > before[member]} == {table.owner_of(partition)}
     assert {entry["vertex"] for entry in job.metrics()} == {"read", "stage", "result"}
+
+
+@pytest.mark.parametrize("light", [False, True], ids=["on record", "light"])
+@pytest.mark.parametrize("combiner", [False, True], ids=["map", "lazy combiner"])
+def test_sources_that_say_what_they_need_are_enough(cluster: Cluster, conn: secateur.Connection, events: str, light: bool, combiner: bool) -> None:
+    """Without required partitions in the config, and however often it is asked: whoever owns the key coordinates, and nobody else hears of the job."""
+    owner = conn.table(events).owner_of(conn.table(events).partition_of({"user_id": 7}))
+    stage = map_batches(doubled)
+    dag = job_of(reading(keys=[{"user_id": Param(0)}]), lazy_total_parallelism_one(stage, events, {"user_id": Param(0)}) if combiner else stage).freeze()
+    before = {member.id: member.frames_received for member in cluster.members()}
+    for _ in range(4):
+        job = conn.submit(dag, secateur.JobConfig(), [7], light=True) if light else conn.submit(dag, secateur.JobConfig(), [7])
+        assert job.result(timeout_s=30).num_rows == 40
+        assert job.members_touched == [owner]
+    assert [member.id for member in cluster.members() if member.frames_received > before[member.id]] == [owner]
+
+
+def test_a_member_that_an_edge_names_takes_part(conn: secateur.Connection, events: str) -> None:
+    owner = conn.table(events).owner_of(conn.table(events).partition_of({"user_id": 7}))
+    other = next(member for member in ("m1", "m2", "m3") if member != owner)
+    dag = reading(keys=[{"user_id": 7}])
+    dag.new_vertex("there", map_batches(doubled))
+    dag.new_vertex("result", collect())
+    dag.edge(secateur.between("read", "there").distribute_to(other)).edge(secateur.between("there", "result").distributed())
+    for _ in range(4):
+        job = conn.submit(dag, secateur.JobConfig())
+        assert job.result(timeout_s=30).num_rows == 40
+        assert job.members_touched == sorted([owner, other])
+
+
+def test_what_a_source_needs_is_looked_up_anew_when_it_was_another_table(conn: secateur.Connection, table_name: str) -> None:
+    """The session may know an older table of that name."""
+    dag = secateur.DAG()
+    dag.new_vertex("read", table_source(table_name, keys=[{"k": 1}]))
+    dag.new_vertex("result", collect())
+    dag.edge(secateur.between("read", "result").distributed())
+    conn.execute(f"CREATE TABLE {table_name} (a BIGINT, b BIGINT, PRIMARY KEY (a))")
+    conn._session.known_table(table_name)
+    with secateur.connect(conn.address) as other:
+        other.execute(f"DROP TABLE {table_name}")
+        other.execute(f"CREATE TABLE {table_name} (k BIGINT, PRIMARY KEY (k))")
+        other.execute(f"INSERT INTO {table_name} VALUES (1), (2)")
+    assert conn.submit(dag, secateur.JobConfig()).result(timeout_s=30).to_pylist() == [{"k": 1}]
 
 
 def test_a_job_over_the_whole_table_runs_everywhere(conn: secateur.Connection, events: str) -> None:

@@ -8,10 +8,11 @@ from secateur.cluster.job_book import BookedJob, JobBook
 from secateur.cluster.job_record import JobRecord
 from secateur.dag import JobConfig
 from secateur.errors import JobExistsError, JobFailedError, LimitExceededError, UnknownJobError
+from secateur.partitioning.needs import Needs
 
 
 def job(job_id: str, name: str | None = None) -> BookedJob:
-    return BookedJob(job_id, JobConfig(name=name), [], b"dag", JobRecord(restarts=True), None)
+    return BookedJob(job_id, JobConfig(name=name), Needs(), [], b"dag", JobRecord(restarts=True), None)
 
 
 def test_a_name_belongs_to_one_job_that_has_not_ended() -> None:

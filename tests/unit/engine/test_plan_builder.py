@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -21,6 +22,7 @@ from secateur.dag import (
     Processor,
     ProcessorMetaSupplier,
     ProcessorSupplier,
+    Spread,
     Unrestricted,
     between,
     force_total_parallelism_one,
@@ -30,7 +32,7 @@ from secateur.dag import (
 from secateur.dag.supplier import FactorySupplier
 from secateur.engine.key_routing import ROUTING_PARTITIONS, routing_partition_of_name
 from secateur.engine.plan_builder import ExecutionPlan, ExecutionPlanBuilder
-from secateur.errors import DagError, DataError, Error, JobFailedError, ParameterError, UnknownTableError
+from secateur.errors import DagError, DataError, Error, JobFailedError, ParameterError, PartitionLostError, UnknownTableError
 from secateur.partitioning.affinity import assign
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import MemberAddress, Topology
@@ -164,6 +166,38 @@ def test_placements(build: Any, reads: Any, mine: Any, placement: Placement, coo
     dag.new_vertex("scan", reads(mine("m1")[0], mine("m2")[0]))
     dag.new_vertex("other", Vertexlike(placement))
     assert placed(build(dag, coordinator=coordinator)) == {"scan": ["m1", "m2"], "other": members}
+
+
+@pytest.mark.parametrize(
+    ("parts", "coordinator", "members"),
+    [
+        pytest.param(1, "m3", {"m3": 1}, id="one part, at the coordinator"),
+        pytest.param(2, "m3", {"m1": 1, "m3": 1}, id="two parts, the coordinator first"),
+        pytest.param(9, "m1", {"m1": 3, "m2": 2, "m3": 2, "m4": 2}, id="many parts over everybody"),
+    ],
+)
+def test_parts_are_spread_where_no_source_says_who_takes_part(build: Any, parts: int, coordinator: str, members: dict[str, int]) -> None:
+    dag = DAG()
+    dag.new_vertex("files", Vertexlike(Spread(parts)), local_parallelism=5)
+    plan = build(dag, coordinator=coordinator)
+    assert {member: p.vertices[0].local_parallelism for member, p in plan.members.items()} == members
+
+
+@pytest.mark.parametrize("config", [JobConfig(), JobConfig(required_partitions={"orders": frozenset(range(16))})], ids=["declared", "required"])
+def test_parts_that_are_spread_add_no_member(build: Any, reads: Any, mine: Any, config: JobConfig) -> None:
+    dag = DAG()
+    dag.new_vertex("scan", reads(mine("m2")[0]))
+    dag.new_vertex("files", Vertexlike(Spread(3)))
+    plan = build(dag, config, coordinator="m1")
+    assert placed(plan)["files"] == (["m2"] if config.required_partitions is None else ["m1", "m2", "m3"])
+
+
+def test_a_source_of_a_lost_partition_is_refused(reads: Any, mine: Any, topology: Topology) -> None:
+    left = replace(topology, members=topology.members[:3])
+    dag = chain(("scan", reads(mine("m4")[0]))).freeze()
+    builder = ExecutionPlanBuilder(dag, JobConfig(), job_id="j", coordinator="m1", topology=left, params=(), table=lambda name: None)  # type: ignore[arg-type,return-value]
+    with pytest.raises(PartitionLostError, match="only copy on m4"):
+        builder.build()
 
 
 def test_distribute_to_makes_a_participant(build: Any, reads: Any, mine: Any) -> None:
