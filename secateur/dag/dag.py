@@ -9,8 +9,11 @@ from typing import Any
 
 from secateur.dag.edge import DistributedTo, Edge
 from secateur.dag.processor import Params, Processor
+from secateur.dag.render import diagram_of, to_dict, to_text
 from secateur.dag.supplier import ProcessorMetaSupplier, ProcessorSupplier
 from secateur.dag.vertex import Vertex
+from secateur.drawing.diagram import Diagram
+from secateur.drawing.drawable import Drawable
 from secateur.errors import DagError
 from secateur.partitioning.needs import Needs
 from secateur.partitioning.table import TableDef
@@ -19,7 +22,7 @@ __all__ = ["DAG", "FrozenDAG"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FrozenDAG:
+class FrozenDAG(Drawable):
     """A complete and valid DAG. May run any number of times, also at once.
 
     Attributes:
@@ -67,12 +70,26 @@ class FrozenDAG:
 
         return encode_dag(self, allow_code=True)
 
+    def to_text(self) -> str:
+        """One line for each vertex and, below it, one for each edge that leaves it."""
+        return to_text(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The ``dag`` object of EXPLAIN (FORMAT JSON), with ``members`` null: nothing is placed yet."""
+        return to_dict(self)
+
+    def diagram(self) -> Diagram:
+        """A box for each vertex and an arrow for each edge: bold if rows may leave the member, dashed if it is read late."""
+        return diagram_of(self)
+
     def __iter__(self) -> Iterator[Vertex]:
         return iter(self.vertices)
 
 
-class DAG:
+class DAG(Drawable):
     """Builds a DAG. Every method refuses what can never become valid; :meth:`freeze` checks the rest and ends the building.
+
+    It can be shown at any time, also while it is not complete.
 
     >>> from secateur.dag import between
     >>> dag = DAG()
@@ -141,20 +158,37 @@ class DAG:
         if self._frozen is None:
             if not self._vertices:
                 raise DagError("the DAG has no vertex")
-            order = {name: position for position, name in enumerate(_topological_order(self._vertices, self._edges))}
-            inbound = {name: tuple(sorted((e for e in self._edges if e.destination == name), key=lambda e: e.destination_ordinal)) for name in order}
-            outbound = {name: tuple(sorted((e for e in self._edges if e.source == name), key=lambda e: e.source_ordinal)) for name in order}
-            for name in order:
-                _check_contiguous(name, "input", [e.destination_ordinal for e in inbound[name]])
-                _check_contiguous(name, "output", [e.source_ordinal for e in outbound[name]])
-            _check_priorities(inbound, self._edges)
-            self._frozen = FrozenDAG(
-                vertices=tuple(self._vertices[name] for name in order),
-                edges=tuple(edge for name in order for edge in outbound[name]),
-                inbound=MappingProxyType(inbound),
-                outbound=MappingProxyType(outbound),
-            )
+            complete = self._as_it_is()
+            for name in complete.inbound:
+                _check_contiguous(name, "input", [e.destination_ordinal for e in complete.inbound[name]])
+                _check_contiguous(name, "output", [e.source_ordinal for e in complete.outbound[name]])
+            _check_priorities(complete.inbound, self._edges)
+            self._frozen = complete
         return self._frozen
+
+    def to_text(self) -> str:
+        """As :meth:`FrozenDAG.to_text`."""
+        return self._as_it_is().to_text()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As :meth:`FrozenDAG.to_dict`."""
+        return self._as_it_is().to_dict()
+
+    def diagram(self) -> Diagram:
+        """As :meth:`FrozenDAG.diagram`."""
+        return self._as_it_is().diagram()
+
+    def _as_it_is(self) -> FrozenDAG:
+        """What was built so far, in order. It may lack what :meth:`freeze` asks for."""
+        order = _topological_order(self._vertices, self._edges)
+        inbound = {name: tuple(sorted((e for e in self._edges if e.destination == name), key=lambda e: e.destination_ordinal)) for name in order}
+        outbound = {name: tuple(sorted((e for e in self._edges if e.source == name), key=lambda e: e.source_ordinal)) for name in order}
+        return FrozenDAG(
+            vertices=tuple(self._vertices[name] for name in order),
+            edges=tuple(edge for name in order for edge in outbound[name]),
+            inbound=MappingProxyType(inbound),
+            outbound=MappingProxyType(outbound),
+        )
 
     def _check_open(self) -> None:
         if self._frozen is not None:

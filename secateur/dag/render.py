@@ -1,14 +1,17 @@
-"""A DAG for the eye: text, Graphviz DOT, and plain data for JSON."""
+"""A DAG for the eye: text, plain data for JSON, and the diagram that becomes DOT and SVG."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
-from secateur.dag.dag import FrozenDAG
 from secateur.dag.edge import AllToOne, Broadcast, Distributed, DistributedTo, Edge, FanOut, Isolated, Local, Partitioned, Routing, Unicast
+from secateur.drawing.diagram import Arrow, Box, Diagram
 
-__all__ = ["routing_name", "to_dict", "to_dot", "to_text"]
+if TYPE_CHECKING:
+    from secateur.dag.dag import FrozenDAG
+
+__all__ = ["diagram_of", "edge_words", "routing_name", "to_dict", "to_text"]
 
 
 def routing_name(routing: Routing) -> str:
@@ -45,18 +48,17 @@ def to_text(dag: FrozenDAG) -> str:
     lines: list[str] = []
     for vertex in dag.vertices:
         lines.append(vertex.name if vertex.local_parallelism is None else f"{vertex.name} x{vertex.local_parallelism}")
-        lines += [f"  -> {edge.destination} {_edge_label(edge)}" for edge in dag.outbound[vertex.name]]
+        lines += [f"  -> {edge.destination} {' '.join(edge_words(edge))}" for edge in dag.outbound[vertex.name]]
     return "\n".join(lines)
 
 
-def to_dot(dag: FrozenDAG) -> str:
-    """Graphviz DOT; distributed edges are bold, edges that are read late are dashed."""
-    lines = ["digraph dag {", "  rankdir=LR;", "  node [shape=box];"]
-    lines += [f"  {_quote(vertex.name)};" for vertex in dag.vertices]
-    for edge in dag.edges:
-        style = ",".join(word for word, on in (("bold", edge.is_distributed), ("dashed", edge.priority > 0)) if on) or "solid"
-        lines.append(f"  {_quote(edge.source)} -> {_quote(edge.destination)} [label={_quote(_edge_label(edge))}, style={_quote(style)}];")
-    return "\n".join([*lines, "}"])
+def diagram_of(dag: FrozenDAG) -> Diagram:
+    """A box for each vertex and an arrow for each edge: bold if rows may leave the member, dashed if it is read late."""
+    boxes = tuple(Box(vertex.name, () if vertex.local_parallelism is None else (f"x{vertex.local_parallelism}",)) for vertex in dag.vertices)
+    arrows = tuple(
+        Arrow(edge.source, edge.destination, tuple(edge_words(edge)), edge.name, is_bold=edge.is_distributed, is_dashed=edge.priority > 0) for edge in dag.edges
+    )
+    return Diagram(boxes, arrows)
 
 
 def to_dict(dag: FrozenDAG, placed: Mapping[str, tuple[Sequence[str], int]] | None = None) -> dict[str, Any]:
@@ -79,10 +81,16 @@ def to_dict(dag: FrozenDAG, placed: Mapping[str, tuple[Sequence[str], int]] | No
     return {"vertices": vertices, "edges": edges}
 
 
-def _edge_label(edge: Edge) -> str:
+def edge_words(edge: Edge) -> list[str]:
+    """What an edge does with rows: its routing, how far it goes, its priority, each only where it is not the default."""
     words = [routing_name(edge.routing)]
-    if isinstance(edge.routing, Partitioned):
-        words[0] += f"({', '.join(edge.routing.columns)})"
+    match edge.routing:
+        case Partitioned(columns):
+            words[0] += f"({', '.join(columns)})"
+        case AllToOne(key) if key:
+            words[0] += f"({key})"
+        case _:
+            pass
     match edge.reach:
         case Local():
             pass
@@ -94,9 +102,4 @@ def _edge_label(edge: Edge) -> str:
             assert_never(edge.reach)
     if edge.priority:
         words.append(f"priority {edge.priority}")
-    return " ".join(words)
-
-
-def _quote(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    return words

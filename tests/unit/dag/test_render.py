@@ -1,9 +1,16 @@
-"""DAGs as text, DOT and plain data."""
+"""DAGs as text, plain data and diagrams."""
 
 from __future__ import annotations
 
-from secateur.dag import DAG, FrozenDAG, Processor, between, from_
-from secateur.dag.render import to_dict, to_dot, to_text
+import json
+
+import pytest
+
+from secateur.dag import DAG, Edge, FrozenDAG, Processor, between, from_
+from secateur.dag.render import edge_words, to_dict, to_text
+from secateur.drawing import Arrow, Box, Diagram
+from secateur.drawing.dot import dot
+from secateur.drawing.svg import svg
 
 
 def sample() -> FrozenDAG:
@@ -26,26 +33,63 @@ def test_text() -> None:
     ]
 
 
-def test_dot_escapes_names() -> None:
-    assert to_dot(sample()).splitlines() == [
-        "digraph dag {",
-        "  rankdir=LR;",
-        "  node [shape=box];",
-        '  "scan";',
-        '  "small";',
-        '  "the \\"join\\"";',
-        '  "scan" -> "the \\"join\\"" [label="partitioned(k) distributed to m2", style="bold"];',
-        '  "small" -> "the \\"join\\"" [label="broadcast distributed priority -1", style="bold"];',
-        "}",
-    ]
+def test_diagram() -> None:
+    assert sample().diagram() == Diagram(
+        (Box("scan", ("x2",)), Box("small"), Box('the "join"')),
+        (
+            Arrow("scan", 'the "join"', ("partitioned(k)", "distributed to m2"), "'scan'[0] -> 'the \"join\"'[1]", is_bold=True),
+            Arrow("small", 'the "join"', ("broadcast", "distributed", "priority -1"), "'small'[0] -> 'the \"join\"'[0]", is_bold=True),
+        ),
+    )
 
 
-def test_dot_draws_late_local_edges_dashed() -> None:
+def test_edges_that_are_read_late_are_dashed() -> None:
     dag = DAG()
     dag.new_vertex("a", Processor)
     dag.new_vertex("b", Processor)
     dag.edge(between("a", "b").with_priority(1))
-    assert 'style="dashed"' in to_dot(dag.freeze())
+    (arrow,) = dag.diagram().arrows
+    assert arrow.is_dashed
+
+
+@pytest.mark.parametrize(
+    ("edge", "words"),
+    [
+        pytest.param(between("a", "b"), ["unicast"], id="unicast"),
+        pytest.param(between("a", "b").isolated(), ["isolated"], id="isolated"),
+        pytest.param(between("a", "b").fan_out().distributed(), ["fan-out", "distributed"], id="fan-out"),
+        pytest.param(between("a", "b").all_to_one().distributed(), ["all-to-one", "distributed"], id="all-to-one"),
+        pytest.param(between("a", "b").all_to_one("total"), ["all-to-one(total)"], id="all-to-one-by-key"),
+        pytest.param(between("a", "b").partitioned("k", "j").with_priority(2), ["partitioned(k, j)", "priority 2"], id="partitioned"),
+        pytest.param(between("a", "b").broadcast().distribute_to("m2"), ["broadcast", "distributed to m2"], id="to-one-member"),
+    ],
+)
+def test_edge_words(edge: Edge, words: list[str]) -> None:
+    assert edge_words(edge) == words
+
+
+def test_a_dag_can_be_shown_while_it_is_built() -> None:
+    dag = DAG()
+    dag.new_vertex("late", Processor)
+    dag.new_vertex("early", Processor)
+    dag.edge(from_("early", 1).to("late", 3))  # ordinals with gaps, which freeze() refuses
+    assert dag.to_text().splitlines() == ["early", "  -> late unicast", "late"]
+    assert dag.to_dot() == dot(dag.diagram())
+    assert dag._repr_svg_() == dag.to_svg() == svg(dag.diagram())
+    assert json.loads(dag.to_json()) == dag.to_dict()
+    dag.new_vertex("still open", Processor)
+
+
+def test_nothing_can_be_shown_as_well() -> None:
+    assert (DAG().to_text(), DAG().to_dict()) == ("", {"vertices": [], "edges": []})
+
+
+def test_the_frozen_dag_looks_the_same() -> None:
+    dag = DAG()
+    dag.new_vertex("a", Processor, 2)
+    before = (dag.to_text(), dag.to_json(), dag.to_dot(), dag.to_svg())
+    frozen = dag.freeze()
+    assert (frozen.to_text(), frozen.to_json(), frozen.to_dot(), frozen.to_svg()) == before
 
 
 def test_dict_has_the_form_of_explain() -> None:

@@ -1,0 +1,28 @@
+"""Graphviz DOT: quotes, line ends and styles."""
+
+from __future__ import annotations
+
+from secateur.drawing import Arrow, Box, Diagram
+from secateur.drawing.dot import dot
+
+
+def test_dot() -> None:
+    diagram = Diagram(
+        (Box("scan", ("m1 x2",)), Box('the "join"\\', is_faint=True), Box("two\nlines")),
+        (
+            Arrow("scan", 'the "join"\\', ("partitioned(k)", "distributed"), is_bold=True, is_dashed=True),
+            Arrow('the "join"\\', "two\nlines", is_faint=True),
+        ),
+        ("on 1 of 2 members", "left out: m2"),
+    )
+    assert dot(diagram).splitlines() == [
+        "digraph dag {",
+        "  node [shape=box];",
+        '  graph [labelloc="t", labeljust="l", label="on 1 of 2 members\\lleft out: m2\\l"];',
+        '  "scan" [label="scan\\nm1 x2"];',
+        '  "the \\"join\\"\\\\" [label="the \\"join\\"\\\\", style=dashed, color=gray, fontcolor=gray];',
+        '  "two lines" [label="two lines"];',
+        '  "scan" -> "the \\"join\\"\\\\" [label="partitioned(k)\\ndistributed", style="bold,dashed"];',
+        '  "the \\"join\\"\\\\" -> "two lines" [label="", style="solid", color=gray, fontcolor=gray];',
+        "}",
+    ]
