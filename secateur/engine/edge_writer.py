@@ -7,8 +7,8 @@ lanes of which any one may take it; that covers every kind of edge with one mech
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ import pyarrow as pa
 from secateur.engine.inbox import Wakeable
 
 __all__ = ["EdgeWriter", "EndOfEdge", "Lane", "LaneGroup", "Route", "partitioned_route"]
+
+_COMPARED_LANES_MAX: Final = 16
+"""Up to here a comparison of all rows with each lane (0.4 ns a row and lane) beats sorting them by lane (8 ns a row, by radix)."""
 
 
 class Lane(Protocol):
@@ -131,30 +134,38 @@ def partitioned_route(
 
     Args:
         groups: One for each lane.
-        lane_of_partition: Index into ``groups`` for each routing partition; 16 bits, which numpy sorts by radix, five times as fast as wider integers.
+        lane_of_partition: Index into ``groups`` for each routing partition.
         partitions: Computes the routing partition of each row.
 
     Returns:
-        The route. A batch whose rows all belong to one lane is passed on as it is; otherwise its rows are copied once, grouped by lane in their order.
+        The route. A batch whose rows all belong to one lane is passed on as it is; otherwise its rows are copied once, in their order. Cost beside
+        ``partitions``: 3 ns a row for two columns of integers and three lanes.
     """
     if len(groups) == 1:
         only = groups[0]
         return lambda batch: ((only, batch),)
 
+    lane_of_partition = lane_of_partition.astype(np.uint8 if len(groups) <= 1 << 8 else np.uint16)
+
     def route(batch: pa.RecordBatch) -> Iterable[tuple[LaneGroup, pa.RecordBatch]]:
-        lanes = lane_of_partition[partitions(batch)]
-        counts = np.bincount(lanes, minlength=len(groups))
-        used = np.flatnonzero(counts).tolist()
-        if not used:
-            return
-        if len(used) == 1:
-            yield groups[used[0]], batch
-            return
-        grouped = batch.take(pa.array(np.argsort(lanes, kind="stable")))
-        start = 0
-        for lane in used:
-            count = int(counts[lane])
-            yield groups[lane], grouped.slice(start, count)
-            start += count
+        lanes = lane_of_partition.take(partitions(batch))
+        for lane, rows in _rows_by_lane(lanes, len(groups)):
+            yield groups[lane], batch if len(rows) == len(lanes) else batch.take(pa.array(rows))
 
     return route
+
+
+def _rows_by_lane(lanes: npt.NDArray[np.uint8 | np.uint16], count: int) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
+    """The lanes that have rows, and which."""
+    if count <= _COMPARED_LANES_MAX:
+        for lane in range(count):
+            rows = np.flatnonzero(lanes == lane)
+            if len(rows):
+                yield lane, rows
+        return
+    order = np.argsort(lanes, kind="stable")
+    ends = np.bincount(lanes, minlength=count).cumsum()
+    for lane in range(count):
+        start = int(ends[lane - 1]) if lane else 0
+        if start < ends[lane]:
+            yield lane, order[start : ends[lane]]

@@ -48,8 +48,13 @@ class _Primitive:
     argument: int | None
 
 
-def compile_aggregation(keys: Sequence[Expression], aggregates: Sequence[Aggregate]) -> Aggregator:
+def compile_aggregation(keys: Sequence[Expression], aggregates: Sequence[Aggregate], *, threads: bool = True) -> Aggregator:
     """Turn group keys and aggregates into a closure.
+
+    Args:
+        keys: Group keys; none: one group.
+        aggregates: What is computed for each group.
+        threads: Whether many rows are grouped by several threads.
 
     The closure raises InexactError where DuckDB has to answer. Cost: about 10 us for three aggregates of a hundred rows without keys, 50 us with.
     """
@@ -59,7 +64,7 @@ def compile_aggregation(keys: Sequence[Expression], aggregates: Sequence[Aggrega
     needed = [_primitives(aggregate, arguments) for aggregate in aggregates]
     primitives = list(dict.fromkeys(primitive for some in needed for primitive in some))
     finishers = [_finisher(aggregate) for aggregate in aggregates]
-    compute = _compile_grouped(keys, primitives, [argument.type for argument in arguments]) if keys else _compile_global(primitives)
+    compute = _compile_grouped(keys, primitives, [argument.type for argument in arguments], threads=threads) if keys else _compile_global(primitives)
 
     def aggregate_rows(scope: Scope, row_count: int) -> Mapping[str, Any]:
         values = [evaluator(scope) for evaluator in evaluators]
@@ -93,7 +98,9 @@ def _compile_global(primitives: Sequence[_Primitive]) -> Callable[[Scope, Sequen
     return compute
 
 
-def _compile_grouped(keys: Sequence[Expression], primitives: Sequence[_Primitive], types: Sequence[SqlType]) -> Callable[[Scope, Sequence[Any], int], Computed]:
+def _compile_grouped(
+    keys: Sequence[Expression], primitives: Sequence[_Primitive], types: Sequence[SqlType], *, threads: bool
+) -> Callable[[Scope, Sequence[Any], int], Computed]:
     """Arrow's hash aggregation over a table of the keys and arguments; the node that says what to compute is built once."""
     key_names = [f"k{position}" for position in range(len(keys))]
     evaluators: list[Evaluator] = [compile_expression(key) for key in keys]
@@ -113,7 +120,7 @@ def _compile_grouped(keys: Sequence[Expression], primitives: Sequence[_Primitive
         key_columns = [evaluator(scope) for evaluator in evaluators]
         source = pa.Table.from_arrays([*key_columns, *values], schema=schema)
         declaration = acero.Declaration.from_sequence([acero.Declaration("table_source", acero.TableSourceNodeOptions(source)), node])
-        result = declaration.to_table(use_threads=row_count >= _THREADED_ROWS_MIN).combine_chunks()
+        result = declaration.to_table(use_threads=threads and row_count >= _THREADED_ROWS_MIN).combine_chunks()
         columns = [column.chunk(0) if column.num_chunks else pa.array([], column.type) for column in result.columns]
         named = dict(zip(result.column_names, columns, strict=True))
         return [named[name] for name in key_names], {primitive: named[f"r{position}"] for position, primitive in enumerate(primitives)}

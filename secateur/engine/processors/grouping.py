@@ -5,7 +5,7 @@ A partial result is a row: the columns of the key, then the state of each aggreg
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, assert_never
 
@@ -13,8 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from secateur.engine.kernels.arrow_doubles import to_double
+from secateur.engine.kernels.arrow_fragment import AggregateFunction
 from secateur.engine.kernels.exact_values import InexactError
 from secateur.engine.processors.aggregates import Aggregate, Function
+from secateur.engine.processors.arrow_grouping import State, grouped_by_arrow
 from secateur.engine.processors.kernel import Kernel, column_of, numbered
 from secateur.errors import DagError, DataError, NotSupportedError
 from secateur.partitioning.types import SqlType, TypeKind, type_of_arrow
@@ -58,24 +60,24 @@ class KernelGrouping:
     aggregates: Mapping[str, Aggregate]
 
     def accumulate(self, kernel: Kernel, rows: pa.Table) -> pa.Table:
-        columns: dict[str, Any] = {}
-        items: list[tuple[str, str, str]] = []
+        arguments: dict[str, tuple[Any, SqlType]] = {}
+        states: list[State] = []
         for index, (name, aggregate) in enumerate(self.aggregates.items()):
             kind = SqlType(TypeKind.BIGINT)
             if aggregate.column is not None:
-                columns[f"a{index}"], kind = _argument(rows, aggregate.column)
-            items += _accumulated(name, aggregate, f"a{index}", kind)
-        return self._grouped(kernel, rows, columns, items)
+                arguments[f"a{index}"] = _, kind = _argument(rows, aggregate.column)
+            states += _accumulated(name, aggregate, f"a{index}", kind)
+        return self._grouped(kernel, rows, arguments, states)
 
     def combine(self, kernel: Kernel, partials: pa.Table) -> pa.Table:
-        columns: dict[str, Any] = {}
-        items = []
+        arguments: dict[str, tuple[Any, SqlType]] = {}
+        states = []
         for name, aggregate in self.aggregates.items():
             for state in _states(name, aggregate):
-                argument = f"a{len(columns)}"
-                columns[argument], kind = _argument(partials, state, pa.list_(pa.int32()) if aggregate.function in _LISTS else pa.int32())
-                items.append((state, *_combined(aggregate.function, argument, kind, is_count=state.endswith(".count"))))
-        return self._grouped(kernel, partials, columns, items)
+                argument = f"a{len(arguments)}"
+                arguments[argument] = _, kind = _argument(partials, state, pa.list_(pa.int32()) if aggregate.function in _LISTS else pa.int32())
+                states.append(_combined(state, aggregate.function, argument, kind, is_count=state.endswith(".count")))
+        return self._grouped(kernel, partials, arguments, states)
 
     def finish(self, partials: pa.Table) -> pa.Table:
         finished = {name: partials.column(name) for name in self.by}
@@ -99,16 +101,25 @@ class KernelGrouping:
         states = [(name, state) for name, aggregate in self.aggregates.items() for state in _states(name, aggregate)]
         return pa.table({state: pa.array([0], pa.int64()) if name in counts or state.endswith(".count") else pa.nulls(1) for name, state in states})
 
-    def _grouped(self, kernel: Kernel, rows: pa.Table, columns: Mapping[str, Any], items: list[tuple[str, str, str]]) -> pa.Table:
-        relation = numbered(rows, self.by)
-        keys = ", ".join(relation.column_names[1:])
-        for name, column in columns.items():
-            relation = relation.append_column(name, column)
-        selected = ", ".join(["min(row) AS first_row", *(sql for _, sql, _ in items)])
-        grouped = f"SELECT {selected} FROM rows" + (f" GROUP BY {keys} ORDER BY first_row" if keys else "")
-        answer = kernel.select(grouped, {"rows": relation}, [("first_row", "BIGINT"), *((name, text) for name, _, text in items)])
-        found = rows.select([column_of(rows.schema, name) for name in self.by]).take(answer.column(0)).columns if self.by else []
-        return pa.Table.from_arrays([*found, *answer.columns[1:]], names=[*self.by, *(name for name, _, _ in items)])
+    def _grouped(self, kernel: Kernel, rows: pa.Table, arguments: Mapping[str, tuple[Any, SqlType]], states: Sequence[State]) -> pa.Table:
+        keys = [rows.column(column_of(rows.schema, name)) for name in self.by]
+        found = grouped_by_arrow(keys, arguments, states, rows.num_rows) if rows.num_rows else None
+        if found is None:
+            found = _grouped_by_duckdb(kernel, rows, self.by, arguments, states)
+        return pa.Table.from_arrays(found, names=[*self.by, *(state.name for state in states)])
+
+
+def _grouped_by_duckdb(kernel: Kernel, rows: pa.Table, by: Sequence[str], arguments: Mapping[str, tuple[Any, SqlType]], states: Sequence[State]) -> list[Any]:
+    """As :func:`grouped_by_arrow`, for any key and aggregate."""
+    relation = numbered(rows, by)
+    names = ", ".join(relation.column_names[1:])
+    for name, (values, _) in arguments.items():
+        relation = relation.append_column(name, values)
+    selected = ", ".join(["min(row) AS first_row", *(state.sql for state in states)])
+    grouped = f"SELECT {selected} FROM rows" + (f" GROUP BY {names} ORDER BY first_row" if names else "")
+    answer = kernel.select(grouped, {"rows": relation}, [("first_row", "BIGINT"), *((state.name, state.type_text) for state in states)])
+    keys = rows.select([column_of(rows.schema, name) for name in by]).take(answer.column(0)).columns if by else []
+    return [*keys, *answer.columns[1:]]
 
 
 def checked_names(by: tuple[str, ...], names: tuple[str, ...], what: str) -> None:
@@ -142,61 +153,77 @@ def _argument(rows: pa.Table, column: str, null_as: pa.DataType = pa.int32()) ->
         raise DataError(f"column {column!r} of type {values.type} cannot be aggregated: {error}") from error
 
 
-def _accumulated(name: str, aggregate: Aggregate, argument: str, kind: SqlType) -> list[tuple[str, str, str]]:
-    """Name, SQL and type text of each state, over rows."""
+def _accumulated(name: str, aggregate: Aggregate, argument: str, kind: SqlType) -> list[State]:
+    """The states of an aggregate, over rows."""
     match aggregate.function:
         case Function.COUNT_ROWS:
-            return [(name, "count(*)", "BIGINT")]
+            return [State(name, "count(*)", "BIGINT", AggregateFunction.COUNT_ROWS)]
         case Function.COUNT:
-            return [(name, f"count({argument})", "BIGINT")]
+            return [_counted(name, argument)]
         case Function.SUM:
-            return [(name, *_sum(aggregate, argument, kind))]
+            return [_sum(name, aggregate, argument, kind)]
         case Function.MIN | Function.MAX:
-            return [(name, f"{aggregate.function.value}({argument})", str(kind))]
+            return [_extreme(name, aggregate.function, argument, kind)]
         case Function.AVG:
-            _sum(aggregate, argument, kind)
-            return [(f"{name}.sum", *_exact_sum(argument, kind)), (f"{name}.count", f"count({argument})", "BIGINT")]
+            _sum(name, aggregate, argument, kind)
+            return [_exact_sum(f"{name}.sum", argument, kind), _counted(f"{name}.count", argument)]
         case Function.COUNT_DISTINCT:
-            return [(name, f"list(DISTINCT {argument}) FILTER ({argument} IS NOT NULL)", f"{kind}[]")]
+            return [State(name, f"list(DISTINCT {argument}) FILTER ({argument} IS NOT NULL)", f"{kind}[]")]
         case Function.LIST:
-            return [(name, f"list({argument} ORDER BY row)", f"{kind}[]")]
+            return [State(name, f"list({argument} ORDER BY row)", f"{kind}[]")]
         case _:
             assert_never(aggregate.function)
 
 
-def _combined(function: Function, argument: str, kind: SqlType, *, is_count: bool) -> tuple[str, str]:
-    """SQL and type text of a state over states of the same aggregate."""
+def _combined(name: str, function: Function, argument: str, kind: SqlType, *, is_count: bool) -> State:
+    """A state over states of the same aggregate."""
     match function:
         case Function.COUNT_ROWS | Function.COUNT:
-            return f"CAST(coalesce(sum({argument}), 0) AS BIGINT)", "BIGINT"
+            return _counts(name, argument)
         case Function.SUM:
-            return _sum(Aggregate(function), argument, kind)
+            return _sum(name, Aggregate(function), argument, kind)
         case Function.MIN | Function.MAX:
-            return f"{function.value}({argument})", str(kind)
+            return _extreme(name, function, argument, kind)
         case Function.AVG:
-            return (f"CAST(coalesce(sum({argument}), 0) AS BIGINT)", "BIGINT") if is_count else _exact_sum(argument, kind)
+            return _counts(name, argument) if is_count else _exact_sum(name, argument, kind)
         case Function.COUNT_DISTINCT:
-            return f"list_distinct(flatten(list({argument}) FILTER ({argument} IS NOT NULL)))", str(kind)
+            return State(name, f"list_distinct(flatten(list({argument}) FILTER ({argument} IS NOT NULL)))", str(kind))
         case Function.LIST:
-            return f"flatten(list({argument} ORDER BY row) FILTER ({argument} IS NOT NULL))", str(kind)
+            return State(name, f"flatten(list({argument} ORDER BY row) FILTER ({argument} IS NOT NULL))", str(kind))
         case _:
             assert_never(function)
 
 
-def _sum(aggregate: Aggregate, argument: str, kind: SqlType) -> tuple[str, str]:
+def _counted(name: str, argument: str) -> State:
+    return State(name, f"count({argument})", "BIGINT", AggregateFunction.COUNT, argument)
+
+
+def _counts(name: str, argument: str) -> State:
+    """Counts together; 0 where there is none. Arrow is asked for groups of at least one row, and counts are never NULL."""
+    return State(name, f"CAST(coalesce(sum({argument}), 0) AS BIGINT)", "BIGINT", AggregateFunction.SUM, argument)
+
+
+def _extreme(name: str, function: Function, argument: str, kind: SqlType) -> State:
+    return State(name, f"{function.value}({argument})", str(kind), AggregateFunction(function.value), argument)
+
+
+def _sum(name: str, aggregate: Aggregate, argument: str, kind: SqlType) -> State:
     """A sum in a type that Python users expect: the kernel's own for integers is HUGEINT."""
     if kind.is_float or kind.kind is TypeKind.DECIMAL:
-        return _exact_sum(argument, kind)
+        return _exact_sum(name, argument, kind)
     if not kind.is_integer and kind.kind is not TypeKind.BOOLEAN:
         raise DagError(f"{aggregate.function.value} of column {aggregate.column!r}, which is {kind}; only numbers and booleans have one")
     text = "UBIGINT" if kind.kind is TypeKind.UBIGINT else "BIGINT"
-    return f"CAST(sum({argument}) AS {text})", text
+    return State(name, f"CAST(sum({argument}) AS {text})", text, _summed(kind), argument)
 
 
-def _exact_sum(argument: str, kind: SqlType) -> tuple[str, str]:
-    if kind.is_float:
-        return f"sum({argument})", "DOUBLE"
-    return f"sum({argument})", f"DECIMAL(38,{kind.scale})" if kind.kind is TypeKind.DECIMAL else "HUGEINT"
+def _exact_sum(name: str, argument: str, kind: SqlType) -> State:
+    text = "DOUBLE" if kind.is_float else f"DECIMAL(38,{kind.scale})" if kind.kind is TypeKind.DECIMAL else "HUGEINT"
+    return State(name, f"sum({argument})", text, _summed(kind), argument)
+
+
+def _summed(kind: SqlType) -> AggregateFunction | None:
+    return None if kind.kind is TypeKind.BOOLEAN else AggregateFunction.SUM
 
 
 def _mean(sums: Any, counts: Any) -> Any:
