@@ -1,0 +1,71 @@
+"""The data of TPC-H and TPC-DS, generated once and kept under ``build/``: ``python -m benchmarks.tpc.data tpch --scale 1``.
+
+The generators are extensions of DuckDB 1.5.5 that packages carry, while secateur runs on a later DuckDB: they get an environment of their own,
+``build/tpc/environment``, with what pip is configured to use. Larger TPC-H data can come from elsewhere (``tpchgen-cli`` writes the same tables):
+Parquet files in ``build/tpch/sf<scale>`` that are complete are taken as they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+from typing import Final
+
+__all__ = ["BENCHMARKS", "main", "tables_of"]
+
+BENCHMARKS: Final = ("tpch", "tpcds")
+
+_BUILD: Final = Path(__file__).parents[2] / "build"
+_PACKAGES: Final = ("duckdb==1.5.5", "duckdb-extension-tpch==1.5.5", "duckdb-extension-tpcds==1.5.5")
+
+
+def tables_of(benchmark: str, scale: str) -> dict[str, Path]:
+    """The Parquet file of each table, generated if it is not there.
+
+    Args:
+        benchmark: ``tpch`` or ``tpcds``.
+        scale: The scale factor as written, ``0.01``: 1 is about a gigabyte of text.
+
+    Raises:
+        subprocess.CalledProcessError: The environment of the generators cannot be installed, or a generator failed.
+    """
+    folder = _BUILD / benchmark / f"sf{scale}"
+    if not folder.is_dir():
+        # Generated beside and moved: an interrupted run leaves nothing that looks complete.
+        unfinished = folder.with_suffix(".unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
+        subprocess.run([_generator_python(), Path(__file__).with_name("dbgen.py"), benchmark, scale, unfinished], check=True)
+        unfinished.rename(folder)
+    return {path.stem: path for path in sorted(folder.glob("*.parquet"))}
+
+
+def _generator_python() -> Path:
+    """The interpreter of the generators' environment, installed at the first call."""
+    folder = _BUILD / "tpc" / "environment"
+    python = folder / "bin" / "python"
+    installed = folder / "installed"
+    if not installed.exists():
+        venv.create(folder, clear=True, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *_PACKAGES], check=True)
+        installed.touch()
+    return python
+
+
+def main() -> int:
+    """Generate a scale of a benchmark, and say where it is."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.tpc.data", description="Generate the tables of TPC-H or TPC-DS.")
+    parser.add_argument("benchmark", choices=BENCHMARKS)
+    parser.add_argument("--scale", default="1", help="scale factor (default: %(default)s)")
+    options = parser.parse_args()
+    for table, path in tables_of(options.benchmark, options.scale).items():
+        print(f"{path.stat().st_size:>12,} bytes  {table}  {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,4 @@
+"""TPC-DS on a cluster: 99 queries over a snowflake with skew and NULLs.
+
+The texts in ``queries/`` are those of DuckDB's generator.
+"""
