@@ -18,6 +18,7 @@ from secateur.client.session import Session
 from secateur.client.statement import InsertRows, InsertSelect
 from secateur.errors import InterfaceError, TopologyChangedError
 from secateur.partitioning.conform import conform
+from secateur.partitioning.distinct_keys import first_of_each_key
 
 __all__ = ["Insertion", "insert_many", "insert_select", "insert_values"]
 
@@ -64,7 +65,10 @@ def insert_select(session: Session, sql: str, params: Params, insert: InsertSele
     """
     selected = run_select(session, sql, params, insert.source, cached=False, started_s=time.perf_counter())
     rows = as_table(selected.result, selected.columns).rename_columns(list(insert.columns))
-    return load_rows(session, insert.table, rows, LoadMode.of(insert.mode)).rows
+    mode = LoadMode.of(insert.mode)
+    if mode is LoadMode.UPSERT:
+        rows = first_of_each_key(conform(rows, insert.table), insert.table)
+    return load_rows(session, insert.table, rows, mode).rows
 
 
 def _template_of(insertion: Insertion) -> int:

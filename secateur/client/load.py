@@ -49,6 +49,8 @@ class LoadMode(StrEnum):
     """Replace them all."""
     UPSERT = "upsert"
     """Replace those with the same key."""
+    IGNORE = "ignore"
+    """Keep them, and leave out the rows whose key is there already."""
 
     @classmethod
     def of(cls, text: str) -> LoadMode:

@@ -36,7 +36,7 @@ class Load:
         load_id: Given by whoever staged it.
         number: Grows with every load of the cluster; readers tell by it whether members answered from the same publications.
         table: The table.
-        mode: ``"append"``, ``"overwrite"`` or ``"upsert"``; for what a DELETE statement removes, ``"delete"``.
+        mode: ``"append"``, ``"overwrite"``, ``"upsert"`` or ``"ignore"``; for what a DELETE statement removes, ``"delete"``.
         attempts: The attempts that count, by partition, in the order of their rows: several tasks may bring a share of a partition each, and a task
             that is retried stages its share again under another number.
         copies: The partitions of which a member keeps a copy, by member id, for every member of the table.

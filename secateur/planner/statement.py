@@ -41,6 +41,8 @@ class InsertMode(Enum):
     """It is an error."""
     UPSERT = "upsert"
     """The new row replaces the old one: ``INSERT OR REPLACE``."""
+    IGNORE = "ignore"
+    """The new row is left out: ``INSERT OR IGNORE`` and ``ON CONFLICT DO NOTHING``."""
 
 
 class ChangeKind(Enum):

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
+from typing import assert_never
 
 from secateur.errors import ProgrammingError
 
-__all__ = ["ChangeCount", "Operation", "load_mode"]
+__all__ = ["ChangeCount", "Operation", "Repeats", "load_mode"]
+
+
+class Repeats(Enum):
+    """What becomes of a key that is given twice."""
+
+    REFUSED = "refused"
+    FIRST_WINS = "first wins"
+    LAST_WINS = "last wins"
 
 
 class Operation(StrEnum):
-    """What happens to the rows given. The first three are also the modes of a load."""
+    """What happens to the rows given. All but the last are also the modes of a load."""
 
     APPEND = "append"
     """Add rows; a key that is already there is an error."""
@@ -22,8 +31,24 @@ class Operation(StrEnum):
     UPSERT = "upsert"
     """Add rows, or replace those with the same key; of a key that is given twice the last row wins."""
 
+    IGNORE = "ignore"
+    """Add rows whose key is not there, leave out the others; of a key that is given twice the first row counts."""
+
     DELETE = "delete"
     """Remove the rows with the keys given; keys that are not there are ignored. Loads of DELETE statements have this mode, those of users do not."""
+
+    @property
+    def repeats(self) -> Repeats:
+        """What becomes of a key that is given twice."""
+        match self:
+            case Operation.APPEND | Operation.OVERWRITE:
+                return Repeats.REFUSED
+            case Operation.IGNORE:
+                return Repeats.FIRST_WINS
+            case Operation.UPSERT | Operation.DELETE:
+                return Repeats.LAST_WINS
+            case _:
+                assert_never(self)
 
 
 @dataclass(slots=True)
@@ -37,12 +62,12 @@ def load_mode(text: str) -> Operation:
     """Read the mode of a load.
 
     Raises:
-        ProgrammingError: It is none of ``append``, ``overwrite`` and ``upsert``.
+        ProgrammingError: It is none of ``append``, ``overwrite``, ``upsert`` and ``ignore``.
     """
     try:
         operation = Operation(text)
     except ValueError:
         operation = Operation.DELETE
     if operation is Operation.DELETE:
-        raise ProgrammingError(f"load mode {text!r} does not exist; use 'append', 'overwrite' or 'upsert'")
+        raise ProgrammingError(f"load mode {text!r} does not exist; use 'append', 'overwrite', 'upsert' or 'ignore'")
     return operation

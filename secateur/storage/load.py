@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from secateur.storage.change import Operation
 from secateur.storage.layout import TableLayout
-from secateur.storage.merge import merge, sort_rows
+from secateur.storage.merge import merge, new_rows, sort_rows
 from secateur.storage.snapshot import PartitionSnapshot
 from secateur.storage.sorted_rows import SortedRows
 
@@ -126,6 +126,8 @@ class Preparation:
             # Staged before a range was added, they may belong to that one by now.
             for staged in part.tables:
                 self.layout.check_partition(staged, part.partition)
-        rows = sort_rows(self.layout, part.tables, last_wins=self.operation is Operation.UPSERT)
+        rows = sort_rows(self.layout, part.tables, self.operation.repeats)
+        if self.operation is Operation.IGNORE:
+            rows = new_rows(self.layout, part.snapshot.fold(), rows)
         merged = rows if self.operation is Operation.OVERWRITE else merge(self.layout, part.snapshot.fold(), rows, self.operation)
         return PreparedPart(part.partition, rows, merged, part.version)

@@ -188,7 +188,7 @@ class MemberStore:
             table_id: The table.
             partition: The partition that all rows belong to; the caller has computed it.
             rows: Of exactly the table's schema.
-            mode: ``append``, ``overwrite`` or ``upsert``; overwriting concerns this partition only.
+            mode: ``append``, ``overwrite``, ``upsert`` or ``ignore``; overwriting concerns this partition only.
 
         Returns:
             Rows written.
@@ -254,8 +254,8 @@ class MemberStore:
         Args:
             load_id: The load.
             table_id: Its table.
-            mode: ``append``, ``overwrite``, ``upsert`` or, for keys, ``delete``. Overwriting empties the partitions of this member that ``parts`` does not
-                name.
+            mode: ``append``, ``overwrite``, ``upsert``, ``ignore`` or, for keys, ``delete``. Overwriting empties the partitions of this member that
+                ``parts`` does not name.
             parts: The attempts that count, in the order of their rows, for each partition of this member that has rows: several tasks may each bring
                 a share of a partition.
 

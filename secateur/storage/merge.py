@@ -15,31 +15,32 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from secateur.storage.change import Operation
+from secateur.storage.change import Operation, Repeats
 from secateur.storage.gather import concatenate, gather
 from secateur.storage.layout import TableLayout
 from secateur.storage.sorted_rows import SortedRows
 
-__all__ = ["common_row", "merge", "sort_rows"]
+__all__ = ["common_row", "merge", "new_rows", "sort_rows"]
 
 
-def sort_rows(layout: TableLayout, tables: Sequence[pa.Table], *, last_wins: bool) -> SortedRows:
+def sort_rows(layout: TableLayout, tables: Sequence[pa.Table], repeats: Repeats) -> SortedRows:
     """Copy rows into primary-key order, every key once.
 
     Args:
         layout: The table's.
         tables: Rows with the table's columns, or with its key columns only, in any order and chunks.
-        last_wins: Whether of several rows with one key the last is kept; otherwise that is an error.
+        repeats: What becomes of several rows with one key.
 
     Raises:
-        DuplicateKeyError: A key occurs twice and ``last_wins`` is False; names the smallest such key.
+        DuplicateKeyError: A key occurs twice, which is refused; names the smallest such key.
         LimitExceededError: The rows do not fit into one partition.
     """
     together = pa.concat_tables(tables) if tables else layout.schema.empty_table()
     arrangement = _arrange(layout.order.sortable(together))
-    if len(arrangement.repeats) and not last_wins:
+    if len(arrangement.repeats) and repeats is Repeats.REFUSED:
         raise layout.duplicate(together, arrangement.first_repeated, "occurs more than once among the rows given")
-    return SortedRows(gather([together], arrangement.newest(), at_rest=True), layout.order)
+    kept = arrangement.oldest() if repeats is Repeats.FIRST_WINS else arrangement.newest()
+    return SortedRows(gather([together], kept, at_rest=True), layout.order)
 
 
 def merge(layout: TableLayout, base: SortedRows, incoming: SortedRows, operation: Operation) -> SortedRows:
@@ -61,7 +62,7 @@ def merge(layout: TableLayout, base: SortedRows, incoming: SortedRows, operation
     match operation:
         case Operation.OVERWRITE:
             return incoming
-        case Operation.APPEND | Operation.UPSERT if base.rows == 0:
+        case Operation.APPEND | Operation.UPSERT | Operation.IGNORE if base.rows == 0:
             return incoming
         case _ if base.rows == 0 or incoming.rows == 0:
             return base
@@ -73,6 +74,11 @@ def merge(layout: TableLayout, base: SortedRows, incoming: SortedRows, operation
         case Operation.UPSERT:
             arrangement = _arrange(_keys_of_both(layout, base, incoming))
             merged = gather([base.table, incoming.table], arrangement.newest(), at_rest=True)
+        case Operation.IGNORE:
+            arrangement = _arrange(_keys_of_both(layout, base, incoming))
+            if len(arrangement.repeats) == incoming.rows:
+                return base
+            merged = gather([base.table, incoming.table], arrangement.oldest(), at_rest=True)
         case Operation.DELETE:
             arrangement = _arrange(_keys_of_both(layout, base, incoming))
             if not len(arrangement.repeats):
@@ -82,6 +88,17 @@ def merge(layout: TableLayout, base: SortedRows, incoming: SortedRows, operation
         case _:
             assert_never(operation)
     return SortedRows(merged, layout.order)
+
+
+def new_rows(layout: TableLayout, base: SortedRows, incoming: SortedRows) -> SortedRows:
+    """The rows of ``incoming`` whose keys ``base`` does not hold; ``incoming`` itself when that is all of them."""
+    if base.rows == 0 or incoming.rows == 0:
+        return incoming
+    arrangement = _arrange(_keys_of_both(layout, base, incoming))
+    if not len(arrangement.repeats):
+        return incoming
+    kept = np.delete(np.arange(incoming.rows), arrangement.repeating - base.rows)
+    return SortedRows(gather([incoming.table], pa.array(kept), at_rest=True), layout.order)
 
 
 def common_row(layout: TableLayout, left: SortedRows, right: SortedRows) -> int | None:
@@ -115,6 +132,16 @@ class _Arrangement:
         """The row numbers whose key comes again later."""
         assert self.order is not None
         return self.order[self.repeats - 1]
+
+    @property
+    def repeating(self) -> npt.NDArray[np.int64]:
+        """The row numbers whose key has come before."""
+        assert self.order is not None
+        return self.order[self.repeats]
+
+    def oldest(self) -> pa.Array | None:
+        """Row numbers in key order, of equal keys only the first; None for all rows as they are, which copies faster."""
+        return None if self.order is None else pa.array(np.delete(self.order, self.repeats))
 
     def newest(self) -> pa.Array | None:
         """Row numbers in key order, of equal keys only the last; None for all rows as they are, which copies faster."""

@@ -79,6 +79,14 @@ class Partition:
         """Add rows or replace those with the same key; of a key that is given twice the last row wins."""
         return self.apply(Operation.UPSERT, rows)
 
+    def ignore(self, rows: pa.Table) -> int:
+        """Add rows whose key is not there, of a key that is given twice the first.
+
+        Returns:
+            How many rows were added.
+        """
+        return self.apply(Operation.IGNORE, rows)
+
     def delete(self, keys: pa.Table) -> int:
         """Remove rows by their complete keys; ``keys`` has at least the key columns.
 
@@ -97,7 +105,7 @@ class Partition:
             rows: Rows of exactly the table's schema; for a deletion, a table with at least the key columns.
 
         Returns:
-            Rows written, or for a deletion rows removed.
+            Rows written, without those that are ignored, or for a deletion rows removed.
 
         Raises:
             DataError: The rows are not of the table's schema.
@@ -116,7 +124,7 @@ class Partition:
             affected = self._apply_small(operation, admitted)
         else:
             affected = self._apply_whole(operation, admitted)
-        if affected or operation is not Operation.DELETE:
+        if affected or operation not in (Operation.DELETE, Operation.IGNORE):
             self._note_change()
         return affected
 
@@ -153,18 +161,28 @@ class Partition:
             return self._delta.remove(keys)
         if operation is Operation.APPEND:
             self._check_new(keys, rows)
+        if operation is Operation.IGNORE:
+            keys, rows = self._only_new(keys, rows)
+            if not keys:
+                return 0
         self._check_keys_unreserved(keys, rows)
         self._delta.put(keys, rows)
         return rows.num_rows
 
     def _apply_whole(self, operation: Operation, rows: pa.Table) -> int:
-        incoming = sort_rows(self._layout, [rows], last_wins=operation in (Operation.UPSERT, Operation.DELETE))
+        incoming = sort_rows(self._layout, [rows], operation.repeats)
         if operation is not Operation.DELETE:
             self._check_unreserved(incoming)
         before = self.snapshot().fold()
         after = merge(self._layout, before, incoming, operation)
         self._delta = Delta(self._layout, after)
-        return before.rows - after.rows if operation is Operation.DELETE else rows.num_rows
+        match operation:
+            case Operation.DELETE:
+                return before.rows - after.rows
+            case Operation.IGNORE:
+                return after.rows - before.rows
+            case _:
+                return rows.num_rows
 
     def _check_new(self, keys: list[Cells], rows: pa.Table) -> None:
         seen: set[Cells] = set()
@@ -174,6 +192,14 @@ class Partition:
             if key in seen:
                 raise self._layout.duplicate(rows, row, "occurs more than once among the rows given")
             seen.add(key)
+
+    def _only_new(self, keys: list[Cells], rows: pa.Table) -> tuple[list[Cells], pa.Table]:
+        """The rows whose keys are not there, of equal keys the first."""
+        first: dict[Cells, int] = {}
+        for row, key in enumerate(keys):
+            if key not in first and not self._delta.holds(key):
+                first[key] = row
+        return list(first), rows if len(first) == len(keys) else rows.take(pa.array(list(first.values()), pa.int64()))
 
     def _check_keys_unreserved(self, keys: list[Cells], rows: pa.Table) -> None:
         for load_id, reserved in self._reserved.items():

@@ -38,7 +38,7 @@ SCHEMA = TABLE.arrow_schema
 keys = st.tuples(st.integers(-2, 3), st.sampled_from(["", "a", "a\0", "b", "é", "\U0001f600"]))
 values = st.one_of(st.none(), st.integers(-5, 5))
 batches = st.lists(st.tuples(keys, values), max_size=12)
-modes = st.sampled_from(["append", "overwrite", "upsert"])
+modes = st.sampled_from(["append", "overwrite", "upsert", "ignore"])
 load_ids = st.sampled_from(["A", "B"])
 cuts = st.builds(Cut, st.one_of(st.just(()), st.tuples(st.integers(-3, 4)), keys), st.booleans())
 
@@ -88,9 +88,9 @@ class StorageMachine(RuleBasedStateMachine):
 
     @rule(mode=modes, batch=batches)
     def write(self, mode: str, batch: list[tuple[Key, int | None]]) -> None:
-        given = dict(batch)
+        given = self.given(mode, batch)
         refused = None
-        if mode != "upsert" and len(given) < len(batch):
+        if mode not in ("upsert", "ignore") and len(given) < len(batch):
             refused = DuplicateKeyError
         if mode == "append" and given.keys() & self.rows.keys():
             refused = DuplicateKeyError
@@ -105,7 +105,7 @@ class StorageMachine(RuleBasedStateMachine):
         else:
             assert refused is None
             assert not clash
-            assert written == len(batch)
+            assert written == (len(given) if mode == "ignore" else len(batch))
             self.rows = given if mode == "overwrite" else self.rows | given
 
     @rule(batch=st.lists(keys, max_size=8))
@@ -127,13 +127,15 @@ class StorageMachine(RuleBasedStateMachine):
         if slot not in self.staged or slot in self.prepared:
             return
         batch = self.staged[slot]
-        given = dict(batch)
+        given = self.given(mode, batch)
         preparation = self.store.begin_prepare(self.load_id(slot), 1, mode, {0: [0]})
         before = dict(self.rows)
         if between is not None:
             self.write("upsert", [between])
         others = [(other_mode, loaded) for other, (other_mode, loaded) in self.prepared.items() if other != slot]
-        duplicate = (mode != "upsert" and len(given) < len(batch)) or (mode == "append" and bool(given.keys() & (before.keys() | self.rows.keys())))
+        duplicate = (mode in ("append", "overwrite") and len(given) < len(batch)) or (
+            mode == "append" and bool(given.keys() & (before.keys() | self.rows.keys()))
+        )
         clash = any("append" in (mode, other_mode) and given.keys() & loaded.keys() for other_mode, loaded in others)
         try:
             preparation.run()
@@ -156,7 +158,7 @@ class StorageMachine(RuleBasedStateMachine):
         assert self.store.publish(self.load_id(slot)) == len(given)
         if mode == "append":
             assert not given.keys() & self.rows.keys()
-        self.rows = given if mode == "overwrite" else self.rows | given
+        self.rows = given if mode == "overwrite" else given | self.rows if mode == "ignore" else self.rows | given
         self.end(slot)
 
     @rule(slot=load_ids)
@@ -199,6 +201,12 @@ class StorageMachine(RuleBasedStateMachine):
     def count(self) -> None:
         assert self.store.partition(1, 0).rows == len(self.rows)
         assert self.store.stats()[0].rows == len(self.rows)
+
+    def given(self, mode: str, batch: list[tuple[Key, int | None]]) -> dict[Key, int | None]:
+        """The rows that a change brings."""
+        if mode != "ignore":
+            return dict(batch)
+        return {key: value for key, value in dict(reversed(batch)).items() if key not in self.rows}
 
     def load_id(self, slot: str) -> str:
         return f"{slot}{self.numbers[slot]}"

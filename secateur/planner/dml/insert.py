@@ -2,7 +2,7 @@
 
 ::
 
-    INSERT [OR REPLACE] INTO t [(a, b, ...)] [BY NAME] { VALUES (...), ... | <query> }
+    INSERT [OR REPLACE | OR IGNORE] INTO t [AS x] [(a, b, ...)] [BY NAME] { VALUES (...), ... | <query> } [ON CONFLICT ...]
 
 Each value is cast to the type of its column by itself, as the dialect does it; columns that are not named become NULL.
 """
@@ -18,7 +18,10 @@ from sqlglot import Token, TokenType
 from secateur.engine.kernels.duckdb_kernel import default_kernel
 from secateur.errors import ProgrammingError, UnknownColumnError
 from secateur.partitioning.conform import conform
+from secateur.partitioning.distinct_keys import first_of_each_key
 from secateur.partitioning.table import TableDef
+from secateur.planner.dml.conflict import DoUpdate, read_conflict
+from secateur.planner.dml.expressions import read_expression
 from secateur.planner.dml.target import read_table
 from secateur.planner.query import near_names, spliced
 from secateur.planner.statement import InsertMode, InsertRows, InsertShape
@@ -61,8 +64,10 @@ class InsertValues:
             DataError: A value that its column cannot hold.
             NullKeyError: NULL, or nothing, for a column that is NOT NULL.
         """
-        rows = default_kernel().run(self.sql, {}, list(params), names=list(self.columns))
-        return InsertRows(self.table, conform(rows, self.table), self.mode, self.shape)
+        rows = conform(default_kernel().run(self.sql, {}, list(params), names=list(self.columns)), self.table)
+        if self.mode is InsertMode.UPSERT:
+            rows = first_of_each_key(rows, self.table)
+        return InsertRows(self.table, rows, self.mode, self.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +105,13 @@ def read_insert(cursor: TokenCursor, parameters: Parameters, find: Callable[[str
     mode = InsertMode.APPEND
     if cursor.accept("OR", "REPLACE"):
         mode = InsertMode.UPSERT
-    elif cursor.at("OR"):
-        raise cursor.unsupported("INSERT OR IGNORE", "use INSERT OR REPLACE, or leave out the rows that are there")
+    elif cursor.accept("OR"):
+        cursor.expect("IGNORE")
+        mode = InsertMode.IGNORE
     cursor.expect("INTO")
     table = read_table(cursor, find)
+    if cursor.accept("AS"):
+        cursor.name("an alias")
     columns: tuple[str, ...] | None = tuple(column.name for column in table.columns)
     if cursor.at("(") and not (cursor.at("(", "SELECT") or cursor.at("(", "WITH") or cursor.at("(", "FROM") or cursor.at("(", "VALUES")):
         columns = _read_columns(cursor, table)
@@ -116,11 +124,25 @@ def read_insert(cursor: TokenCursor, parameters: Parameters, find: Callable[[str
     if not cursor.at("VALUES"):
         if cursor.at_end:
             raise cursor.expected("VALUES or a query")
-        return InsertQuery(table, columns, cursor.rest(), mode)
+        query = cursor.rest()
+        span = read_expression(cursor, "ON CONFLICT", "RETURNING")
+        mode = _read_end(cursor, table, mode)
+        return InsertQuery(table, columns, tuple(token for token in query if token.start < span.end), mode)
     if columns is None:
         raise cursor.unsupported("BY NAME with VALUES", "name the columns behind the table")
     rows = _read_rows(cursor, columns)
-    return InsertValues(table, columns, _values_query(cursor.sql, table, columns, rows, parameters), mode, _shape(columns, rows, parameters))
+    mode = _read_end(cursor, table, mode)
+    return InsertValues(table, columns, _values_query(cursor.sql, table, columns, rows, parameters), mode, _shape(columns, rows, parameters, mode))
+
+
+def _read_end(cursor: TokenCursor, table: TableDef, mode: InsertMode) -> InsertMode:
+    conflict = read_conflict(cursor, table, mode)
+    if isinstance(conflict, DoUpdate):
+        raise cursor.unsupported("DO UPDATE", "use INSERT OR REPLACE to replace rows")
+    if cursor.at("RETURNING"):
+        raise cursor.unsupported("RETURNING", "read the rows with SELECT")
+    cursor.expect_end()
+    return conflict
 
 
 def _read_columns(cursor: TokenCursor, table: TableDef) -> tuple[str, ...]:
@@ -167,9 +189,6 @@ def _read_rows(cursor: TokenCursor, columns: Sequence[str]) -> list[list[_Value]
         rows.append(values)
         if not cursor.accept(","):
             break
-    if cursor.at("ON") or cursor.at("RETURNING"):
-        raise cursor.unsupported("ON CONFLICT and RETURNING", "use INSERT OR REPLACE to replace rows")
-    cursor.expect_end()
     return rows
 
 
@@ -184,8 +203,10 @@ def _values_query(sql: str, table: TableDef, columns: Sequence[str], rows: Seque
     return f"SELECT * FROM (VALUES {', '.join(texts)}) AS v({', '.join(map(quoted, columns))})"
 
 
-def _shape(columns: Sequence[str], rows: Sequence[Sequence[_Value]], parameters: Parameters) -> InsertShape | None:
+def _shape(columns: Sequence[str], rows: Sequence[Sequence[_Value]], parameters: Parameters, mode: InsertMode) -> InsertShape | None:
     """What a client can make the rows from by itself; None when it cannot, or it is not worth its while."""
+    if mode is InsertMode.UPSERT and len(rows) > 1:
+        return None  # whether two rows have one key is for the controller to see
     if not parameters.count or len(rows) * len(columns) > _CELLS_MAX:
         return None
     index_of = {(start, end): index for start, end, index in parameters.spans}

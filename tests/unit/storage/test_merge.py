@@ -6,36 +6,48 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import DuplicateKeyError
-from secateur.storage.change import Operation
+from secateur.storage.change import Operation, Repeats
 from secateur.storage.layout import TableLayout
-from secateur.storage.merge import common_row, merge, sort_rows
+from secateur.storage.merge import common_row, merge, new_rows, sort_rows
 
 
 def test_sorts_chunks_and_tables_together(layout: TableLayout, rows: Any, tuples: Any) -> None:
     tables = [pa.concat_tables([rows((2, "b", 1)), rows((1, "z", 2))]), rows((2, "a", 3))]
-    assert tuples(sort_rows(layout, tables, last_wins=False).table) == [(1, "z", 2), (2, "a", 3), (2, "b", 1)]
+    assert tuples(sort_rows(layout, tables, Repeats.REFUSED).table) == [(1, "z", 2), (2, "a", 3), (2, "b", 1)]
 
 
 def test_sorts_nothing(layout: TableLayout) -> None:
-    assert sort_rows(layout, [], last_wins=False).table.schema == layout.schema
+    assert sort_rows(layout, [], Repeats.REFUSED).table.schema == layout.schema
 
 
 def test_of_equal_keys_the_last_wins(layout: TableLayout, rows: Any, tuples: Any) -> None:
     tables = [rows((1, "x", 1), (2, "x", 2), (1, "x", 3)), rows((1, "x", 4), (0, "x", 5))]
-    assert tuples(sort_rows(layout, tables, last_wins=True).table) == [(0, "x", 5), (1, "x", 4), (2, "x", 2)]
+    assert tuples(sort_rows(layout, tables, Repeats.LAST_WINS).table) == [(0, "x", 5), (1, "x", 4), (2, "x", 2)]
+
+
+def test_of_equal_keys_the_first_wins(layout: TableLayout, rows: Any, tuples: Any) -> None:
+    tables = [rows((1, "x", 1), (2, "x", 2), (1, "x", 3)), rows((1, "x", 4), (0, "x", 5))]
+    assert tuples(sort_rows(layout, tables, Repeats.FIRST_WINS).table) == [(0, "x", 5), (1, "x", 1), (2, "x", 2)]
+
+
+def test_new_rows_are_those_whose_keys_are_not_there(layout: TableLayout, rows: Any, sorted_of: Any, tuples: Any) -> None:
+    base, incoming = sorted_of(rows((1, "a", 1), (2, "a", 2))), sorted_of(rows((0, "a", 5), (2, "a", 6), (3, "a", 7)))
+    assert tuples(new_rows(layout, base, incoming).table) == [(0, "a", 5), (3, "a", 7)]
+    assert new_rows(layout, sorted_of(rows()), incoming) is incoming
+    assert new_rows(layout, sorted_of(rows((9, "a", 1))), incoming) is incoming
 
 
 @pytest.mark.parametrize("ordered", [True, False], ids=["ascending", "shuffled"])
 def test_equal_keys_are_named(layout: TableLayout, rows: Any, ordered: bool) -> None:
     given = [(1, "x", 1), (2, "a", 2), (2, "b", 3), (2, "b", 4)]
     with pytest.raises(DuplicateKeyError, match=r"t: key \(a=2, b='b'\) occurs more than once among the rows given") as caught:
-        sort_rows(layout, [rows(*(given if ordered else given[::-1]))], last_wins=False)
+        sort_rows(layout, [rows(*(given if ordered else given[::-1]))], Repeats.REFUSED)
     assert caught.value.details == {"table": "t", "key": [2, "b"]}
 
 
 def test_rows_in_order_are_copied_all_the_same(layout: TableLayout, rows: Any) -> None:
     given = rows((1, "x", 1), (2, "x", 2))
-    result = sort_rows(layout, [given], last_wins=False).table
+    result = sort_rows(layout, [given], Repeats.REFUSED).table
     assert result.equals(given)
     assert result["a"].chunk(0).buffers()[1].address != given["a"].chunk(0).buffers()[1].address
 
@@ -52,6 +64,8 @@ MERGES = [
     pytest.param(Operation.APPEND, [], BASE, id="append-nothing"),
     pytest.param(Operation.UPSERT, [(1, "a", 1), (1, "b", 2), (3, "a", 3)], [(1, "a", 1), (1, "b", 2), (1, "c", 11), (3, "a", 3)], id="upsert"),
     pytest.param(Operation.UPSERT, BASE, BASE, id="upsert-the-same"),
+    pytest.param(Operation.IGNORE, [(1, "a", 1), (1, "b", 2), (3, "a", 3)], [(1, "a", 10), (1, "b", 2), (1, "c", 11), (3, "a", 12)], id="ignore"),
+    pytest.param(Operation.IGNORE, BASE, BASE, id="ignore-all"),
     pytest.param(Operation.OVERWRITE, [(2, "q", 1)], [(2, "q", 1)], id="overwrite"),
     pytest.param(Operation.OVERWRITE, [], [], id="overwrite-by-nothing"),
     pytest.param(Operation.DELETE, [(1, "c", 0), (2, "c", 0), (3, "a", 0)], [(1, "a", 10)], id="delete"),

@@ -72,6 +72,26 @@ def test_or_replace_is_an_upsert(bench: Any) -> None:
 @pytest.mark.parametrize(
     "sql",
     [
+        "INSERT OR IGNORE INTO customers VALUES ('a', 'b', 1)",
+        "INSERT INTO customers VALUES ('a', 'b', 1) ON CONFLICT DO NOTHING",
+        "INSERT INTO customers AS c VALUES ('a', 'b', 1) ON CONFLICT (CUSTOMER_ID) DO NOTHING",
+        "INSERT OR IGNORE INTO customers SELECT 'a', 'b', 1",
+        "INSERT INTO customers SELECT a.code, b.code, 1 FROM airlines a JOIN airlines b ON a.code = b.code ON CONFLICT DO NOTHING",
+    ],
+)
+def test_rows_that_are_there_are_ignored(bench: Any, sql: str) -> None:
+    assert bench.prepare(sql).mode is InsertMode.IGNORE
+
+
+def test_of_rows_with_one_key_the_first_replaces(bench: Any) -> None:
+    statement = bench.prepare("INSERT OR REPLACE INTO customers VALUES (?, 'x', 1), ('a', 'y', 2), ('b', 'z', 3)", ["a"])
+    assert statement.rows.to_pylist() == [{"customer_id": "a", "name": "x", "score": 1.0}, {"customer_id": "b", "name": "z", "score": 3.0}]
+    assert statement.shape is None
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
         "INSERT INTO customers SELECT customer_id, priority, amount FROM orders WHERE customer_id = 'C1'",
         "INSERT INTO customers (score, customer_id) SELECT 1, customer_id FROM orders",
         "INSERT INTO customers BY NAME SELECT customer_id, priority AS name FROM orders",
@@ -109,8 +129,12 @@ def test_by_name_takes_the_names_of_the_query(bench: Any) -> None:
         pytest.param("INSERT INTO customers VALUES ('a', , 1)", SqlSyntaxError, "expected a value", 36, id="no value"),
         pytest.param("INSERT INTO customers VALUES ('a', 'b', 1", SqlSyntaxError, "expected more", 42, id="not closed"),
         pytest.param("INSERT INTO customers VALUES ('a', 'b', 1) x", SqlSyntaxError, "found 'x'", 44, id="something behind"),
-        pytest.param("INSERT INTO customers VALUES ('a', 'b', 1) ON CONFLICT DO NOTHING", NotSupportedError, "ON CONFLICT", 44, id="on conflict"),
-        pytest.param("INSERT OR IGNORE INTO customers VALUES ('a', 'b', 1)", NotSupportedError, "OR IGNORE", 8, id="or ignore"),
+        pytest.param("INSERT OR ABORT INTO customers VALUES ('a', 'b', 1)", SqlSyntaxError, "expected IGNORE", 11, id="or abort"),
+        pytest.param(
+            "INSERT INTO customers VALUES ('a', 'b', 1) ON CONFLICT (name) DO NOTHING", ProgrammingError, "primary key (customer_id) alone", 56, id="on another"
+        ),
+        pytest.param("INSERT OR REPLACE INTO customers VALUES ('a', 'b', 1) ON CONFLICT DO NOTHING", ProgrammingError, "leave out ON", 55, id="said twice"),
+        pytest.param("INSERT INTO customers VALUES ('a', 'b', 1) ON CONFLICT DO x", SqlSyntaxError, "NOTHING or UPDATE", 59, id="do what"),
         pytest.param("INSERT INTO customers DEFAULT VALUES", NotSupportedError, "DEFAULT VALUES", 23, id="default values"),
         pytest.param("INSERT INTO customers BY NAME VALUES (1)", NotSupportedError, "BY NAME", 31, id="by name with values"),
     ],

@@ -1,0 +1,116 @@
+"""What stands behind SET: ``a = value, (b, c) = (value, DEFAULT)``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from secateur.errors import ProgrammingError, UnknownColumnError
+from secateur.partitioning.table import TableDef
+from secateur.planner.dml.expressions import Span, is_default, read_expression
+from secateur.planner.query import near_names
+from secateur.planner.text.positions import located
+from secateur.planner.text.token_cursor import TokenCursor
+
+__all__ = ["Assignment", "read_assignments", "read_column"]
+
+_IN_LIST: Final = (",", ")")
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """``column = value``.
+
+    Attributes:
+        column: The column, as the table spells it.
+        value: Where its value stands in the text; None for DEFAULT, which is NULL: columns have no defaults.
+        end: Offset behind the value.
+    """
+
+    column: str
+    value: Span | None
+    end: int
+
+
+def read_assignments(cursor: TokenCursor, table: TableDef, *ends: str) -> tuple[Assignment, ...]:
+    """Read a list of assignments.
+
+    Args:
+        cursor: Behind SET.
+        table: The table whose columns are assigned.
+        ends: Words that may follow the list.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+        UnknownColumnError: The table has no such column; with its position.
+        ProgrammingError: A column is assigned twice, or a list has fewer or more values than columns.
+    """
+    found: list[Assignment] = []
+    while True:
+        if cursor.at("("):
+            found.extend(_read_several(cursor, table, found))
+        else:
+            column = _read_new_column(cursor, table, found)
+            cursor.expect("=")
+            found.append(_read_value(cursor, column, ",", *ends))
+        if not cursor.accept(","):
+            return tuple(found)
+
+
+def read_column(cursor: TokenCursor, table: TableDef) -> str:
+    """The name of a column, as the table spells it.
+
+    Raises:
+        SqlSyntaxError: No name comes next.
+        UnknownColumnError: The table has no such column; with its position.
+    """
+    offset = cursor.offset
+    name = cursor.name("a column")
+    declared = {column.name.casefold(): column.name for column in table.columns}
+    column = declared.get(name.casefold())
+    if column is None:
+        message = f"table {table.name} has no column {name!r}; {near_names(name, list(declared.values()))}"
+        raise located(UnknownColumnError, message, cursor.sql, offset, len(name), table=table.name)
+    return column
+
+
+def _read_several(cursor: TokenCursor, table: TableDef, before: list[Assignment]) -> list[Assignment]:
+    """``(a, b) = (x, y)``."""
+    cursor.expect("(")
+    columns = [_read_new_column(cursor, table, before)]
+    while cursor.accept(","):
+        columns.append(_read_new_column(cursor, table, before, columns))
+    cursor.expect(")")
+    cursor.expect("=")
+    offset = cursor.offset
+    cursor.expect("(")
+    found: list[Assignment] = []
+    while True:
+        if len(found) == len(columns) or cursor.at("SELECT"):
+            break
+        found.append(_read_value(cursor, columns[len(found)], *_IN_LIST))
+        if not cursor.accept(","):
+            break
+    if len(found) < len(columns) or not cursor.at(")"):
+        message = f"({', '.join(columns)}) = (...) takes one value for each of the {len(columns)} columns"
+        raise located(ProgrammingError, message, cursor.sql, offset)
+    cursor.expect(")")
+    return found
+
+
+def _read_new_column(cursor: TokenCursor, table: TableDef, before: list[Assignment], others: list[str] | None = None) -> str:
+    offset = cursor.offset
+    column = read_column(cursor, table)
+    if cursor.at("."):
+        raise cursor.expected("'=' (columns are assigned by their bare names)")
+    if column in (others or ()) or any(column == other.column for other in before):
+        raise located(ProgrammingError, f"column {column!r} is assigned twice", cursor.sql, offset, len(column))
+    return column
+
+
+def _read_value(cursor: TokenCursor, column: str, *ends: str) -> Assignment:
+    if is_default(cursor, *ends):
+        token = cursor.take()
+        return Assignment(column, None, token.end + 1)
+    value = read_expression(cursor, *ends)
+    return Assignment(column, value, value.end)

@@ -1,0 +1,80 @@
+"""What an INSERT does with keys that are there already.
+
+::
+
+    ON CONFLICT [(key columns)] { DO NOTHING | DO UPDATE SET a = value, ... [WHERE condition] }
+
+Of rows of one statement that have the same key only the first counts, as in the dialect.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from secateur.errors import ProgrammingError
+from secateur.partitioning.table import TableDef
+from secateur.planner.dml.assignments import Assignment, read_assignments, read_column
+from secateur.planner.dml.expressions import Span, read_expression
+from secateur.planner.statement import InsertMode
+from secateur.planner.text.positions import located
+from secateur.planner.text.token_cursor import TokenCursor
+
+__all__ = ["Conflict", "DoUpdate", "read_conflict"]
+
+
+@dataclass(frozen=True, slots=True)
+class DoUpdate:
+    """The row that is there is changed.
+
+    Attributes:
+        assignments: What it becomes; values may name columns of the table, and as ``excluded.column`` those of the row that was to be inserted.
+        condition: Where it is changed; None for everywhere.
+    """
+
+    assignments: tuple[Assignment, ...]
+    condition: Span | None
+
+
+Conflict: TypeAlias = InsertMode | DoUpdate
+
+
+def read_conflict(cursor: TokenCursor, table: TableDef, mode: InsertMode) -> Conflict:
+    """Read an ON CONFLICT clause; without one, ``mode`` is the answer.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+        UnknownColumnError: With the position of the name.
+        ProgrammingError: The columns are not those of the primary key, or the statement says what to do in two ways.
+        NotSupportedError: A form that we do not have.
+    """
+    start = cursor.offset
+    if not cursor.accept("ON", "CONFLICT"):
+        return mode
+    if mode is not InsertMode.APPEND:
+        raise located(ProgrammingError, "INSERT OR ... says already what happens to keys that are there: leave out ON CONFLICT", cursor.sql, start, 11)
+    if cursor.at("("):
+        _read_target(cursor, table)
+    if cursor.at("WHERE"):
+        raise cursor.unsupported("a condition on the conflict itself", "write DO UPDATE SET ... WHERE condition")
+    cursor.expect("DO")
+    if cursor.accept("NOTHING"):
+        return InsertMode.IGNORE
+    if not cursor.accept("UPDATE"):
+        raise cursor.expected("NOTHING or UPDATE")
+    cursor.expect("SET")
+    assignments = read_assignments(cursor, table, "WHERE", "RETURNING")
+    condition = read_expression(cursor, "RETURNING", what="a condition") if cursor.accept("WHERE") else None
+    return DoUpdate(assignments, condition)
+
+
+def _read_target(cursor: TokenCursor, table: TableDef) -> None:
+    offset = cursor.offset
+    cursor.expect("(")
+    columns = [read_column(cursor, table)]
+    while cursor.accept(","):
+        columns.append(read_column(cursor, table))
+    cursor.expect(")")
+    if set(columns) != set(table.primary_key):
+        message = f"rows of {table.name} are told apart by the primary key ({', '.join(table.primary_key)}) alone: name those columns, or none"
+        raise located(ProgrammingError, message, cursor.sql, offset)

@@ -1,0 +1,66 @@
+"""The span of an expression inside a statement that we read ourselves: it ends at a word or symbol that cannot go on with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from sqlglot import TokenType
+
+from secateur.errors import SqlSyntaxError
+from secateur.planner.text.positions import located
+from secateur.planner.text.token_cursor import TokenCursor
+
+__all__ = ["Span", "is_default", "read_expression"]
+
+_OPENING: Final = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
+_CLOSING: Final = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A part of the user's text: its first offset and the one behind it."""
+
+    start: int
+    end: int
+
+
+def read_expression(cursor: TokenCursor, *ends: str, what: str = "a value") -> Span:
+    """Step over an expression.
+
+    Args:
+        cursor: At its first token.
+        ends: Words and symbols in front of which it ends (``"ON CONFLICT"`` are two), outside of parentheses, brackets and CASE ... END; the end of the
+            statement always ends it.
+        what: What the expression is, for the error when there is none.
+
+    Raises:
+        SqlSyntaxError: There is none, or a parenthesis that closes nothing.
+    """
+    start = end = cursor.offset
+    depth, previous = 0, ""
+    while not cursor.at_end and (depth or not _ends(cursor, previous, ends)):
+        is_word = cursor.at("CASE") or cursor.at("END")
+        token = cursor.take()
+        if token.token_type in _OPENING or (is_word and token.text.upper() == "CASE"):
+            depth += 1
+        elif token.token_type in _CLOSING or (is_word and depth):
+            if depth == 0:
+                raise located(SqlSyntaxError, f"{token.text!r} closes nothing", cursor.sql, token.start)
+            depth -= 1
+        end, previous = token.end + 1, token.text.upper()
+    if depth:
+        raise cursor.expected("more")
+    if start == end:
+        raise cursor.expected(what)
+    return Span(start, end)
+
+
+def is_default(cursor: TokenCursor, *ends: str) -> bool:
+    """Whether the word DEFAULT comes next, as a value of its own, followed by one of ``ends`` or the end of the statement."""
+    return cursor.at("DEFAULT") and (cursor.peek(1) is None or any(cursor.at("DEFAULT", end) for end in ends))
+
+
+def _ends(cursor: TokenCursor, previous: str, ends: tuple[str, ...]) -> bool:
+    # FROM also stands inside a value: a IS DISTINCT FROM b.
+    return any(cursor.at(*end.split()) for end in ends) and not (previous == "DISTINCT" and cursor.at("FROM"))
