@@ -1,20 +1,23 @@
 """The plan of a SELECT, as data: what the planner builds, members execute, and msgpack carries.
 
-A plan holds the statement three times, so that the rung can be chosen when the parameters are known: whole (``local``, for one member that has every required
-partition), and cut in two (``partials`` at the owners, ``final`` at the coordinator). Nothing here knows SQL beyond the text inside the fragments.
+A plan holds the statement twice, so that the rung can be chosen when the parameters are known: whole (``local``, for one member that has every required
+partition), and taken apart into ``stages`` that run where the partitions are. Nothing here knows SQL beyond the text inside the fragments.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from typing import Any, assert_never
 
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.key_search import KeySearch
+from secateur.engine.stage import Exchange, Stage, stage_relation
+from secateur.errors import InternalError
 from secateur.partitioning.tree import PartitionTree
 
-__all__ = ["ScanPlan", "SelectPlan", "Strategy"]
+__all__ = ["ScanPlan", "SelectPlan", "Strategy", "check_stages"]
 
 
 class Strategy(Enum):
@@ -97,8 +100,7 @@ class SelectPlan:
         plan_id: Equal ids mean equal plans; members cache plans by it.
         scans: Every mention of a table, in the order of the relations ``s0``, ``s1``, ...
         local: The whole statement over the relations of the scans.
-        partials: One per scan, over the one relation of that scan: what an owner does with its kept partitions.
-        final: What the coordinator does with the gathered outputs of the partials, which it sees as relations ``p0``, ``p1``, ...
+        stages: The statement taken apart, each stage after those that feed it; the last runs at the coordinator, and its output is the answer.
         strategy: How the cut was made.
         gather_reason: Why the strategy is ``GATHER``, or None.
         columns: Name and SQL type text of each result column.
@@ -114,8 +116,7 @@ class SelectPlan:
     plan_id: str
     scans: tuple[ScanPlan, ...]
     local: Fragment
-    partials: tuple[Fragment, ...]
-    final: Fragment
+    stages: tuple[Stage, ...]
     strategy: Strategy
     gather_reason: str | None
     columns: tuple[tuple[str, str], ...]
@@ -127,6 +128,7 @@ class SelectPlan:
     searched: Fragment | None = field(default=None, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        check_stages(self.scans, self.stages)
         arrow = self.local.arrow
         if arrow is not None and len(self.scans) == 1 and self.scans[0].keys.decides:
             object.__setattr__(self, "searched", replace(self.local, arrow=replace(arrow, where=None)))
@@ -137,8 +139,7 @@ class SelectPlan:
             **self.to_client(),
             "scans": [scan.to_wire() for scan in self.scans],
             "local": self.local.to_wire(),
-            "partials": [partial.to_wire() for partial in self.partials],
-            "final": self.final.to_wire(),
+            "stages": [stage.to_wire() for stage in self.stages],
         }
 
     def to_client(self) -> dict[str, Any]:
@@ -174,8 +175,7 @@ class SelectPlan:
             plan_id=data["plan_id"],
             scans=tuple(ScanPlan.from_wire(scan) for scan in data["scans"]),
             local=Fragment.from_wire(data["local"]),
-            partials=tuple(Fragment.from_wire(partial) for partial in data["partials"]),
-            final=Fragment.from_wire(data["final"]),
+            stages=tuple(Stage.from_wire(stage) for stage in data["stages"]),
             strategy=Strategy(data["strategy"]),
             gather_reason=data["gather_reason"],
             columns=tuple((name, text) for name, text in data["columns"]),
@@ -185,3 +185,51 @@ class SelectPlan:
             deterministic=data["deterministic"],
             schema_version=data["schema_version"],
         )
+
+
+def check_stages(scans: Sequence[ScanPlan], stages: Sequence[Stage]) -> None:
+    """Whether stages fit together, so that each row has somewhere to go and each relation somebody who fills it.
+
+    Raises:
+        InternalError: They do not; says which.
+    """
+    if not stages or not stages[-1].at_coordinator:
+        raise InternalError("the last stage of a plan runs at the coordinator")
+    for index, stage in enumerate(stages):
+        consumers = [later for later in stages if index in later.inputs]
+        filled = {*(scans[scan].relation for scan in stage.scans), *map(stage_relation, stage.inputs)}
+        partitioned = [scan for scan in stage.scans if not scans[scan].replicated]
+        problem = None
+        if any(number >= index for number in stage.inputs):
+            problem = "has an input that is not an earlier stage"
+        elif not filled.issuperset(stage.fragment.relations):
+            problem = f"reads {sorted(set(stage.fragment.relations) - filled)}, which neither a scan nor an input fills"
+        elif stage.at_coordinator and partitioned:
+            problem = "scans a partitioned table at the coordinator"
+        elif not stage.at_coordinator and not partitioned and all(stages[number].exchange is not Exchange.SHUFFLE for number in stage.inputs):
+            problem = "would give the same rows at every member: it has neither a partitioned scan nor a shuffled input"
+        elif index < len(stages) - 1:
+            problem = _problem_of_exchange(stage, consumers, scans)
+        if problem is not None:
+            raise InternalError(f"stage {index} ({stage.name}) {problem}")
+
+
+def _problem_of_exchange(stage: Stage, consumers: Sequence[Stage], scans: Sequence[ScanPlan]) -> str | None:
+    elsewhere = [consumer for consumer in consumers if not consumer.at_coordinator]
+    if not consumers:
+        return "has no consumer"
+    match stage.exchange:
+        case Exchange.GATHER:
+            return f"is gathered, but {elsewhere[0].name} does not run at the coordinator" if elsewhere else None
+        case Exchange.BROADCAST:
+            return None
+        case Exchange.SHUFFLE:
+            return None if stage.columns and set(stage.columns) <= set(stage.fragment.column_names) else f"is shuffled by {stage.columns}, not columns of it"
+        case Exchange.ROUTE:
+            if stage.route is None or any(stage.route not in consumer.scans for consumer in elsewhere):
+                return "follows the partitions of a scan that a consumer does not have"
+            if len(stage.columns) != len(scans[stage.route].tree.scheme.columns) or not set(stage.columns) <= set(stage.fragment.column_names):
+                return f"is routed by {stage.columns}, which do not stand for {scans[stage.route].tree.scheme.columns}"
+            return None
+        case _:
+            assert_never(stage.exchange)

@@ -1,26 +1,19 @@
-"""A SELECT whose partitions are on several members, as a DAG.
-
-A scan with its partial fragment at each owner, all rows to the coordinator, the final fragment there.
-"""
+"""A SELECT whose partitions are on several members, as a DAG: a vertex for each stage, where the stage's partitions are, and edges as its exchanges say."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, assert_never
 
 from secateur.dag.dag import DAG, FrozenDAG
-from secateur.dag.edge import between, from_
+from secateur.dag.edge import Edge, between, from_
 from secateur.dag.job_config import JobConfig
-from secateur.dag.placement import OnCoordinator, Placement
-from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier
-from secateur.engine.kernels.fragment import Fragment
-from secateur.engine.partitions_reader import PartitionsReader, ReadRequest, ReadStage
-from secateur.engine.plan import ScanPlan, SelectPlan
+from secateur.engine.plan import SelectPlan
 from secateur.engine.plan_builder import ExecutionPlanBuilder
-from secateur.engine.processors.fragment_call import positional
-from secateur.engine.processors.fragment_stage import FragmentStageSupplier
 from secateur.engine.processors.result_sink import ResultSink
-from secateur.errors import UnknownTableError
+from secateur.engine.stage import Exchange, Stage, stage_relation
+from secateur.engine.stage_vertex import StageScan, StageVertex
+from secateur.errors import InternalError, UnknownTableError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 
@@ -40,33 +33,37 @@ def select_dag(
     """The DAG of a statement and its arguments.
 
     Run it at one of the owning members with the statement's parameters in order; the answer is the only table of the result, in the schema of ``plan.columns``
-    also when it has no row.
+    also when it has no row. A stage with nothing to read, or that only such stages would hear, is in the DAG and runs nowhere.
 
     Args:
         plan: The statement's plan.
         partitions: For each scan of the plan, the ids of the partitions to read: what its tree came to with the parameters bound, or all of them. Ignored for
-            replicated tables, which are read at the coordinator.
+            replicated tables.
         published: By table id, the load that has to be the last one published at each member; a table that is not in it is read as it is.
         search_keys: Whether what is said about the primary key replaces the scan by a search.
         timeout_s: Deadline in seconds, or None.
     """
+    loads = published or {}
+    scans = [StageScan(scan, tuple(ids), loads.get(scan.table_id), search_keys=search_keys) for scan, ids in zip(plan.scans, partitions, strict=True)]
+    runs = _running(plan, partitions)
+    names: list[str] = [RESULT_VERTEX]
     dag = DAG()
-    required: dict[str, frozenset[int]] = {}
-    inputs = []
-    names: list[str] = []
-    for index, (scan, partial, ids) in enumerate(zip(plan.scans, plan.partials, partitions, strict=True)):
-        name = _vertex_name(scan, names)
-        names.append(name)
-        dag.new_vertex(name, _Scan(scan, partial, ids, (published or {}).get(scan.table_id), search_keys=search_keys), local_parallelism=1)
-        inputs.append((f"p{index}", partial.schema))
-        if not scan.replicated:
-            required[scan.group] = required.get(scan.group, frozenset()).union(ids)
-    dag.new_vertex("final", _Final(plan.final, inputs))
+    for stage, is_running in zip(plan.stages, runs, strict=True):
+        names.append(_unique(stage.name, names))
+        inputs = [(stage_relation(number), plan.stages[number].fragment.schema) for number in stage.inputs]
+        vertex = StageVertex(stage, [scans[number] for number in stage.scans] if is_running else (), inputs, is_running=is_running)
+        dag.new_vertex(names[-1], vertex, local_parallelism=1)
     dag.new_vertex(RESULT_VERTEX, ResultSink())
-    for index, name in enumerate(names):
-        dag.edge(from_(name).to("final", index).all_to_one().distributed())
-    dag.edge(between("final", RESULT_VERTEX))
-    return dag.freeze(), JobConfig(required_partitions=required, timeout_s=timeout_s)
+    out = [0] * len(plan.stages)
+    for index, stage in enumerate(plan.stages):
+        # Rows must not be made for a stage that runs nowhere; what such a stage would have heard does not matter.
+        heard = [number for number in stage.inputs if runs[index] or not runs[number]]
+        for ordinal, number in enumerate(heard):
+            edge = from_(names[1 + number], out[number]).to(names[1 + index], ordinal)
+            dag.edge(_exchanged(edge, plan.stages[number], stage, plan))
+            out[number] += 1
+    dag.edge(between(names[-1], RESULT_VERTEX))
+    return dag.freeze(), JobConfig(timeout_s=timeout_s)
 
 
 def describe_select(plan: SelectPlan, partitions: Sequence[Sequence[int]], params: Sequence[Any], topology: Topology, coordinator: str) -> dict[str, Any]:
@@ -79,57 +76,48 @@ def describe_select(plan: SelectPlan, partitions: Sequence[Sequence[int]], param
         builder.close(None)
 
 
-def _vertex_name(scan: ScanPlan, taken: Sequence[str]) -> str:
-    """``scan:<alias>``; subqueries may use one alias several times."""
-    name = f"scan:{scan.alias}"
-    number = 2
-    while name in taken:
-        name = f"scan:{scan.alias}#{number}"
+def _running(plan: SelectPlan, partitions: Sequence[Sequence[int]]) -> list[bool]:
+    """Which stages run anywhere: those that have something to read and somebody to hear them."""
+    fed: list[bool] = []
+    for stage in plan.stages:
+        partitioned = [number for number in stage.scans if not plan.scans[number].replicated]
+        if partitioned:
+            fed.append(any(partitions[number] for number in partitioned))
+        else:
+            fed.append(stage.at_coordinator or any(fed[number] for number in stage.inputs))
+    heard = [False] * len(fed)
+    heard[-1] = True
+    for index in reversed(range(len(fed))):
+        if fed[index] and heard[index]:
+            for number in plan.stages[index].inputs:
+                heard[number] = True
+    return [has_rows and is_heard for has_rows, is_heard in zip(fed, heard, strict=True)]
+
+
+def _exchanged(edge: Edge, stage: Stage, consumer: Stage, plan: SelectPlan) -> Edge:
+    """The edge with the routing of the stage's exchange."""
+    if consumer.at_coordinator:
+        return edge.all_to_one().distributed()
+    match stage.exchange:
+        case Exchange.BROADCAST:
+            return edge.broadcast().distributed()
+        case Exchange.SHUFFLE:
+            return edge.partitioned(*stage.columns).distributed()
+        case Exchange.ROUTE if stage.route is not None:
+            return edge.partitioned(*stage.columns, scheme=plan.scans[stage.route].tree.scheme).distributed()
+        case Exchange.GATHER | Exchange.ROUTE:
+            raise InternalError(f"stage {stage.name} does not say how its rows reach {consumer.name}")
+        case _:
+            assert_never(stage.exchange)
+
+
+def _unique(name: str, taken: Sequence[str]) -> str:
+    """The name, with a number behind it when it is taken: subqueries may use one alias several times."""
+    unique, number = name, 2
+    while unique in taken:
+        unique = f"{name}#{number}"
         number += 1
-    return name
-
-
-class _Scan(PartitionsReader):
-    replicated_placement = OnCoordinator()
-
-    def __init__(self, scan: ScanPlan, partial: Fragment, partitions: Sequence[int], published: int | None, *, search_keys: bool) -> None:
-        super().__init__()
-        self._scan = scan
-        self._partial = partial
-        self._partitions = partitions
-        self._published = published
-        self._search_keys = search_keys
-
-    def resolve(self, context: MetaContext) -> ReadRequest:
-        scan = self._scan
-        return ReadRequest(
-            table_id=scan.table_id,
-            group=scan.group,
-            partitions=(0,) if scan.replicated else self._partitions,
-            replicated=scan.replicated,
-            columns=scan.columns,
-            key_slice=scan.keys.bind(positional(context.params)) if self._search_keys else None,
-            stage=ReadStage(self._partial, scan.relation),
-            published=self._published,
-        )
-
-
-class _Final(ProcessorMetaSupplier):
-    """The last stage, at the coordinator; it has an answer even if no row can reach it."""
-
-    works_without_input = True
-    init_is_cooperative = True
-    close_is_cooperative = True
-
-    def __init__(self, fragment: Fragment, inputs: Sequence[tuple[str, Any]]) -> None:
-        self._fragment = fragment
-        self._inputs = tuple(inputs)
-
-    def placement(self) -> Placement:
-        return OnCoordinator()
-
-    def get(self, members: Sequence[str]) -> dict[str, ProcessorSupplier]:
-        return {member: FragmentStageSupplier(self._fragment, self._inputs) for member in members}
+    return unique
 
 
 def _no_table(name: str) -> TableDef:

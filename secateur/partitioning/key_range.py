@@ -22,9 +22,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, assert_never
 
-__all__ = ["EVERY_KEY", "Cut", "KeyPrefix", "KeyRange", "KeyRanges", "KeySlice", "intersect_ranges", "unite_ranges"]
+__all__ = [
+    "EVERY_KEY",
+    "Cut",
+    "KeyPrefix",
+    "KeyRange",
+    "KeyRanges",
+    "KeySlice",
+    "intersect_ranges",
+    "key_slice_from_wire",
+    "key_slice_to_wire",
+    "unite_ranges",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +147,27 @@ def intersect_ranges(left: KeyRanges, right: KeyRanges) -> KeyRanges:
         else:
             b += 1
     return KeyRanges(tuple(found))
+
+
+def key_slice_to_wire(part: KeySlice | None) -> list[Any] | None:
+    """Plain data for msgpack; :func:`key_slice_from_wire` reads it back."""
+    match part:
+        case None:
+            return None
+        case KeyPrefix(values):
+            return ["prefix", list(values)]
+        case KeyRanges():
+            return ["ranges", part.to_wire()]
+        case _:
+            assert_never(part)
+
+
+def key_slice_from_wire(data: Sequence[Any] | None) -> KeySlice | None:
+    """Read :func:`key_slice_to_wire`."""
+    if data is None:
+        return None
+    kind, content = data
+    return KeyPrefix(tuple(content)) if kind == "prefix" else KeyRanges.from_wire(content)
 
 
 def _order(cut: Cut) -> tuple[tuple[Any, ...], ...]:

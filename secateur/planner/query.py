@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from sqlglot import Token, TokenType, exp
 
+from secateur.engine.stage import stage_relation
 from secateur.errors import NotSupportedError, UnknownTableError
 from secateur.partitioning.table import TableDef
 from secateur.planner.text.dialect import parse_query, quoted
@@ -47,7 +48,7 @@ class Query:
     Attributes:
         text: The user's whole text, for positions.
         sql: The query's text with relation names for table names and ``$1`` to ``$n`` for parameters.
-        gathered_sql: The same over the relations ``p0``, ``p1``, ..., which hold what was gathered of ``s0``, ``s1``, ...
+        gathered_sql: The same over the relations ``x0``, ``x1``, ..., which hold what was gathered of ``s0``, ``s1``, ...
         tree: sqlglot's tree of ``sql``.
         scans: In the order of the text.
         parameters: Its parameters.
@@ -90,7 +91,7 @@ def bind_query(
         start, end = int(node.this.meta["start"]), int(node.this.meta["end"]) + 1
         renamed = "" if node.alias else f" AS {quoted(alias)}"
         splices.append((start, end, f"{relation}{renamed}"))
-        gathered.append((start, end, f"p{len(scans)}{renamed}"))
+        gathered.append((start, end, f"{stage_relation(len(scans))}{renamed}"))
         wide = everything or folded(alias) in starred or renames_columns(node)
         columns = tuple(column.name for column in table.columns if wide or folded(column.name) in words)
         scans.append(Scan(relation, table, alias, columns or table.primary_key[:1], node))

@@ -19,6 +19,7 @@ from secateur.engine.kernels.duckdb_kernel import default_kernel
 from secateur.engine.kernels.fragment import Fragment, run
 from secateur.engine.kernels.result_types import sql_type
 from secateur.engine.plan import ScanPlan, SelectPlan, Strategy
+from secateur.engine.stage import Stage, stage_relation
 from secateur.errors import DatabaseError, NotSupportedError, ProgrammingError, UnknownColumnError, UnknownTableError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.types import SqlType
@@ -88,31 +89,31 @@ def plan_select(
     binder = _Binder(params)
     local = Fragment.over(query.sql, schemas, columns, _arrow(query, schemas, columns) if faithful else None)
     reason: str | None = None
-    partials: tuple[Fragment, ...]
+    stages: tuple[Stage, ...]
     try:
         if reading is not None and not repeatable:
             raise Cut("it has a function or sample whose value depends on when and where it is evaluated")
         if reading is None or not faithful:
             raise Cut("it is written in a form that is not taken apart")
         partial, final = _halved(query, reading, schemas, columns, binder)
-        partials = (partial,)
+        stages = (_scan_stage(0, scans[0], partial), Stage("final", final, inputs=(0,), at_coordinator=True))
         strategy = Strategy.TWO_STAGE
     except Cut as refused:
         strategy, reason = Strategy.GATHER, str(refused)
-        partials = tuple(_gather(read, schemas[read.scan.relation], binder, repeatable=repeatable) for read in scans)
-        final = Fragment.over(query.gathered_sql, {f"p{index}": dict(partial.columns) for index, partial in enumerate(partials)}, columns)
+        gathered = tuple(_gather(index, read, schemas[read.scan.relation], binder, repeatable=repeatable) for index, read in enumerate(scans))
+        relations = {stage_relation(index): dict(stage.fragment.columns) for index, stage in enumerate(gathered)}
+        stages = (*gathered, Stage("final", Fragment.over(query.gathered_sql, relations, columns), inputs=tuple(range(len(scans))), at_coordinator=True))
     plan = SelectPlan(
         plan_id=blake2b(repr((text, len(parameters.lists), tuple(parameter_types), schema_version, settings)).encode(), digest_size=12).hexdigest(),
         scans=tuple(_scan_plan(read, query) for read in scans),
         local=local,
-        partials=partials,
-        final=final,
+        stages=stages,
         strategy=strategy,
         gather_reason=reason,
         columns=columns,
         parameter_count=parameters.total,
         parameter_names=parameters.names,
-        empty=_empty_answer(query, reading, partials, final, params) if repeatable else None,
+        empty=_empty_answer(query, reading, stages, params) if repeatable else None,
         deterministic=reading is not None and repeatable and not reading.depends_on_order,
         schema_version=schema_version,
     )
@@ -230,7 +231,7 @@ def _halved(query: Query, reading: SecondReading, schemas: Schemas, columns: Seq
     try:
         halves: Halves = cut(query, reading, len(columns), type_of)
         partial_columns = binder.describe(halves.partial, schemas)
-        gathered = {"p0": dict(partial_columns)}
+        gathered = {stage_relation(0): dict(partial_columns)}
         final_columns = binder.describe(halves.final, gathered)
     except DatabaseError as error:
         raise Cut(f"its parts do not bind: {error.message}") from error
@@ -239,14 +240,19 @@ def _halved(query: Query, reading: SecondReading, schemas: Schemas, columns: Seq
     return binder.fragment(halves.partial, schemas, partial_columns), binder.fragment(halves.final, gathered, columns)
 
 
-def _gather(read: ScanReading, schema: Mapping[str, SqlType | str], binder: _Binder, *, repeatable: bool) -> Fragment:
+def _scan_stage(index: int, read: ScanReading, fragment: Fragment) -> Stage:
+    """The stage that runs a fragment over one scan, where its partitions are."""
+    return Stage(f"scan:{read.scan.alias}", fragment, scans=(index,), at_coordinator=read.scan.table.replicated)
+
+
+def _gather(index: int, read: ScanReading, schema: Mapping[str, SqlType | str], binder: _Binder, *, repeatable: bool) -> Stage:
     """The rows and columns of a scan that the statement may need."""
     scan, scope = read.scan, read.scope
     applied = [conjunct for conjunct in scope.local if repeatable and _is_local(conjunct, scope)]
     where = " AND ".join(f"({to_sql(_bare(conjunct, scope))})" for conjunct in applied)
     sql = f"SELECT {', '.join(map(quoted, scan.columns))} FROM {scan.relation}" + (f" WHERE {where}" if where else "")
     columns = tuple((name, str(schema[name])) for name in scan.columns)
-    return binder.fragment(sql, {scan.relation: schema}, columns)
+    return _scan_stage(index, read, binder.fragment(sql, {scan.relation: schema}, columns))
 
 
 def _is_local(conjunct: exp.Expr, scope: Scope) -> bool:
@@ -304,13 +310,14 @@ def _compiled(select: exp.Select, schema: Mapping[str, SqlType | str], relation:
     return compiled if isinstance(compiled, ArrowFragment) else None
 
 
-def _empty_answer(query: Query, reading: SecondReading | None, partials: Sequence[Fragment], final: Fragment, params: Sequence[Any]) -> bytes | None:
+def _empty_answer(query: Query, reading: SecondReading | None, stages: Sequence[Stage], params: Sequence[Any]) -> bytes | None:
     """The answer over no rows, when it is the same for all parameters: none, or only in WHERE, where no row asks for them."""
     if query.parameters.total and (reading is None or len(query.scans) != 1 or not reading.parameters_only_in_where):
         return None
-    relations = {f"p{index}": partial.schema.empty_table() for index, partial in enumerate(partials)}
+    final = stages[-1]
+    relations = {stage_relation(index): stages[index].fragment.schema.empty_table() for index in final.inputs}
     try:
-        return bytes(encode_table(run(final, relations, list(params))))
+        return bytes(encode_table(run(final.fragment, relations, list(params))))
     except DatabaseError:
         # A constant part that fails, such as a bad cast: it fails again, and is reported, when the statement runs.
         return None

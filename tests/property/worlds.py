@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from secateur.engine.kernels.fragment import run
 from secateur.engine.plan import ScanPlan, SelectPlan
+from secateur.engine.stage import stage_relation
 from secateur.errors import DatabaseError, UnknownTableError
 from secateur.partitioning.conform import conform
 from secateur.partitioning.split import split
@@ -103,12 +104,17 @@ class World:
 
     def distributed(self, plan: SelectPlan, params: Sequence[Any], kept: Sequence[Sequence[int]], members: int) -> pa.Table:
         """As if partition i were owned by member i modulo ``members``."""
-        gathered = {}
-        for index, (scan, partial, ids) in enumerate(zip(plan.scans, plan.partials, kept, strict=True)):
-            owned = [[partition for partition in ids if partition % members == member] for member in range(members)]
-            answers = [run(partial, {scan.relation: self.relation(scan, params, part)}, params) for part in owned if part]
-            gathered[f"p{index}"] = pa.concat_tables(answers) if answers else partial.schema.empty_table()
-        return run(plan.final, gathered, params)
+        outputs: dict[str, pa.Table] = {}
+        for index, stage in enumerate(plan.stages):
+            inputs = {stage_relation(number): outputs[stage_relation(number)] for number in stage.inputs}
+            answers = []
+            for member in (0,) if stage.at_coordinator else range(members):
+                parts = {number: [p for p in kept[number] if plan.scans[number].replicated or p % members == member] for number in stage.scans}
+                if stage.at_coordinator or any(parts.values()):
+                    scans = {plan.scans[number].relation: self.relation(plan.scans[number], params, ids) for number, ids in parts.items()}
+                    answers.append(run(stage.fragment, scans | inputs, params))
+            outputs[stage_relation(index)] = pa.concat_tables(answers) if answers else stage.fragment.schema.empty_table()
+        return outputs[stage_relation(len(plan.stages) - 1)]
 
     def rows_needed(self, table: str, where: str, params: Sequence[Any]) -> tuple[set[int], set[tuple[Any, ...]]]:
         """The partitions and the primary keys of the rows for which DuckDB finds a predicate TRUE."""

@@ -1,8 +1,8 @@
-"""A kernel fragment as a processor: gathers its inputs as relations, then answers once. The final stage of two-stage aggregation, sort, limit and join."""
+"""A kernel fragment as a processor: reads its scans, gathers its inputs as relations, then answers once. A stage of a SELECT on one member."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -12,48 +12,62 @@ from secateur.dag.processor import Emitter, Processor
 from secateur.dag.supplier import ProcessorSupplier, SupplierContext
 from secateur.engine.batches import batches_of
 from secateur.engine.kernels.fragment import Fragment
+from secateur.engine.member_scan import MemberScan
 from secateur.engine.processors.fragment_call import FragmentCall
+from secateur.engine.services import MemberServices
 
 __all__ = ["FragmentStageSupplier"]
 
 
 @portable("fragment-stage")
 class FragmentStageSupplier(ProcessorSupplier):
-    """Makes processors that run a fragment over all their input.
+    """Makes processors that run a fragment over the rows of their scans and all their input.
+
+    All suppliers of a job on a member are initialised in one turn of its event loop, so two stages that scan one table see the same rows.
 
     Args:
         fragment: What to run; its parameters are those of the job.
         inputs: For each input ordinal, the relation that it fills and its schema, which is what the relation has when no batch arrives.
+        scans: What to read here, as it is when the job starts.
     """
 
     init_is_cooperative = True
     close_is_cooperative = True
 
-    def __init__(self, fragment: Fragment, inputs: Sequence[tuple[str, pa.Schema]]) -> None:
+    def __init__(self, fragment: Fragment, inputs: Sequence[tuple[str, pa.Schema]], scans: Sequence[MemberScan] = ()) -> None:
         self._fragment = fragment
         self._inputs = tuple(inputs)
+        self._scans = tuple(scans)
         self._call: FragmentCall | None = None
+        self._relations: dict[str, pa.Table] = {}
 
     def init(self, context: SupplierContext) -> None:
         self._call = FragmentCall.of(self._fragment, context)
+        if self._scans:
+            store = context.service(MemberServices).store
+            self._relations = {scan.relation: scan.read(store) for scan in self._scans}
 
     def get(self, count: int) -> Sequence[Processor]:
         assert self._call is not None
-        return [_FragmentStage(self._call, self._inputs) for _ in range(count)]
+        relations, self._relations = self._relations, {}
+        return [_FragmentStage(self._call, self._inputs, relations) for _ in range(count)]
 
     def to_spec(self) -> Any:
-        return [self._fragment.to_wire(), [[relation, schema.serialize().to_pybytes()] for relation, schema in self._inputs]]
+        inputs = [[relation, schema.serialize().to_pybytes()] for relation, schema in self._inputs]
+        return [self._fragment.to_wire(), inputs, [scan.to_wire() for scan in self._scans]]
 
     @classmethod
     def from_spec(cls, spec: Any) -> FragmentStageSupplier:
-        fragment, inputs = spec
-        return cls(Fragment.from_wire(fragment), [(relation, pa.ipc.read_schema(pa.py_buffer(schema))) for relation, schema in inputs])
+        fragment, inputs, scans = spec
+        schemas = [(relation, pa.ipc.read_schema(pa.py_buffer(schema))) for relation, schema in inputs]
+        return cls(Fragment.from_wire(fragment), schemas, [MemberScan.from_wire(scan) for scan in scans])
 
 
 class _FragmentStage(Processor):
-    def __init__(self, call: FragmentCall, inputs: tuple[tuple[str, pa.Schema], ...]) -> None:
+    def __init__(self, call: FragmentCall, inputs: tuple[tuple[str, pa.Schema], ...], relations: Mapping[str, pa.Table]) -> None:
         self._call = call
         self._inputs = inputs
+        self._relations = dict(relations)
         self._gathered: list[list[pa.RecordBatch]] = [[] for _ in inputs]
         self._poll: Callable[[], pa.Table | None] | None = None
         self._emitter: Emitter | None = None
@@ -65,15 +79,19 @@ class _FragmentStage(Processor):
     def complete(self) -> bool:
         if self._emitter is None:
             if self._poll is None:
-                self._poll = self._call.begin(self.context, self._relations())
+                self._poll = self._call.begin(self.context, self._take_relations())
             result = self._poll()
             if result is None:
                 return False
             self._emitter = Emitter(self.outbox, batches_of(result))
         return self._emitter.emit()
 
-    def _relations(self) -> dict[str, pa.Table]:
-        relations = {}
+    def close(self) -> None:
+        self._relations.clear()
+        self._gathered.clear()
+
+    def _take_relations(self) -> dict[str, pa.Table]:
+        relations, self._relations = self._relations, {}
         for (relation, schema), batches in zip(self._inputs, self._gathered, strict=True):
             relations[relation] = pa.Table.from_batches(batches) if batches else schema.empty_table()
         self._gathered.clear()

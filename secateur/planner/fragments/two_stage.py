@@ -31,7 +31,7 @@ class Halves:
 
     Attributes:
         partial: Over the relation of the scan.
-        final: Over ``p0``; its columns are those of the statement, in order.
+        final: Over ``x0``, the output of the other; its columns are those of the statement, in order.
     """
 
     partial: str
@@ -125,7 +125,7 @@ class _Cutter:
         top = f"{order}{self._partial_limit(limit, offset)}" if limit else ""
         names = ", ".join(f"c{position}" for position in range(len(self._items)))
         partial = f"SELECT {self._distinct}{', '.join(outputs + hidden)} FROM {self._relation}{self._where}{top}"
-        return Halves(partial, f"SELECT {self._distinct}{names} FROM p0{order}{_clause('LIMIT', limit)}{_clause('OFFSET', offset)}")
+        return Halves(partial, f"SELECT {self._distinct}{names} FROM x0{order}{_clause('LIMIT', limit)}{_clause('OFFSET', offset)}")
 
     def aggregated(self) -> Halves:
         """Grouped or not: the partial aggregates by group, the final combines the groups."""
@@ -153,7 +153,7 @@ class _Cutter:
         final_order = f" ORDER BY {', '.join(order)}" if order else ""
         return Halves(
             f"SELECT {', '.join(columns)} FROM {self._relation}{self._where}{partial_group}",
-            f"SELECT {self._distinct}{', '.join(outputs)} FROM p0{final_group}{final_having}{final_order}{_clause('LIMIT', limit)}{_clause('OFFSET', offset)}",
+            f"SELECT {self._distinct}{', '.join(outputs)} FROM x0{final_group}{final_having}{final_order}{_clause('LIMIT', limit)}{_clause('OFFSET', offset)}",
         )
 
     def _refuse_shadowed_names(self, select: exp.Select) -> None:

@@ -16,6 +16,7 @@ from secateur.engine.key_search import DirectSearch, KeyOperand, KeySearch
 from secateur.engine.plan import ScanPlan, SelectPlan, Strategy
 from secateur.engine.select_job import describe_select, select_dag
 from secateur.engine.services import EngineLimits
+from secateur.engine.stage import Stage
 from secateur.engine.testing import LocalCluster
 from secateur.errors import DataChangedError, DataError, TopologyChangedError
 from secateur.partitioning.build import build_scheme
@@ -45,7 +46,11 @@ def scan(tdef: TableDef, relation: str, columns: Sequence[str], alias: str | Non
 
 
 def select(scans: Sequence[ScanPlan], partials: Sequence[Fragment], final: Fragment) -> SelectPlan:
-    return SelectPlan("p1", tuple(scans), final, tuple(partials), final, Strategy.TWO_STAGE, None, final.columns, 0, (), None, True, 1)
+    stages = [
+        Stage(f"scan:{s.alias}", partial, scans=(index,), at_coordinator=s.replicated) for index, (s, partial) in enumerate(zip(scans, partials, strict=True))
+    ]
+    stages.append(Stage("final", final, inputs=tuple(range(len(scans))), at_coordinator=True))
+    return SelectPlan("plan", tuple(scans), final, tuple(stages), Strategy.TWO_STAGE, None, final.columns, 0, (), None, True, 1)
 
 
 def totals(orders: TableDef, keys: KeySearch = NOTHING_KNOWN, where: str = "") -> SelectPlan:
@@ -53,7 +58,7 @@ def totals(orders: TableDef, keys: KeySearch = NOTHING_KNOWN, where: str = "") -
         f"SELECT number, sum(amount) AS s, count(*) AS c FROM s0 {where} GROUP BY number", ("s0",), (("number", "BIGINT"), ("s", "DOUBLE"), ("c", "BIGINT"))
     )
     final = Fragment(
-        "SELECT number, sum(s) AS total, sum(c)::BIGINT AS orders FROM p0 GROUP BY number ORDER BY number", ("p0",),
+        "SELECT number, sum(s) AS total, sum(c)::BIGINT AS orders FROM x0 GROUP BY number ORDER BY number", ("x0",),
         (("number", "BIGINT"), ("total", "DOUBLE"), ("orders", "BIGINT")),
     )  # fmt: skip
     return select([scan(orders, "s0", ["customer", "number", "amount"], keys=keys)], [partial], final)
@@ -90,7 +95,7 @@ def test_only_owners_of_kept_partitions_work(run: RunTest, orders: TableDef, ord
 def test_sort_and_limit_at_both_stages(run: RunTest, orders: TableDef, order_rows: pa.Table) -> None:
     columns = (("customer", "VARCHAR"), ("amount", "DOUBLE"))
     partial = Fragment("SELECT customer, amount FROM s0 ORDER BY amount DESC LIMIT 7", ("s0",), columns)
-    final = Fragment("SELECT customer, amount FROM p0 ORDER BY amount DESC LIMIT 5 OFFSET 2", ("p0",), columns)
+    final = Fragment("SELECT customer, amount FROM x0 ORDER BY amount DESC LIMIT 5 OFFSET 2", ("x0",), columns)
 
     async def main() -> list[float]:
         async with LocalCluster(3) as cluster:
@@ -152,8 +157,8 @@ def joined(orders: TableDef) -> SelectPlan:
             Fragment("SELECT code, name FROM s2", ("s2",), (("code", "BIGINT"), ("name", "VARCHAR"))),
         ],
         Fragment(
-            "SELECT name, count(*) AS n, sum(amount) AS a FROM p0 JOIN p1 USING (customer) JOIN p2 ON number = code GROUP BY name ORDER BY name",
-            ("p0", "p1", "p2"), (("name", "VARCHAR"), ("n", "BIGINT"), ("a", "DOUBLE")),
+            "SELECT name, count(*) AS n, sum(amount) AS a FROM x0 JOIN x1 USING (customer) JOIN x2 ON number = code GROUP BY name ORDER BY name",
+            ("x0", "x1", "x2"), (("name", "VARCHAR"), ("n", "BIGINT"), ("a", "DOUBLE")),
         ),
     )  # fmt: skip
 
@@ -197,7 +202,7 @@ def test_a_replicated_table_is_read_at_the_coordinator_only(run: RunTest, orders
 def test_an_error_of_a_kernel_names_vertex_and_member_and_keeps_its_class(run: RunTest, orders: TableDef, order_rows: pa.Table) -> None:
     partial = Fragment("SELECT (number + 100)::TINYINT AS n FROM s0", ("s0",), (("n", "TINYINT"),))
     bad = Fragment("SELECT (number + 1000)::TINYINT AS n FROM s0", ("s0",), (("n", "TINYINT"),))
-    final = Fragment("SELECT n FROM p0", ("p0",), (("n", "TINYINT"),))
+    final = Fragment("SELECT n FROM x0", ("x0",), (("n", "TINYINT"),))
 
     async def main(fragment: Fragment) -> pa.Table:
         async with LocalCluster(3) as cluster:
@@ -230,7 +235,7 @@ def test_a_partition_that_is_not_there_any_more_may_be_retried(run: RunTest, ord
 
 def test_a_deadline_stops_a_kernel(run: RunTest, orders: TableDef, order_rows: pa.Table) -> None:
     slow = Fragment("SELECT count(*) AS c FROM s0 a, s0 b, range(1000000) r", ("s0",), (("c", "BIGINT"),))
-    final = Fragment("SELECT c FROM p0", ("p0",), (("c", "BIGINT"),))
+    final = Fragment("SELECT c FROM x0", ("x0",), (("c", "BIGINT"),))
 
     async def main() -> float:
         async with LocalCluster(2) as cluster:

@@ -6,7 +6,18 @@ from itertools import product
 
 import pytest
 
-from secateur.partitioning.key_range import EVERY_KEY, Cut, KeyRange, KeyRanges, intersect_ranges, unite_ranges
+from secateur.partitioning.key_range import (
+    EVERY_KEY,
+    Cut,
+    KeyPrefix,
+    KeyRange,
+    KeyRanges,
+    intersect_ranges,
+    key_slice_from_wire,
+    key_slice_to_wire,
+    unite_ranges,
+)
+from secateur.wire.values import pack, unpack
 
 KEYS = [(a, b) for a in range(4) for b in range(4)]
 CUTS = [Cut(values, after) for values in [(), *((a,) for a in range(4)), *KEYS] for after in (False, True)]
@@ -84,3 +95,15 @@ def test_no_range_holds_no_key() -> None:
 @pytest.mark.parametrize("found", [KeyRanges(()), unite_ranges(SPANS[:7]), KeyRanges((EVERY_KEY,))], ids=["none", "some", "all"])
 def test_wire(found: KeyRanges) -> None:
     assert KeyRanges.from_wire(found.to_wire()) == found
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        pytest.param(None, id="all"),
+        pytest.param(KeyPrefix((1, "a")), id="prefix"),
+        pytest.param(KeyRanges((KeyRange.of_prefix((1,)), KeyRange(Cut((3,), after=True), Cut((), after=True)))), id="ranges"),
+    ],
+)
+def test_a_slice_travels(part: KeyPrefix | KeyRanges | None) -> None:
+    assert key_slice_from_wire(unpack(pack(key_slice_to_wire(part)))) == part

@@ -39,13 +39,13 @@ def facts(bench: Any) -> pa.Table:
 
 def two_stage(plan: SelectPlan, table: pa.Table, params: Any, stages: int) -> pa.Table:
     """As if row k were at member k modulo ``stages``; 0 stages: nobody has anything."""
-    scan, partial = plan.scans[0], plan.partials[0]
+    scan, (partial, final) = plan.scans[0], (stage.fragment for stage in plan.stages)
     parts = []
     for member in range(stages):
         rows = table.take(pa.array([row for row in range(table.num_rows) if row % stages == member], pa.int64())) if stages > 1 else table
         parts.append(run(partial, {scan.relation: rows.select(list(scan.columns))}, params))
     gathered = pa.concat_tables(parts) if parts else partial.schema.empty_table()
-    return run(plan.final, {"p0": gathered}, params)
+    return run(final, {"x0": gathered}, params)
 
 
 CUT = [
@@ -152,7 +152,7 @@ def test_a_gathered_statement_moves_only_the_rows_and_columns_it_needs(bench: An
     bench.create(TABLE)
     plan = bench.select("SELECT count(DISTINCT g) FROM facts x WHERE x.i > 3 AND lower(x.g) <> 'a'").plan
     assert plan.scans[0].columns == ("g", "i")
-    assert plan.partials[0].sql == 'SELECT "g", "i" FROM s0 WHERE ("i" > 3) AND (LOWER("g") <> \'a\')'
+    assert plan.stages[0].fragment.sql == 'SELECT "g", "i" FROM s0 WHERE ("i" > 3) AND (LOWER("g") <> \'a\')'
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_a_gathered_statement_moves_only_the_rows_and_columns_it_needs(bench: An
 )
 def test_gathering_joins(bench: Any, sql: str, sqls: list[str]) -> None:
     bench.create(TABLE)
-    found = [partial.sql for partial in bench.select(sql).plan.partials]
+    found = [stage.fragment.sql for stage in bench.select(sql).plan.stages[:-1]]
     for actual, expected in zip(found, sqls, strict=True):
         where = expected.partition(" FROM ")[2]
         assert actual.endswith(f" FROM {where}")
@@ -186,7 +186,7 @@ def test_gathering_joins(bench: Any, sql: str, sqls: list[str]) -> None:
 def test_a_gathered_clock_is_read_once(bench: Any) -> None:
     bench.create(TABLE)
     plan = bench.select("SELECT k, now() AS n FROM facts WHERE k = 3 AND t < now()").plan
-    assert "now" not in plan.partials[0].sql.lower()
+    assert "now" not in plan.stages[0].fragment.sql.lower()
     assert not plan.deterministic
     assert plan.empty is None
 

@@ -1,0 +1,65 @@
+"""A scan as one member carries it out: which rows of which of its partitions, and that they are those the statement began with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from secateur.errors import DataChangedError
+from secateur.partitioning.key_range import KeySlice, key_slice_from_wire, key_slice_to_wire
+from secateur.storage.member_store import MemberStore
+
+__all__ = ["MemberScan"]
+
+
+@dataclass(frozen=True, slots=True)
+class MemberScan:
+    """What one member reads for one scan of a statement.
+
+    Attributes:
+        relation: The name by which the fragment calls the rows.
+        table_id: The table.
+        partitions: Those of the wanted partitions that the member owns; none reads no row, but the columns.
+        columns: The columns to read, in order.
+        key_slice: The part of each partition that is wanted, None for all of it.
+        published: The number of the load that has to be the last one published here; None takes any.
+    """
+
+    relation: str
+    table_id: int
+    partitions: tuple[int, ...]
+    columns: tuple[str, ...]
+    key_slice: KeySlice | None
+    published: int | None
+
+    def read(self, store: MemberStore) -> pa.Table:
+        """The rows as they are now, without a copy. On the event loop of the member.
+
+        Raises:
+            TopologyChangedError: A partition is not on this member any more.
+            DataChangedError: Another load than ``published`` is the last one published here.
+        """
+        here = store.data_version(self.table_id).published
+        if self.published is not None and here != self.published:
+            raise DataChangedError(f"load {self.published} was the last one where the statement began, here it is {here}", table_id=self.table_id)
+        return store.relation(self.table_id, self.partitions, self.columns, self.key_slice)
+
+    def to_wire(self) -> list[Any]:
+        """Plain data for msgpack; :meth:`from_wire` reads it back."""
+        return [
+            self.relation,
+            self.table_id,
+            np.array(self.partitions, dtype="<u4").tobytes(),
+            list(self.columns),
+            key_slice_to_wire(self.key_slice),
+            self.published,
+        ]
+
+    @classmethod
+    def from_wire(cls, data: Sequence[Any]) -> MemberScan:
+        relation, table_id, packed, columns, key_slice, published = data
+        return cls(relation, table_id, tuple(np.frombuffer(packed, dtype="<u4").tolist()), tuple(columns), key_slice_from_wire(key_slice), published)

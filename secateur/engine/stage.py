@@ -1,0 +1,81 @@
+"""A stage: the part of a SELECT between two exchanges, one kernel call at each member that runs it.
+
+A statement over several members is a small DAG of stages. Each reads partitions of the tables where they are, and what earlier stages sent; its fragment
+answers over all of it at once, and the exchange says which members get the answer.
+
+Source: the exchange operator of Volcano (Graefe, 1994); fragments between exchanges as in Apache Ignite's SQL engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from secateur.engine.kernels.fragment import Fragment
+
+__all__ = ["Exchange", "Stage", "stage_relation"]
+
+
+class Exchange(Enum):
+    """How the rows of a stage reach the members that run its consumers. A consumer at the coordinator gets all rows, whatever the exchange."""
+
+    GATHER = "gather"
+    """All rows to the coordinator; there is no consumer elsewhere."""
+    BROADCAST = "broadcast"
+    """All rows to every member that runs the consumer."""
+    ROUTE = "route"
+    """Each row to the owner of the partition that it belongs to by the partition function of a table that the consumer scans: rows meet the table's data. A row
+    of a partition that the consumer does not read, or of none at all, is dropped."""
+    SHUFFLE = "shuffle"
+    """Each row to the member that the hash of some columns names: rows with equal keys meet. Keys that are to meet are of one type."""
+
+
+def stage_relation(index: int) -> str:
+    """The name by which the fragments of later stages call the output of a stage."""
+    return f"x{index}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage of a SELECT.
+
+    Attributes:
+        name: For EXPLAIN and metrics, such as ``scan:o`` or ``final``.
+        fragment: One kernel call over the relations of its scans (``ScanPlan.relation``) and of its inputs (:func:`stage_relation`).
+        scans: Indices into the plan's scans. Each member reads those of the kept partitions that it owns, or its own copy of a replicated table.
+        inputs: Indices of earlier stages.
+        at_coordinator: Whether it runs once, at the coordinator, where it can read replicated tables only. Otherwise it runs at each member that owns a kept
+            partition of one of its scans or, when it scans no partitioned table, at every participant.
+        exchange: Where its output goes; of no meaning for the last stage, whose output is the answer.
+        columns: The key of ``ROUTE`` or ``SHUFFLE``, columns of its output. For ``ROUTE`` they stand for the partitioning key of the table, in order.
+        route: For ``ROUTE``: the index of the scan, one of each consumer's, whose partitions the rows follow. Else None.
+    """
+
+    name: str
+    fragment: Fragment
+    scans: tuple[int, ...] = ()
+    inputs: tuple[int, ...] = ()
+    at_coordinator: bool = False
+    exchange: Exchange = Exchange.GATHER
+    columns: tuple[str, ...] = ()
+    route: int | None = None
+
+    def to_wire(self) -> list[Any]:
+        """Plain data for msgpack; :meth:`from_wire` reads it back."""
+        return [
+            self.name,
+            self.fragment.to_wire(),
+            list(self.scans),
+            list(self.inputs),
+            self.at_coordinator,
+            self.exchange.value,
+            list(self.columns),
+            self.route,
+        ]
+
+    @classmethod
+    def from_wire(cls, data: Sequence[Any]) -> Stage:
+        name, fragment, scans, inputs, at_coordinator, exchange, columns, route = data
+        return cls(name, Fragment.from_wire(fragment), tuple(scans), tuple(inputs), at_coordinator, Exchange(exchange), tuple(columns), route)

@@ -1,0 +1,92 @@
+"""A stage as a vertex: at the coordinator, at the owners of what it scans, or at every participant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+
+from secateur.dag.placement import OnCoordinator, OnMembers, Placement, Unrestricted
+from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier
+from secateur.engine.member_scan import MemberScan
+from secateur.engine.plan import ScanPlan
+from secateur.engine.processors.fragment_call import positional
+from secateur.engine.processors.fragment_stage import FragmentStageSupplier
+from secateur.engine.stage import Stage
+from secateur.partitioning.key_range import KeySlice
+
+__all__ = ["StageScan", "StageVertex"]
+
+_REPLICATED_PARTITIONS: Final = (0,)
+
+
+class StageScan(NamedTuple):
+    """A scan of a statement whose partitions are known.
+
+    Attributes:
+        scan: Its plan.
+        partitions: The partitions to read; ignored for a replicated table.
+        published: The load that has to be the last one published at each member that reads, or None.
+        search_keys: Whether what is said about the primary key replaces the scan by a search.
+    """
+
+    scan: ScanPlan
+    partitions: tuple[int, ...]
+    published: int | None
+    search_keys: bool
+
+
+class StageVertex(ProcessorMetaSupplier):
+    """The meta-supplier of a stage.
+
+    A stage at the coordinator has an answer even if no row can reach it.
+
+    Args:
+        stage: The stage.
+        scans: Its scans.
+        inputs: The relations that its inputs fill, with their schemas.
+        is_running: Whether it runs at all.
+    """
+
+    works_without_input = True
+    init_is_cooperative = True
+    close_is_cooperative = True
+
+    def __init__(self, stage: Stage, scans: Sequence[StageScan], inputs: Sequence[tuple[str, pa.Schema]], *, is_running: bool) -> None:
+        self._stage = stage
+        self._scans = tuple(scans)
+        self._inputs = tuple(inputs)
+        self._is_running = is_running
+        self._owned: list[Mapping[str, tuple[int, ...]]] = []
+        self._key_slices: list[KeySlice | None] = []
+
+    def init(self, context: MetaContext) -> None:
+        params = positional(context.params)
+        self._owned = [{} if item.scan.replicated else context.owners(item.scan.group, item.partitions) for item in self._scans]
+        self._key_slices = [item.scan.keys.bind(params) if item.search_keys else None for item in self._scans]
+
+    def placement(self) -> Placement:
+        if not self._is_running:
+            return OnMembers((), 1)
+        if self._stage.at_coordinator:
+            return OnCoordinator()
+        if all(item.scan.replicated for item in self._scans):
+            return Unrestricted()
+        return OnMembers(tuple(dict.fromkeys(member for owned in self._owned for member in owned)), 1)
+
+    def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
+        return {member: FragmentStageSupplier(self._stage.fragment, self._inputs, self._reads_of(member)) for member in members}
+
+    def _reads_of(self, member: str) -> list[MemberScan]:
+        return [
+            MemberScan(
+                relation=scan.relation,
+                table_id=scan.table_id,
+                partitions=_REPLICATED_PARTITIONS if scan.replicated else owned.get(member, ()),
+                columns=scan.columns,
+                key_slice=key_slice,
+                published=published,
+            )
+            for (scan, _, published, _), owned, key_slice in zip(self._scans, self._owned, self._key_slices, strict=True)
+        ]

@@ -1,0 +1,81 @@
+"""Plans of SELECTs as values: they travel whole, and stages that do not fit together are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from secateur.engine.kernels.fragment import Fragment
+from secateur.engine.plan import ScanPlan, SelectPlan, Strategy
+from secateur.engine.stage import Exchange, Stage
+from secateur.errors import InternalError
+from secateur.partitioning.build import build_scheme
+from secateur.partitioning.nodes import All
+from secateur.partitioning.scheme import HashComponent
+from secateur.partitioning.tree import PartitionTree
+from secateur.partitioning.types import parse_type
+from secateur.wire.values import pack, unpack
+
+SCHEME = build_scheme(hashes=[HashComponent(("k",), 4)], types={"k": parse_type("BIGINT")}, primary_key=("k",), table="t")
+
+
+def scan(relation: str, *, replicated: bool = False) -> ScanPlan:
+    return ScanPlan(relation, 1, "t", "t", ("k",), PartitionTree("t", SCHEME, All(), 4, 100), SCHEME.affinity_group(), replicated)
+
+
+def over(*relations: str) -> Fragment:
+    return Fragment(f"SELECT k FROM {', '.join(relations)}", relations, (("k", "BIGINT"),))
+
+
+def plan(*stages: Stage) -> SelectPlan:
+    scans = (scan("s0"), scan("s1"), scan("s2", replicated=True))
+    return SelectPlan("id", scans, over("s0"), stages, Strategy.GATHER, None, (("k", "BIGINT"),), 0, (), None, True, 1)
+
+
+FINAL = Stage("final", over("x0"), inputs=(0,), at_coordinator=True)
+READ = Stage("read", over("s0"), scans=(0,))
+JOIN = Stage("join", over("x0", "s1"), scans=(1,), inputs=(0,))
+LAST = Stage("final", over("x1"), inputs=(1,), at_coordinator=True)
+
+
+@pytest.mark.parametrize(
+    "stages",
+    [
+        pytest.param([READ, FINAL], id="two stages"),
+        pytest.param([Stage("small", over("s2"), scans=(2,), at_coordinator=True, exchange=Exchange.BROADCAST), JOIN, LAST], id="broadcast"),
+        pytest.param([Stage("read", over("s0"), scans=(0,), exchange=Exchange.ROUTE, columns=("k",), route=1), JOIN, LAST], id="route"),
+        pytest.param(
+            [Stage("read", over("s0"), scans=(0,), exchange=Exchange.SHUFFLE, columns=("k",)), Stage("group", over("x0"), inputs=(0,)), LAST], id="shuffle"
+        ),
+        pytest.param(
+            [READ, Stage("also", over("x0"), inputs=(0,), at_coordinator=True), Stage("f", over("x0", "x1"), inputs=(0, 1), at_coordinator=True)], id="shared"
+        ),
+    ],
+)
+def test_a_plan_travels(stages: Sequence[Stage]) -> None:
+    made = plan(*stages)
+    assert SelectPlan.from_wire(unpack(pack(made.to_wire()))) == made
+
+
+@pytest.mark.parametrize(
+    ("stages", "message"),
+    [
+        pytest.param([], "the last stage", id="no stage"),
+        pytest.param([READ], "the last stage of a plan runs at the coordinator", id="end"),
+        pytest.param([READ, Stage("f", over("x0"), inputs=(0, 1), at_coordinator=True)], "not an earlier stage", id="order"),
+        pytest.param([READ, Stage("f", over("x0", "s1"), inputs=(0,), at_coordinator=True)], r"reads \['s1'\], which neither", id="not filled"),
+        pytest.param([READ, Stage("f", over("x0"), scans=(1,), inputs=(0,), at_coordinator=True)], "a partitioned table at the", id="scan at the coordinator"),
+        pytest.param([Stage("r", over("s2"), scans=(2,)), FINAL], r"stage 0 \(r\) would give the same rows at every member", id="same rows"),
+        pytest.param([READ, Stage("f", over("s2"), scans=(2,), at_coordinator=True)], "has no consumer", id="no consumer"),
+        pytest.param([READ, JOIN, LAST], "is gathered, but join does not", id="gather"),
+        pytest.param([Stage("r", over("s0"), scans=(0,), exchange=Exchange.SHUFFLE), FINAL], "is shuffled by", id="no key"),
+        pytest.param([Stage("r", over("s0"), scans=(0,), exchange=Exchange.SHUFFLE, columns=("x",)), FINAL], "is shuffled by", id="unknown key"),
+        pytest.param([Stage("r", over("s0"), scans=(0,), exchange=Exchange.ROUTE, columns=("k",)), JOIN, LAST], "follows the partitions", id="no route"),
+        pytest.param([Stage("r", over("s0"), scans=(0,), exchange=Exchange.ROUTE, columns=("k",), route=0), JOIN, LAST], "does not have", id="route elsewhere"),
+        pytest.param([Stage("r", over("s0"), scans=(0,), exchange=Exchange.ROUTE, route=1), JOIN, LAST], "do not stand for", id="route without key"),
+    ],
+)
+def test_stages_that_do_not_fit_together(stages: Sequence[Stage], message: str) -> None:
+    with pytest.raises(InternalError, match=message):
+        plan(*stages)
