@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from secateur.client.job_results import only_result, read_results
 from secateur.client.job_status import JobStatus
 from secateur.client.session import Session
 from secateur.client.submittable import Params, Submittable, SubmittableConfig, submission
-from secateur.errors import DeadlineError, InterfaceError, MemberLostError, UnreachableError, from_wire
-from secateur.wire import decode_table
+from secateur.errors import DeadlineError, MemberLostError, UnreachableError, from_wire
 
 __all__ = ["Job", "JobInfo", "find_job", "list_jobs", "submit_job", "submit_job_if_absent"]
 
@@ -74,7 +74,7 @@ class Job:
         return JobInfo.from_wire(self._look())
 
     def result(self, timeout_s: float | None = None) -> pa.Table:
-        """Wait for the job and return the rows of its only result sink.
+        """Wait for the job and return the rows of its only result sink; a table without rows and columns if it has none.
 
         Args:
             timeout_s: Seconds to wait; the job goes on when they have passed. None waits for ever.
@@ -85,15 +85,12 @@ class Job:
             JobCancelledError: It was cancelled.
             MemberLostError: A member was lost too often; or the job has succeeded, but the member that had its rows was lost since.
             LimitExceededError: Its rows were dropped for newer results.
-            InterfaceError: It has several result sinks, or none that received rows: see :meth:`results`.
+            InterfaceError: It has several result sinks: see :meth:`results`.
         """
-        tables = self.results(timeout_s)
-        if len(tables) != 1:
-            raise InterfaceError(f"job {self.job_id} has {len(tables)} results ({', '.join(tables) or 'none'}): read Job.results(), which names them by vertex")
-        return next(iter(tables.values()))
+        return only_result(self.job_id, self.results(timeout_s))
 
     def results(self, timeout_s: float | None = None) -> dict[str, pa.Table]:
-        """Wait for the job and return the rows of each result sink by the name of its vertex; a sink that received no batch has no entry.
+        """Wait for the job and return the rows of each result sink by the name of its vertex; without columns, if no batch told the sink what they are.
 
         Raises:
             Error: As :meth:`result`.
@@ -161,7 +158,7 @@ class Job:
         except (MemberLostError, UnreachableError) as error:
             lost = f"job {self.job_id} has succeeded, but member {member_id}, which had its rows, was lost since: submit it again, or write rows to a table"
             raise MemberLostError(lost, member=member_id) from error
-        return {name: decode_table(part) for name, part in zip(answer.header["sinks"], answer.parts, strict=False)}
+        return read_results(answer)
 
 
 def submit_job(session: Session, dag: Submittable, config: SubmittableConfig, params: Params) -> Job:

@@ -7,12 +7,13 @@ from typing import Any, Final, Self
 
 import pyarrow as pa
 
+from secateur.client.job_results import only_result, read_results
 from secateur.client.job_status import JobStatus
 from secateur.client.session import Session
 from secateur.client.submittable import Params, Submittable, SubmittableConfig, submission
 from secateur.errors import DeadlineError, Error, InterfaceError, JobCancelledError, MemberLostError, UnreachableError
 from secateur.partitioning.required_owners import coordinators
-from secateur.wire import Answer, decode_table
+from secateur.wire import Answer
 
 __all__ = ["LightJob", "submit_light"]
 
@@ -48,7 +49,7 @@ class LightJob:
         return JobStatus.CANCELLED if isinstance(self._failure, JobCancelledError) else JobStatus.FAILED
 
     def result(self, timeout_s: float | None = None) -> pa.Table:
-        """Wait for the job and return the rows of its only result sink.
+        """Wait for the job and return the rows of its only result sink; a table without rows and columns if it has none.
 
         Args:
             timeout_s: Seconds to wait; the job goes on when they have passed. None waits for ever.
@@ -57,21 +58,17 @@ class LightJob:
             DeadlineError: The job still runs.
             JobFailedError: A processor raised; names the vertex and the member.
             JobCancelledError: It was cancelled.
-            InterfaceError: It has several result sinks, or none that received rows: see :meth:`results`.
+            InterfaceError: It has several result sinks: see :meth:`results`.
         """
-        tables = self.results(timeout_s)
-        if len(tables) != 1:
-            raise InterfaceError(f"job {self.job_id} has {len(tables)} results ({', '.join(tables) or 'none'}): LightJob.results() names them by vertex")
-        return next(iter(tables.values()))
+        return only_result(self.job_id, self.results(timeout_s))
 
     def results(self, timeout_s: float | None = None) -> dict[str, pa.Table]:
-        """Wait for the job and return the rows of each result sink by the name of its vertex; a sink that received no batch has no entry.
+        """Wait for the job and return the rows of each result sink by the name of its vertex; without columns, if no batch told the sink what they are.
 
         Raises:
             Error: As :meth:`result`.
         """
-        answer = self._wait(timeout_s)
-        return {name: decode_table(part) for name, part in zip(answer.header["sinks"], answer.parts, strict=False)}
+        return read_results(self._wait(timeout_s))
 
     def metrics(self) -> list[dict[str, Any]]:
         """What each vertex has done on each member so far, or did until the job ended: see :class:`secateur.engine.metrics.VertexMetrics` for the names.

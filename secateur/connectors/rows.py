@@ -17,7 +17,7 @@ BATCH_ROWS_OF_PYTHON = 8_192
 
 
 def rows_to_batches(items: Iterable[Any], schema: pa.Schema | None, batch_rows: int) -> Iterator[pa.RecordBatch]:
-    """Items as batches, in their order.
+    """Items as batches, in their order; of no item at all a batch without rows, if there is a schema.
 
     Args:
         items: Each a mapping of column names to values (one row; columns that it leaves out are NULL), or a RecordBatch or Table (passed on as they are).
@@ -30,6 +30,7 @@ def rows_to_batches(items: Iterable[Any], schema: pa.Schema | None, batch_rows: 
     """
     gathered: list[Mapping[str, Any]] = []
     count = 0
+    is_empty = True
 
     def together() -> pa.RecordBatch:
         nonlocal schema, gathered
@@ -38,6 +39,7 @@ def rows_to_batches(items: Iterable[Any], schema: pa.Schema | None, batch_rows: 
         return made
 
     for item in items:
+        is_empty = False
         if isinstance(item, Mapping):
             gathered.append(item)
             count += 1
@@ -52,7 +54,7 @@ def rows_to_batches(items: Iterable[Any], schema: pa.Schema | None, batch_rows: 
             yield from batches_of(item)
         else:
             raise DagError(f"the source made a {type(item).__name__}; make a dict for each row, such as {{'x': 1}}, or pyarrow RecordBatches")
-    if gathered:
+    if gathered or (is_empty and schema is not None):
         yield together()
 
 

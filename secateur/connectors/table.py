@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from secateur.dag.codec import portable
 from secateur.dag.parameter import Param, bind_value
+from secateur.dag.placement import Anywhere, OnPartitions, Placement
 from secateur.dag.processor import Params
 from secateur.dag.supplier import MetaContext
 from secateur.engine.partitions_reader import KeyLookup, PartitionsReader, ReadRequest
@@ -98,6 +99,12 @@ class TableSource(PartitionsReader):
         if definition.replicated:
             return Needs()
         return Needs({self._name: frozenset(islice(self.partitions_in(definition, params, vertex), _TELLING_MAX))})
+
+    def placement(self) -> Placement:
+        placement = super().placement()
+        if isinstance(placement, OnPartitions) and not placement.by_member:
+            return Anywhere()  # nothing to read: somebody has to say which columns no row has
+        return placement
 
     def resolve(self, context: MetaContext) -> ReadRequest:
         table = context.table(self._name)

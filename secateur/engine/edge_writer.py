@@ -128,7 +128,10 @@ class EdgeWriter:
 
 
 def partitioned_route(
-    groups: Sequence[LaneGroup], lane_of_partition: npt.NDArray[np.uint16], partitions: Callable[[pa.RecordBatch], npt.NDArray[np.int64]]
+    groups: Sequence[LaneGroup],
+    lane_of_partition: npt.NDArray[np.uint16],
+    partitions: Callable[[pa.RecordBatch], npt.NDArray[np.int64]],
+    lane_without_rows: int = 0,
 ) -> Route:
     """A route that sends each row to the lane of its partition.
 
@@ -136,6 +139,8 @@ def partitioned_route(
         groups: One for each lane.
         lane_of_partition: Index into ``groups`` for each routing partition.
         partitions: Computes the routing partition of each row.
+        lane_without_rows: Where a batch without rows goes when none has gone anywhere yet: somebody has to hear of its columns, or the schema of an empty
+            result would be lost.
 
     Returns:
         The route. A batch whose rows all belong to one lane is passed on as it is; otherwise its rows are copied once, in their order. Cost beside
@@ -146,8 +151,15 @@ def partitioned_route(
         return lambda batch: ((only, batch),)
 
     lane_of_partition = lane_of_partition.astype(np.uint8 if len(groups) <= 1 << 8 else np.uint16)
+    is_schema_known = False
 
     def route(batch: pa.RecordBatch) -> Iterable[tuple[LaneGroup, pa.RecordBatch]]:
+        nonlocal is_schema_known
+        was_known, is_schema_known = is_schema_known, True
+        if not batch.num_rows:
+            if not was_known:
+                yield groups[lane_without_rows], batch
+            return
         lanes = lane_of_partition.take(partitions(batch))
         for lane, rows in _rows_by_lane(lanes, len(groups)):
             yield groups[lane], batch if len(rows) == len(lanes) else batch.take(pa.array(rows))

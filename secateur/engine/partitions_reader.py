@@ -91,7 +91,10 @@ class PartitionsReader(ProcessorMetaSupplier):
 
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
         request = self._resolved()
-        return {member: PartitionsReaderSupplier(request, tuple(request.partitions) if request.replicated else self._by_member[member]) for member in members}
+        return {
+            member: PartitionsReaderSupplier(request, tuple(request.partitions) if request.replicated else self._by_member.get(member, ()))
+            for member in members
+        }
 
     def _resolved(self) -> ReadRequest:
         if self._request is None:

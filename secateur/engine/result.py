@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from secateur.client.job_results import only_result
 from secateur.engine.metrics import VertexMetrics
-from secateur.errors import InterfaceError, LimitExceededError
+from secateur.engine.row_buffer import RowBuffer
+from secateur.errors import LimitExceededError
 
 __all__ = ["JobResult", "ResultCollector"]
 
@@ -19,7 +21,7 @@ class JobResult:
 
     Attributes:
         job_id: Unique in the cluster.
-        tables: The rows of each result sink, by name of its vertex. A sink that received no batch at all has no entry.
+        tables: The rows of each result sink, by name of its vertex. Without columns, if no batch told the sink what they are.
         members_touched: Ids of the participants, sorted; the coordinator is in it only if it took part.
         metrics: One entry for each vertex and member.
     """
@@ -30,16 +32,12 @@ class JobResult:
     metrics: tuple[VertexMetrics, ...]
 
     def table(self) -> pa.Table:
-        """The rows of the only result sink.
+        """The rows of the only result sink; a table without rows and columns if the job has none.
 
         Raises:
-            InterfaceError: The job has none or several that received rows.
+            InterfaceError: The job has several.
         """
-        if len(self.tables) != 1:
-            raise InterfaceError(
-                f"job {self.job_id} has {len(self.tables)} results ({', '.join(map(repr, self.tables)) or 'none'}); read JobResult.tables by vertex name"
-            )
-        return next(iter(self.tables.values()))
+        return only_result(self.job_id, self.tables)
 
 
 class ResultCollector:
@@ -48,14 +46,18 @@ class ResultCollector:
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
         self._bytes = 0
-        self._batches: dict[str, list[pa.RecordBatch]] = {}
+        self._rows: dict[str, RowBuffer] = {}
+
+    def expect(self, sink: str) -> None:
+        """A sink has begun: the result has its rows, were it none."""
+        self._rows.setdefault(sink, RowBuffer())
 
     def add(self, sink: str, batch: pa.RecordBatch) -> None:
-        """Keep a batch.
+        """Keep a batch for a sink that has begun.
 
         Raises:
             LimitExceededError: The results of the job have become too large.
-            pa.ArrowInvalid: Its schema differs from the sink's earlier batches.
+            DagError: Its columns are not those of the batches before.
         """
         self._bytes += batch.nbytes
         if self._bytes > self._bytes_max:
@@ -63,8 +65,8 @@ class ResultCollector:
                 f"the result of the job is larger than {self._bytes_max:,} bytes; aggregate or filter more of it at the members, "
                 "or raise JobConfig.result_bytes_max"
             )
-        self._batches.setdefault(sink, []).append(batch)
+        self._rows[sink].add(batch)
 
     def tables(self) -> dict[str, pa.Table]:
-        """What was collected, without a copy."""
-        return {sink: pa.Table.from_batches(batches) for sink, batches in self._batches.items()}
+        """What was collected, without a copy. Once, at the end."""
+        return {sink: pa.table({}) if rows.schema is None else rows.take() for sink, rows in self._rows.items()}

@@ -116,11 +116,13 @@ class Wiring:
             case Broadcast():
                 return _to_all([LaneGroup([lane]) for lane in self._broadcast_lanes(edge, targets)])
             case Partitioned(columns, scheme):
-                groups = [LaneGroup([self._lane(edge, t.member, c)]) for t in targets for c in range(t.consumers)]
+                places = [(t.member, c) for t in targets for c in range(t.consumers)]
+                groups = [LaneGroup([self._lane(edge, member, consumer)]) for member, consumer in places]
+                at_home = next((lane for lane, (member, _) in enumerate(places) if member == self._member), 0)
                 lanes = _lane_of_partition(edge.owners if edge.is_distributed else np.zeros(_partition_count(edge.routing), dtype=np.uint16), targets)
                 if scheme is None:
-                    return partitioned_route(groups, lanes, partial(routing_partitions, columns=columns, edge=edge.name))
-                return partitioned_route(groups, lanes, partial(scheme_partitions, columns=columns, scheme=scheme, edge=edge.name))
+                    return partitioned_route(groups, lanes, partial(routing_partitions, columns=columns, edge=edge.name), at_home)
+                return partitioned_route(groups, lanes, partial(scheme_partitions, columns=columns, scheme=scheme, edge=edge.name), at_home)
             case _:
                 assert_never(edge.routing)
 

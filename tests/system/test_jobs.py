@@ -11,7 +11,7 @@ import pytest
 
 import secateur
 from secateur.cluster import Cluster
-from secateur.connectors import collect, table_source
+from secateur.connectors import collect, function_sink, table_source
 from secateur.dag import Param, Processor, lazy_total_parallelism_one
 from secateur.engine.processors.transform import filter_rows, map_batches
 from secateur.errors import DagError, DeadlineError, JobCancelledError, JobFailedError, SerializationError
@@ -109,6 +109,50 @@ def test_a_job_over_the_whole_table_runs_everywhere(conn: secateur.Connection, e
     job = conn.submit(job_of(reading(), filter_rows(lambda batch: pc.equal(batch["value"], 3))), secateur.JobConfig())
     assert job.result(timeout_s=30).num_rows == sum(i % 7 == 3 for i in range(2000))
     assert job.members_touched == ["m1", "m2", "m3"]
+
+
+class Nothing(Processor):
+    """A source that never knew its columns."""
+
+
+@pytest.mark.parametrize("light", [False, True], ids=["on record", "light"])
+def test_results_without_rows(conn: secateur.Connection, events: str, light: bool) -> None:
+    """An empty table, with its columns if anybody knew them, however the rows would have come."""
+
+    def result(dag: secateur.DAG) -> pa.Table:
+        job = conn.submit(dag, secateur.JobConfig(), light=True) if light else conn.submit(dag, secateur.JobConfig())
+        return job.result(timeout_s=30)
+
+    def none_of(source: object, *, partitioned: bool = True) -> secateur.DAG:
+        dag = secateur.DAG()
+        dag.new_vertex("read", source)  # type: ignore[arg-type]
+        dag.new_vertex("stage", filter_rows(lambda batch: pc.equal(batch["value"], 99)))
+        dag.new_vertex("result", collect())
+        edge = secateur.between("read", "stage")
+        dag.edge(edge.partitioned("user_id").distributed() if partitioned else edge).edge(secateur.between("stage", "result").distributed())
+        return dag
+
+    columns = ["user_id", "event_id", "value"]
+    assert (result(none_of(table_source(events))).num_rows, result(none_of(table_source(events))).schema.names) == (0, columns)
+    assert result(none_of(table_source(events, keys=[{"user_id": 99}]))).schema.names == columns
+    assert result(none_of(table_source(events, keys=[]))).schema.names == columns
+    assert result(none_of(Nothing)).shape == (0, 0)
+
+
+def test_the_result_of_a_job_that_collects_nothing_is_its_end(conn: secateur.Connection, events: str) -> None:
+    dag = reading()
+    dag.new_vertex("sink", function_sink(lambda batch: None))
+    dag.edge(secateur.between("read", "sink"))
+    job = conn.submit(dag, secateur.JobConfig())
+    assert (job.result(timeout_s=30).shape, job.results(), job.status) == ((0, 0), {}, secateur.JobStatus.COMPLETED)
+
+
+def test_batches_of_different_columns_are_no_result(conn: secateur.Connection, events: str) -> None:
+    def renamed(batch: pa.RecordBatch) -> pa.RecordBatch:
+        return batch.rename_columns([f"{name}_{batch['user_id'][0]}" for name in batch.schema.names])
+
+    with pytest.raises(DagError, match=r"batches of different columns arrived: .*; select the same ones upstream \(vertex 'result' on member m\d\)"):
+        conn.submit(job_of(reading(), map_batches(renamed)), secateur.JobConfig()).result(timeout_s=30)
 
 
 def test_an_exception_of_the_user_names_vertex_and_member(conn: secateur.Connection, events: str) -> None:

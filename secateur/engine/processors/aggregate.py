@@ -16,7 +16,7 @@ from secateur.engine.processors.aggregates import Aggregate
 from secateur.engine.processors.gathering import BYTES_MAX, GatheringProcessor
 from secateur.engine.processors.grouping import Grouping, KernelGrouping, checked_names
 from secateur.engine.processors.kernel import Kernel, KernelSupplier
-from secateur.engine.processors.row_buffer import together
+from secateur.engine.row_buffer import together
 from secateur.errors import DagError
 
 __all__ = ["AggregateSupplier", "GroupingSupplier", "Stage", "accumulate", "aggregate", "combine"]

@@ -13,7 +13,7 @@ from secateur.dag.processor import Emitter, Offload, Processor
 from secateur.engine.batches import batches_of, empty_batch
 from secateur.engine.processors.gathering import BYTES_MAX
 from secateur.engine.processors.kernel import Kernel, KernelSupplier, column_of, numbered
-from secateur.engine.processors.row_buffer import RowBuffer
+from secateur.engine.row_buffer import RowBuffer
 from secateur.errors import DagError, LimitExceededError
 
 __all__ = ["HashJoinSupplier", "JoinKind", "hash_join"]

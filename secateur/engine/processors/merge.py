@@ -14,8 +14,8 @@ from secateur.dag.processor import Emitter, Offload, Processor
 from secateur.engine.batches import batches_of
 from secateur.engine.processors.gathering import BYTES_MAX
 from secateur.engine.processors.kernel import Kernel, KernelSupplier, numbered
-from secateur.engine.processors.row_buffer import RowBuffer, together
 from secateur.engine.processors.sort_key import SortKey, order_by, sort_keys
+from secateur.engine.row_buffer import RowBuffer, together
 from secateur.errors import DagError, LimitExceededError
 
 __all__ = ["MergeSupplier", "merge"]

@@ -20,9 +20,10 @@ __all__ = ["ResultSink"]
 class ResultSink(ProcessorMetaSupplier):
     """One processor at the coordinator that keeps what it receives, in the order of arrival; the job's result has it under the name of the vertex.
 
-    Feed it through distributed edges, unless what feeds it runs at the coordinator only.
+    Feed it through distributed edges, unless what feeds it runs at the coordinator only. A job in which no row can reach it has an empty result.
     """
 
+    works_without_input = True
     init_is_cooperative = True
     close_is_cooperative = True
 
@@ -53,6 +54,7 @@ class _ResultSinkSupplier(ProcessorSupplier):
     def init(self, context: SupplierContext) -> None:
         self._collector = context.service(ResultCollector)
         self._vertex = context.vertex
+        self._collector.expect(context.vertex)
 
     def get(self, count: int) -> Sequence[Processor]:
         assert self._collector is not None

@@ -11,8 +11,8 @@ from secateur.dag.codec import portable
 from secateur.dag.processor import Processor
 from secateur.engine.processors.gathering import BYTES_MAX, GatheringProcessor
 from secateur.engine.processors.kernel import Kernel, KernelSupplier, numbered
-from secateur.engine.processors.row_buffer import together
 from secateur.engine.processors.sort_key import SortKey, order_by, sort_keys
+from secateur.engine.row_buffer import together
 
 __all__ = ["SortSupplier", "sort"]
 

@@ -73,4 +73,4 @@ def test_a_generator_instead_of_its_function_is_refused() -> None:
 
 
 def test_no_batch_at_all(read: Any) -> None:
-    assert read(generator_source(lambda _: ())).tables == {}
+    assert read(generator_source(lambda _: ())).table().shape == (0, 0)

@@ -24,7 +24,8 @@ class Squares:
         pytest.param([{"x": 1}, {"x": 2}], {}, {"x": [1, 2]}, id="dicts"),
         pytest.param(Squares(), {}, {"x": [0, 1, 2, 3, 4], "square": [0, 1, 4, 9, 16]}, id="reads-when-iterated"),
         pytest.param([{"x": 1, "y": "a"}, {"y": "b"}], {}, {"x": [1, None], "y": ["a", "b"]}, id="missing-is-null"),
-        pytest.param(range(0), {}, None, id="nothing"),
+        pytest.param(range(0), {}, {}, id="nothing"),
+        pytest.param([], {"schema": pa.schema([("x", pa.float32())])}, {"x": []}, id="nothing-of-a-schema"),
         pytest.param([pa.record_batch({"x": [1]}), pa.table({"x": [2, 3]})], {}, {"x": [1, 2, 3]}, id="arrow"),
         pytest.param([{"x": 1}, pa.record_batch({"x": [2]}), {"x": 3}], {}, {"x": [1, 2, 3]}, id="mixed-keeps-order"),
         pytest.param([{"x": n} for n in range(7)], {"batch_rows": 3}, {"x": [0, 1, 2, 3, 4, 5, 6]}, id="several-batches"),
@@ -33,7 +34,7 @@ class Squares:
 )
 def test_what_it_makes(read: Any, items: Any, options: dict[str, Any], expected: dict[str, list[Any]] | None) -> None:
     result = read(iterable_source(items, **options))
-    assert {name: table.to_pydict() for name, table in result.tables.items()} == ({} if expected is None else {"out": expected})
+    assert {name: table.to_pydict() for name, table in result.tables.items()} == {"out": expected}
     assert result.members_touched == ("m1",)
 
 

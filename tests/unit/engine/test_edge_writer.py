@@ -104,8 +104,19 @@ def test_a_batch_that_is_not_split_is_passed_by_reference(lane_count: int) -> No
     assert inboxes[0].take() is sent
 
 
-def test_a_batch_without_rows_has_no_partition_to_go_to() -> None:
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        pytest.param([[], []], [[], [[]]], id="the first tells the columns, and the next tells nothing new"),
+        pytest.param([[1], []], [[[1]], []], id="rows have told them"),
+        pytest.param([[], [1]], [[[1]], [[]]], id="before the first rows"),
+    ],
+)
+def test_a_batch_without_rows_has_no_partition_but_tells_its_columns_once(written: list[list[int]], expected: list[list[list[int]]]) -> None:
     inboxes = lanes(2)
-    route = partitioned_route([LaneGroup([inbox]) for inbox in inboxes], np.array([0, 1], dtype=np.uint16), lambda b: np.empty(0, dtype=np.int64))
-    EdgeWriter(route, inboxes).write(batch())
-    assert [len(inbox) for inbox in inboxes] == [0, 0]
+    groups = [LaneGroup([inbox]) for inbox in inboxes]
+    route = partitioned_route(groups, np.array([0, 1], dtype=np.uint16), lambda b: np.zeros(b.num_rows, dtype=np.int64), lane_without_rows=1)
+    writer = EdgeWriter(route, inboxes)
+    for rows in written:
+        writer.write(batch(*rows))
+    assert [values(inbox) for inbox in inboxes] == expected

@@ -1,0 +1,28 @@
+"""The rows that a job gives back, by the names of the vertices that collected them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from secateur.errors import InterfaceError
+from secateur.wire import Answer, decode_table
+
+__all__ = ["only_result", "read_results"]
+
+
+def read_results(answer: Answer) -> dict[str, pa.Table]:
+    """The rows of each result sink, from a member's answer."""
+    return {name: decode_table(part) for name, part in zip(answer.header["sinks"], answer.parts, strict=False)}
+
+
+def only_result(job_id: str, tables: Mapping[str, pa.Table]) -> pa.Table:
+    """The rows of the only result sink; a table without rows and columns if there is none.
+
+    Raises:
+        InterfaceError: There are several.
+    """
+    if len(tables) > 1:
+        raise InterfaceError(f"job {job_id} has {len(tables)} results ({', '.join(tables)}): results() has all of them, by the name of the vertex")
+    return next(iter(tables.values()), pa.table({}))
