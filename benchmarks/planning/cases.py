@@ -14,6 +14,7 @@ from secateur.client.parameters import plain_values
 from secateur.client.session import Session
 from secateur.client.statement import SelectStatement as ClientStatement
 from secateur.partitioning.affinity import assign
+from secateur.partitioning.statistics import NO_STATISTICS, StatisticsPicture
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import MemberAddress, Ownership, Topology
 from secateur.planner.explain.explain import explain
@@ -63,6 +64,7 @@ class Tables:
     known: dict[str, TableDef] = field(default_factory=dict)
     owners: dict[str, Ownership] = field(default_factory=dict)
     version: int = 1
+    picture: StatisticsPicture = NO_STATISTICS
 
     @property
     def topology(self) -> Topology:

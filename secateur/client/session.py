@@ -63,6 +63,7 @@ class Session:
             raise
         self._cluster_id = hello.header.get("cluster_id")
         self._catalog_version: int = hello.header["catalog_version"]
+        self._statistics_version: int = hello.header.get("statistics_version", 0)
         self._topology = Topology.from_wire(unpack(hello.payload))
         self._newest_topology = self._topology.version
 
@@ -137,12 +138,16 @@ class Session:
                 yield answer
 
     def note(self, header: dict[str, Any]) -> None:
-        """Hear of newer versions of the catalog or the topology from an answer."""
+        """Hear of newer versions of the catalog, the statistics or the topology from an answer."""
         version = header.get("catalog_version", 0)
         if version > self._catalog_version:
             self._catalog_version = version
             self.statements.clear()
             self.forget_tables()
+        version = header.get("statistics_version", 0)
+        if version > self._statistics_version:
+            self._statistics_version = version
+            self.statements.forget_estimated()
         version = header.get("topology_version", 0)
         if version > self._newest_topology:
             self._newest_topology = version

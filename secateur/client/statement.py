@@ -73,6 +73,7 @@ class SelectStatement:
         catalog_version: The catalog it was planned for.
         lists: Long lists of literals of the text, which the plan takes as parameters.
         materialized: The same query in steps, for when pruning is on; None where that gains nothing.
+        is_estimated: Whether estimates of sizes had a say in the plan, so that it may be another one when tables have grown.
     """
 
     plan_id: str
@@ -85,6 +86,7 @@ class SelectStatement:
     catalog_version: int
     lists: tuple[list[Any], ...] = ()
     materialized: Materialized | None = None
+    is_estimated: bool = False
 
     def values(self, params: list[Any] | dict[str, Any]) -> list[Any]:
         """The values that a member is given, in order.
@@ -183,6 +185,10 @@ class ChangeStatement:
     def catalog_version(self) -> int:
         return self.source.catalog_version
 
+    @property
+    def is_estimated(self) -> bool:
+        return self.source.is_estimated
+
 
 @dataclass(frozen=True, slots=True)
 class SetPruning:
@@ -280,6 +286,7 @@ def _select(data: dict[str, Any]) -> SelectStatement:
         catalog_version=data["schema_version"],
         lists=tuple(data.get("lists", ())),
         materialized=None if data.get("materialized") is None else _materialized(data["materialized"]),
+        is_estimated=data.get("estimated", False),
     )
 
 

@@ -54,6 +54,11 @@ class StatementCache:
         with self._lock:
             self._statements.pop(key, None)
 
+    def forget_estimated(self) -> None:
+        """Drop the plans that may be other ones, now that tables have other sizes."""
+        with self._lock:
+            self._statements = OrderedDict((key, kept) for key, kept in self._statements.items() if isinstance(kept, InsertTemplate) or not kept.is_estimated)
+
     def clear(self) -> None:
         """Drop everything: the catalog has changed."""
         with self._lock:

@@ -25,13 +25,15 @@ from secateur.cluster.range_change import RangeChanger
 from secateur.cluster.request_args import CONTROLLER_ARGS, check_args
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.statement_replies import Params, PlanningView, StatementReplies
-from secateur.errors import MemberLostError, OperationalError, ProtocolError, TopologyChangedError, UnreachableError
+from secateur.cluster.statistics_book import StatisticsBook
+from secateur.errors import MemberLostError, OperationalError, ProtocolError, TopologyChangedError, UnknownTableError, UnreachableError
 from secateur.partitioning.range_changes import RangeChange, alter_ranges
 from secateur.partitioning.ranges_on_demand import with_cells
 from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import MemberAddress, Topology
 from secateur.planner.statement import AlterTable, CreateTable, DropTable
+from secateur.storage.change import Operation
 from secateur.wire import FrameServer, Reply, Request, pack
 
 __all__ = ["Controller"]
@@ -58,6 +60,7 @@ class Controller:
         self._peers = Peers("controller", settings)
         self._loads = LoadPublisher(self._peers)
         self._ranges = RangeChanger(self._peers)
+        self._statistics = StatisticsBook(self._peers, self._served)
         self._last_load = 0
         self._catalog = Catalog()
         self._topology = Topology(1, (), {})
@@ -72,6 +75,7 @@ class Controller:
             "topology": self._send_topology,
             "catalog": self._send_catalog,
             "table_versions": self._send_table_versions,
+            "table_statistics": self._send_table_statistics,
             "prepare": self._prepare,
             "explain": self._explain,
             "plan": self._send_plan,
@@ -107,6 +111,7 @@ class Controller:
                 await self._watching
         await self._server.stop()
         await self._jobs.close()
+        await self._statistics.close()
         await self._peers.close()
         self._planning.shutdown(wait=True, cancel_futures=True)
 
@@ -128,7 +133,11 @@ class Controller:
         return Reply({"cluster_id": self._settings.cluster_id, **self._versions()}, pack(self._topology.to_wire()))
 
     def _versions(self) -> dict[str, Any]:
-        return {"catalog_version": self._catalog.version, "topology_version": self._topology.version}
+        return {
+            "catalog_version": self._catalog.version,
+            "topology_version": self._topology.version,
+            "statistics_version": self._statistics.picture.version,
+        }
 
     def _send_topology(self, _: Request) -> Reply:
         return Reply(self._versions(), pack(self._topology.to_wire()))
@@ -142,6 +151,14 @@ class Controller:
     def _send_table_versions(self, request: Request) -> Reply:
         known = {table.table_id: table.version for table in self._catalog.tables()}
         return Reply({**self._versions(), "tables": [known.get(table_id) for table_id in request.args["tables"]]})
+
+    async def _send_table_statistics(self, request: Request) -> Reply:
+        """Look at the rows of a table now."""
+        table = self._catalog.table(request.args["table"])
+        statistics = await self._statistics.refresh(table.table_id)
+        if statistics is None:
+            raise UnknownTableError(f"table {table.name!r} was dropped while its members were asked for statistics", table=table.name)
+        return Reply({**self._versions(), "statistics": statistics.to_wire()})
 
     def _send_plan(self, request: Request) -> Reply:
         return Reply({}, pack(self._statements.plan(request.args["plan_id"]).to_wire()))
@@ -181,6 +198,16 @@ class Controller:
             return [0]
         return _live(table, self._topology.ownership(table.scheme.affinity_group()).partitions_of(member_id))
 
+    def _served(self, table_id: int) -> tuple[TableDef, dict[str, list[int]]] | None:
+        """A table, and which member serves which rows of it; each row once."""
+        table = next((table for table in self._catalog.tables() if table.table_id == table_id), None)
+        if table is None:
+            return None
+        members = self._topology.member_ids
+        if table.replicated:
+            return table, {member_id: [0] if member_id == members[0] else [] for member_id in members}
+        return table, {member_id: self._primaries(table, member_id) for member_id in members}
+
     # -- statements
 
     async def _prepare(self, request: Request) -> Reply:
@@ -201,7 +228,7 @@ class Controller:
 
     async def _plan(self, work: Callable[[str, Params, Mapping[str, Any], PlanningView], T], request: Request) -> T:
         args = request.args
-        view = PlanningView(self._catalog, self._topology)
+        view = PlanningView(self._catalog, self._topology, self._statistics.picture)
         return await asyncio.get_running_loop().run_in_executor(self._planning, work, args["sql"], args["params"], args.get("settings") or {}, view)
 
     async def create_table(self, table: TableDef, *, if_not_exists: bool) -> None:
@@ -260,6 +287,7 @@ class Controller:
             self._catalog, table = self._catalog.without_table(name)
             await self._drop_at_members(table)
             self._loads.forget(table.table_id)
+            self._statistics.forget(table.table_id)
             await self._forget_owners(table.scheme.affinity_group())
 
     async def alter_table(self, name: str, changes: Sequence[RangeChange]) -> TableDef:
@@ -346,6 +374,10 @@ class Controller:
         except (TypeError, ValueError) as error:
             raise ProtocolError(f"load_publish: parts gives the numbers of attempts by partition, and cannot be read: {error}") from error
         rows = await self._loads.publish(self._new_load(args["load_id"], table, args["mode"], attempts))
+        if args["mode"] == Operation.OVERWRITE:
+            self._statistics.replaced(table.table_id)
+        else:
+            self._statistics.written(table.table_id, rows)
         return Reply({"rows": rows, **self._versions()})
 
     def _new_load(self, load_id: str, table: TableDef, mode: str, attempts: Mapping[int, Sequence[int]]) -> Load:
@@ -368,6 +400,7 @@ class Controller:
         load = self._new_load(args["load_id"], table, args["operation"], {})
         passed = {name: args[name] for name in ("plan", "params", "pruning", "operation")}
         rows = await self._loads.change(Change(load, ATTEMPT, partitions, passed))
+        self._statistics.written(table.table_id, rows)
         held = {member_id for member_id, copies in load.copies.items() if not copies.isdisjoint(ids)}
         return Reply({"rows": rows, "members_touched": len(held), **self._versions()})
 
@@ -429,7 +462,9 @@ class Controller:
             members = self._topology.member_ids
             answers = await asyncio.gather(*(self._peers.call(member_id, "ping", {}) for member_id in members), return_exceptions=True)
             for member_id, answer in zip(members, answers, strict=True):
-                if isinstance(answer, _GONE):
+                if isinstance(answer, dict):
+                    self._statistics.counted(member_id, answer["written"])
+                elif isinstance(answer, _GONE):
                     try:
                         await self._change(MemberLost(member_id))
                     except Exception:  # the watch must go on: nobody else would notice the next loss

@@ -12,6 +12,7 @@ from secateur.cluster.member_attempts import MemberAttempts
 from secateur.cluster.member_changes import MemberChanges
 from secateur.cluster.member_jobs import MemberJobs
 from secateur.cluster.member_ranges import MemberRanges
+from secateur.cluster.member_statistics import MemberStatistics
 from secateur.cluster.peers import Peers
 from secateur.cluster.request_args import MEMBER_ARGS, check_args
 from secateur.cluster.settings import ClusterSettings
@@ -43,6 +44,7 @@ _HOUSEKEEPING: Final = frozenset(
         "alter_abort",
         "ping",
         "stats",
+        "statistics",
     }
 )
 """Requests from the controller that concern no statement, and so do not count as frames received."""
@@ -105,6 +107,7 @@ class Member:
             "topology": self._take_topology,
             "ping": self._ping,
             "stats": self._stats,
+            "statistics": MemberStatistics(self._store).summary,
         }
 
     async def start(self) -> None:
@@ -214,7 +217,7 @@ class Member:
 
     def _ping(self, _: Request) -> Reply:
         self._writes.drop_abandoned_loads()
-        return Reply()
+        return Reply({"written": self._store.rows_written()})
 
     def _stats(self, _: Request) -> Reply:
         tables: list[dict[str, Any]] = [

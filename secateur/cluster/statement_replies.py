@@ -15,6 +15,7 @@ import pyarrow as pa
 from secateur.cluster.catalog import Catalog
 from secateur.engine.plan import SelectPlan
 from secateur.errors import LimitExceededError, NotSupportedError, TopologyChangedError
+from secateur.partitioning.statistics import NO_STATISTICS, StatisticsPicture, TableStatistics
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 from secateur.planner.explain.explain import explain
@@ -49,10 +50,12 @@ class PlanningView:
     Attributes:
         catalog: The tables.
         topology: Members and owners.
+        picture: The statistics of the tables.
     """
 
     catalog: Catalog
     topology: Topology
+    picture: StatisticsPicture = NO_STATISTICS
 
     @property
     def version(self) -> int:
@@ -63,6 +66,9 @@ class PlanningView:
 
     def tables(self) -> tuple[TableDef, ...]:
         return self.catalog.tables()
+
+    def statistics(self, table_id: int) -> TableStatistics | None:
+        return self.picture.of(table_id)
 
 
 class StatementReplies:
@@ -147,7 +153,7 @@ class StatementReplies:
         self._plans.move_to_end(plan.plan_id)
         while len(self._plans) > self._plans_max:
             self._plans.popitem(last=False)
-        known = {**plan.to_client(), "lists": statement.lists}
+        known = {**plan.to_client(), "lists": statement.lists, "estimated": plan.is_estimated}
         if statement.materialized is None:
             return known
         steps = [{"select": self._keep(step.query), "use": step.use.value, "values_max": step.use.values_max} for step in statement.materialized.steps]

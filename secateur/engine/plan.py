@@ -127,6 +127,11 @@ class SelectPlan:
     schema_version: int
     searched: Fragment | None = field(default=None, init=False, compare=False, repr=False)
 
+    @property
+    def is_estimated(self) -> bool:
+        """Whether estimates of sizes had a say in it: they choose between ways to bring tables together."""
+        return len(self.scans) > 1
+
     def __post_init__(self) -> None:
         check_stages(self.scans, self.stages)
         arrow = self.local.arrow

@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from sqlglot import Token, TokenType
 
 from secateur.errors import Error, LimitExceededError, NotSupportedError, ParameterError
+from secateur.partitioning.statistics import StatisticsPicture
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 from secateur.planner.ddl.alter_table import read_alter_table
@@ -71,6 +72,11 @@ class CatalogView(Protocol):
         """All tables."""
         ...
 
+    @property
+    def picture(self) -> StatisticsPicture:
+        """The statistics of the tables."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class _Catalog:
@@ -82,6 +88,10 @@ class _Catalog:
     @property
     def version(self) -> int:
         return self.view.version
+
+    @property
+    def picture(self) -> StatisticsPicture:
+        return self.view.picture
 
     def table(self, name: str) -> TableDef:
         return self.view.table(name)
@@ -101,6 +111,14 @@ _Planned: TypeAlias = SelectStatement | InsertSelect | InsertValues | ChangeStat
 """What is worth remembering; evaluated and given its values at each call."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    """A plan, and the version of the statistics that it was made with; None when they had no say in it."""
+
+    planned: _Planned
+    statistics_version: int | None
+
+
 class Planner:
     """Turns texts into statements; remembers what it has planned. Not thread-safe.
 
@@ -110,7 +128,7 @@ class Planner:
 
     def __init__(self, cached_max: int = _CACHED_MAX) -> None:
         self._cached_max = cached_max
-        self._cache: OrderedDict[_CacheKey, _Planned] = OrderedDict()
+        self._cache: OrderedDict[_CacheKey, _Remembered] = OrderedDict()
         self._styles: OrderedDict[str | LiftedText, Parameters] = OrderedDict()
 
     def prepare(self, sql: str, params: Params, view: CatalogView, settings: Mapping[str, Any] | None = None) -> Statement:
@@ -166,10 +184,10 @@ class Planner:
         values = _arrange(parameters, params)
         key = _CacheKey(text, _types(values, parameters.total), catalog.version, catalog.settings)
         cached = self._cache.get(key)
-        if cached is None:
+        if cached is None or cached.statistics_version not in (None, catalog.picture.version):
             return None
         self._cache.move_to_end(key)
-        return _with_params(cached, values, parameters.lists)
+        return _with_params(cached.planned, values, parameters.lists)
 
     def _prepare_new(self, key: str | LiftedText, sql: str, hidden: Mapping[int, list[Any]], params: Params, catalog: _Catalog) -> Statement:
         tokens, parameters = read_parameters(sql, _one_statement(sql, tokenize(sql)), hidden)
@@ -178,7 +196,8 @@ class Planner:
         if not isinstance(planned, _Planned):
             return planned
         values = _arrange(parameters, params)
-        self._remember(_CacheKey(key, _types(values, parameters.total), catalog.version, catalog.settings), replace(parameters, lists=()), planned)
+        remembered = _Remembered(planned, catalog.picture.version if _is_estimated(planned) else None)
+        self._remember(_CacheKey(key, _types(values, parameters.total), catalog.version, catalog.settings), replace(parameters, lists=()), remembered)
         return _with_params(planned, values, parameters.lists)
 
     def _plan(self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params, catalog: _Catalog) -> Statement | InsertValues:
@@ -222,7 +241,7 @@ class Planner:
 
         def plan(text: str, tokens: Sequence[Token], parameters: Parameters, subqueries: int) -> SelectStatement:
             own_given, own_types = [*given, *[None] * subqueries], (*types, *["subquery"] * subqueries)
-            return plan_select(text, tokens, parameters, own_given, catalog.table, catalog.version, own_types, settings=catalog.settings)
+            return plan_select(text, tokens, parameters, own_given, catalog.table, catalog.version, own_types, (), catalog.settings, catalog.picture)
 
         whole = plan(sql, tokens, parameters, 0)
         return whole if MATERIALIZE_SUBQUERY in catalog.settings.disabled_rules else materialize_subqueries(whole, sql, tokens, parameters, plan)
@@ -231,7 +250,7 @@ class Planner:
         check_reading(sql, change, parameters)
         given = [None] * parameters.count if values is None else values
         types = _types(values, parameters.count)
-        select = plan_select(sql, change.tokens, parameters, given, catalog.table, catalog.version, types, change.splices, catalog.settings)
+        select = plan_select(sql, change.tokens, parameters, given, catalog.table, catalog.version, types, change.splices, catalog.settings, catalog.picture)
         check_scans(sql, change, select)
         return ChangeStatement(change.table, change.kind, select)
 
@@ -284,10 +303,11 @@ class Planner:
         values = _arrange(parameters, params)
         return ExplainStatement(_with_params(target, values, parameters.lists) if isinstance(target, _Planned) else target, form, analyze)
 
-    def _remember(self, key: _CacheKey, parameters: Parameters, planned: _Planned) -> None:
+    def _remember(self, key: _CacheKey, parameters: Parameters, remembered: _Remembered) -> None:
         self._styles[key.text] = parameters
         self._styles.move_to_end(key.text)
-        self._cache[key] = planned
+        self._cache[key] = remembered
+        self._cache.move_to_end(key)
         while len(self._styles) > self._cached_max:
             self._styles.popitem(last=False)
         while len(self._cache) > self._cached_max:
@@ -302,6 +322,16 @@ def _with_params(planned: _Planned, values: tuple[Any, ...] | None, lists: tuple
             return SelectStatement(planned.plan, planned.bounds, values, lists, planned.materialized, planned.rewrites, planned.colocated)
         case InsertSelect() | ChangeStatement():
             return replace(planned, select=replace(planned.select, params=values))
+
+
+def _is_estimated(planned: _Planned) -> bool:
+    match planned:
+        case InsertValues():
+            return False
+        case SelectStatement():
+            return planned.plan.is_estimated
+        case InsertSelect() | ChangeStatement():
+            return planned.select.plan.is_estimated
 
 
 def _arrange(parameters: Parameters, params: Params) -> tuple[Any, ...] | None:

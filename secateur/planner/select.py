@@ -21,6 +21,7 @@ from secateur.engine.kernels.result_types import sql_type
 from secateur.engine.plan import ScanPlan, SelectPlan, Strategy
 from secateur.engine.stage import Stage, stage_relation
 from secateur.errors import DatabaseError, NotSupportedError, ProgrammingError, UnknownColumnError, UnknownTableError
+from secateur.partitioning.statistics import NO_STATISTICS, StatisticsPicture
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.types import SqlType
 from secateur.planner.fragments.arrow_compiler import compile_arrow
@@ -60,6 +61,7 @@ def plan_select(
     parameter_types: Sequence[str],
     rewritten: Sequence[tuple[int, int, str]] = (),
     settings: PlanSettings = DEFAULT_SETTINGS,
+    picture: StatisticsPicture = NO_STATISTICS,
 ) -> SelectStatement:
     """Plan one query.
 
@@ -73,6 +75,7 @@ def plan_select(
         parameter_types: The types of the values, part of the plan's identity.
         rewritten: As :func:`~secateur.planner.query.bind_query`.
         settings: What the session wants of the plan.
+        picture: The statistics of the tables, for estimates.
 
     Raises:
         ProgrammingError, DataError: The statement is wrong; positions are those in ``text``.
@@ -104,7 +107,7 @@ def plan_select(
         relations = {stage_relation(index): dict(stage.fragment.columns) for index, stage in enumerate(gathered)}
         stages = (*gathered, Stage("final", Fragment.over(query.gathered_sql, relations, columns), inputs=tuple(range(len(scans))), at_coordinator=True))
     plan = SelectPlan(
-        plan_id=blake2b(repr((text, len(parameters.lists), tuple(parameter_types), schema_version, settings)).encode(), digest_size=12).hexdigest(),
+        plan_id=_plan_id(text, len(parameters.lists), tuple(parameter_types), schema_version, settings, picture.version if len(query.scans) > 1 else 0),
         scans=tuple(_scan_plan(read, query) for read in scans),
         local=local,
         stages=stages,

@@ -56,6 +56,8 @@ class ChangeCount:
     """Changes of a table on this member so far; a thing of its own, so that partitions need not refer to their table and a dropped table is freed at once."""
 
     total: int = 0
+    rows: int = 0
+    """Rows that were written or removed one by one, and not by loads."""
 
 
 def load_mode(text: str) -> Operation:

@@ -399,6 +399,10 @@ class MemberStore:
         table = self._table(table_id)
         return DataVersion(table.published, table.changes.total)
 
+    def rows_written(self) -> dict[int, int]:
+        """Rows written to each table here by anything but loads, since it is here, by table id; tables without any are left out."""
+        return {table_id: table.changes.rows for table_id, table in self._tables.items() if table.changes.rows}
+
     def hosted(self, table_id: int) -> list[int]:
         """The partitions of a table on this member, ascending.
 

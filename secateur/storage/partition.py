@@ -126,6 +126,7 @@ class Partition:
             affected = self._apply_whole(operation, admitted)
         if affected or operation not in (Operation.DELETE, Operation.IGNORE):
             self._note_change()
+            self._changes.rows += affected
         return affected
 
     def install(self, rows: SortedRows) -> None:

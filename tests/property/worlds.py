@@ -21,6 +21,7 @@ from secateur.engine.stage import stage_relation
 from secateur.errors import DatabaseError, UnknownTableError
 from secateur.partitioning.conform import conform
 from secateur.partitioning.split import split
+from secateur.partitioning.statistics import NO_STATISTICS, StatisticsPicture
 from secateur.partitioning.table import TableDef
 from secateur.planner.planner import Planner
 from secateur.planner.statement import CreateTable, SelectStatement, SubqueryUse
@@ -44,6 +45,7 @@ class World:
     planner: Planner = field(default_factory=Planner)
     version: int = 1
     topology: Any = None
+    picture: StatisticsPicture = NO_STATISTICS
     ddl: dict[str, str] = field(default_factory=dict)
 
     def table(self, name: str) -> TableDef:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from secateur.client.pruning import Pruning
+from secateur.client.statement import SelectStatement
 from secateur.client.statement_cache import StatementCache
 
 
@@ -24,3 +25,13 @@ def test_the_least_recently_used_goes_first() -> None:
     assert cache.get(("a", Pruning.ON, "", ())) is None
     cache.clear()
     assert len(cache) == 0
+
+
+def test_plans_with_estimates_go_when_tables_have_other_sizes() -> None:
+    cache = StatementCache(2)
+    kept, estimated = (SelectStatement("p", (), (), 0, (), None, True, 1, is_estimated=is_estimated) for is_estimated in (False, True))
+    cache.put(("a", Pruning.ON, "", ()), kept)
+    cache.put(("b", Pruning.ON, "", ()), estimated)
+    cache.forget_estimated()
+    assert cache.get(("a", Pruning.ON, "", ())) is kept
+    assert cache.get(("b", Pruning.ON, "", ())) is None

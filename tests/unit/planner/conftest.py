@@ -10,6 +10,7 @@ import pytest
 
 from secateur.errors import UnknownTableError
 from secateur.partitioning.affinity import assign
+from secateur.partitioning.statistics import NO_STATISTICS, StatisticsPicture
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import MemberAddress, Ownership, Topology
 from secateur.planner.explain.explain import Explain, explain
@@ -39,6 +40,7 @@ class Workbench:
     known: dict[str, TableDef] = field(default_factory=dict)
     owners: dict[str, Ownership] = field(default_factory=dict)
     version: int = 1
+    picture: StatisticsPicture = NO_STATISTICS
 
     @property
     def topology(self) -> Topology:

@@ -14,6 +14,7 @@ from secateur.errors import (
     UnknownColumnError,
     UnknownTableError,
 )
+from secateur.partitioning.statistics import TableStatistics
 from secateur.planner.planner import Planner
 from secateur.planner.statement import ExplainFormat, ExplainStatement, SelectStatement, SetOption
 
@@ -189,3 +190,13 @@ def test_the_number_of_combinations_is_a_setting(bench: Any) -> None:
     sql = "SELECT count(*) FROM orders WHERE customer_id IN (?, ?)"
     limits = [bench.planner.prepare(sql, ("a", "b"), bench, settings).plan.scans[0].tree.limit for settings in ({}, {"combinations_per_partition": "1"}, {})]
     assert limits == [8 * 271, 271, 8 * 271]
+
+
+def test_a_plan_over_several_tables_is_made_again_when_their_sizes_are_other_ones(bench: Any) -> None:
+    joined, single = "SELECT count(*) FROM orders o JOIN customers c USING (customer_id)", "SELECT count(*) FROM orders"
+    before = [bench.select(sql).plan for sql in (joined, single)]
+    bench.picture = bench.picture.with_table(TableStatistics(1, 1_000_000))
+    after = [bench.select(sql).plan for sql in (joined, single)]
+    assert after[0].plan_id != before[0].plan_id
+    assert after[1] is before[1]
+    assert bench.select(joined).plan is after[0]

@@ -1,0 +1,35 @@
+"""A member's half of the statistics: what it knows of the rows that it serves."""
+
+from __future__ import annotations
+
+import asyncio
+
+from secateur.storage.member_store import MemberStore
+from secateur.storage.table_summary import summarize
+from secateur.wire import Reply, Request
+
+__all__ = ["MemberStatistics"]
+
+
+class MemberStatistics:
+    """Answers ``statistics`` requests. Lives on the member's event loop.
+
+    Args:
+        store: The member's partitions.
+    """
+
+    def __init__(self, store: MemberStore) -> None:
+        self._store = store
+
+    async def summary(self, request: Request) -> Reply:
+        """The summary of some partitions of a table, as they are now. Looks at the rows in a thread that no kernel call waits for.
+
+        Raises:
+            UnknownTableError: The table is not here.
+            TopologyChangedError: A partition is not here.
+        """
+        table_id = request.args["table_id"]
+        table = self._store.table(table_id)
+        snapshots = [self._store.partition(table_id, partition).snapshot() for partition in request.args["partitions"]]
+        summary = await asyncio.to_thread(summarize, table, snapshots)
+        return Reply({"summary": summary.to_wire()})

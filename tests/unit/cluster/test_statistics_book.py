@@ -1,0 +1,178 @@
+"""When members are asked for statistics, and what is kept of their answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from secateur.cluster.statistics_book import StatisticsBook
+from secateur.errors import UnreachableError
+from secateur.partitioning.scheme import PartitionScheme
+from secateur.partitioning.table import Column, TableDef
+from secateur.partitioning.types import parse_type
+from secateur.storage.change import Operation
+from secateur.storage.layout import TableLayout
+from secateur.storage.partition import Partition
+from secateur.storage.table_summary import summarize
+
+TABLE = TableDef("t", 1, (Column("id", parse_type("BIGINT"), nullable=False),), ("id",), PartitionScheme(), backups=1)
+
+
+class Members:
+    """Two members with one partition each, and the cluster around the book."""
+
+    def __init__(self) -> None:
+        layout = TableLayout.of(TABLE)
+        self.partitions = {"m1": Partition(layout, 0), "m2": Partition(layout, 1)}
+        self.calls: list[tuple[str, int, list[int]]] = []
+        self.tables = {1: TABLE}
+        self.failure: Exception | None = None
+        self.book = StatisticsBook(self, self.served)
+
+    def served(self, table_id: int) -> tuple[TableDef, Mapping[str, Sequence[int]]] | None:
+        return (self.tables[table_id], {"m1": [0], "m2": [1]}) if table_id in self.tables else None
+
+    async def call(self, member_id: str, op: str, args: dict[str, Any]) -> dict[str, Any]:
+        assert op == "statistics"
+        self.calls.append((member_id, args["table_id"], args["partitions"]))
+        if self.failure is not None:
+            raise self.failure
+        return {"summary": summarize(TABLE, [self.partitions[member_id].snapshot()]).to_wire()}
+
+    def add(self, member: str, *ids: int) -> None:
+        self.partitions[member].apply(Operation.APPEND, pa.table({"id": list(ids)}, schema=TABLE.arrow_schema))
+
+    async def settle(self) -> None:
+        """Let the background work end."""
+        working = self.book._working
+        if working is not None:
+            await working
+
+    def rows(self) -> int | None:
+        known = self.book.picture.of(1)
+        return None if known is None else known.rows
+
+
+def test_a_load_is_looked_at_and_a_small_one_after_it_is_not() -> None:
+    async def scenario() -> None:
+        members = Members()
+        members.add("m1", *range(60))
+        members.add("m2", *range(100, 140))
+        members.book.written(1, 100)
+        await members.settle()
+        assert members.calls == [("m1", 1, [0]), ("m2", 1, [1])]
+        assert members.rows() == 100
+        known = members.book.picture.of(1)
+        assert known is not None
+        assert known.columns["id"].distinct == 100
+        members.book.written(1, 20)
+        await members.settle()
+        assert len(members.calls) == 2
+        members.add("m1", *range(200, 221))
+        members.book.written(1, 1)
+        await members.settle()
+        assert (len(members.calls), members.rows()) == (4, 121)
+        members.book.replaced(1)
+        await members.settle()
+        assert len(members.calls) == 6
+
+    asyncio.run(scenario())
+
+
+def test_single_writes_are_noticed_through_what_members_count() -> None:
+    async def scenario() -> None:
+        members = Members()
+        members.add("m1", *range(10))
+        members.book.counted("m1", {1: 10, 9: 5})
+        await members.settle()
+        assert members.rows() == 10
+        members.add("m1", 10, 11)
+        members.book.counted("m1", {1: 12})  # two rows, and a copy of each to come
+        members.book.counted("m2", {1: 2})
+        await members.settle()
+        assert members.rows() == 10
+        members.add("m1", 12)
+        members.book.counted("m1", {1: 13})
+        members.book.counted("m1", {1: 13})
+        await members.settle()
+        assert members.rows() == 13
+
+    asyncio.run(scenario())
+
+
+def test_a_member_out_of_reach_leaves_what_was_known_and_is_asked_again() -> None:
+    async def scenario() -> None:
+        members = Members()
+        members.add("m1", *range(10))
+        members.failure = UnreachableError("m2 does not answer")
+        members.book.written(1, 10)
+        await members.settle()
+        assert members.rows() is None
+        with pytest.raises(UnreachableError):
+            await members.book.refresh(1)
+        members.failure = None
+        members.book.counted("m1", {})
+        await members.settle()
+        assert members.rows() == 10
+
+    asyncio.run(scenario())
+
+
+def test_a_dropped_table_is_forgotten() -> None:
+    async def scenario() -> None:
+        members = Members()
+        members.add("m1", *range(10))
+        assert await members.book.refresh(1) is not None
+        members.tables.clear()
+        members.book.written(1, 100)
+        await members.settle()
+        assert members.rows() is None
+        assert await members.book.refresh(1) is None
+        assert members.book.picture.version == 1
+
+    asyncio.run(scenario())
+
+
+def test_a_table_that_changes_all_the_time_is_looked_at_from_time_to_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s, slept = 0.0, []
+
+    async def sleep(seconds: float) -> None:
+        nonlocal now_s
+        slept.append(seconds)
+        now_s += seconds
+
+    async def scenario() -> None:
+        nonlocal now_s
+        members = Members()
+        members.add("m1", *range(10))
+        call = members.call
+
+        async def slow(member_id: str, op: str, args: dict[str, Any]) -> dict[str, Any]:
+            nonlocal now_s
+            now_s += 1.0
+            return await call(member_id, op, args)
+
+        members.call = slow  # type: ignore[method-assign]
+        members.book.replaced(1)
+        await members.settle()
+        members.book.replaced(1)
+        await members.settle()
+        assert slept == [18.0]
+
+    monkeypatch.setattr("secateur.cluster.statistics_book.time.monotonic", lambda: now_s)
+    monkeypatch.setattr("secateur.cluster.statistics_book.asyncio.sleep", sleep)
+    asyncio.run(scenario())
+
+
+def test_closing_gives_up_what_is_under_way() -> None:
+    async def scenario() -> None:
+        members = Members()
+        members.book.written(1, 1)
+        await members.book.close()
+        assert members.calls == []
+
+    asyncio.run(scenario())

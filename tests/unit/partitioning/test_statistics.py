@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from datetime import date
+from types import MappingProxyType
+
+import pytest
+
+from secateur.partitioning.statistics import NO_STATISTICS, ColumnStatistics, TableStatistics
+
+
+def table(rows: int, distinct: int = 10, table_id: int = 1) -> TableStatistics:
+    return TableStatistics(table_id, rows, MappingProxyType({"a": ColumnStatistics(8 * rows, 0, distinct, date(2024, 1, 1), date(2024, 12, 31))}))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changed"),
+    [
+        pytest.param(table(1_000_000), table(1_900_000), False, id="not twice the rows"),
+        pytest.param(table(1_000_000), table(2_100_000), True, id="twice the rows"),
+        pytest.param(table(1_000_000), table(400_000), True, id="less than half of them"),
+        pytest.param(table(3), table(500), False, id="small tables do not matter"),
+        pytest.param(table(1_000_000, 10), table(1_000_000, 100_000), True, id="other values"),
+        pytest.param(table(1_000_000), TableStatistics(1, 1_000_000), True, id="other columns"),
+    ],
+)
+def test_what_changes_plans(before: TableStatistics, after: TableStatistics, changed: bool) -> None:
+    assert after.has_changed_since(before) is changed
+
+
+def test_the_version_grows_when_a_table_is_first_seen_and_when_it_has_doubled() -> None:
+    picture = NO_STATISTICS.with_table(table(100_000))
+    assert picture.version == 1
+    assert picture.of(1) == table(100_000)
+    assert picture.of(2) is None
+    assert picture.with_table(table(0, table_id=2)).version == 2
+
+
+def test_small_changes_add_up() -> None:
+    picture = NO_STATISTICS.with_table(table(100_000))
+    for rows in (130_000, 160_000, 190_000):
+        picture = picture.with_table(table(rows))
+        assert picture.version == 1
+        assert picture.of(1) == table(rows)
+    assert picture.with_table(table(220_000)).version == 2
+
+
+def test_a_dropped_table_is_forgotten() -> None:
+    picture = NO_STATISTICS.with_table(table(100_000)).without_table(1)
+    assert picture.of(1) is None
+    assert picture.version == 1
+
+
+def test_they_travel() -> None:
+    assert TableStatistics.from_wire(table(7).to_wire()) == table(7)
+    assert table(7).nbytes == 56
