@@ -9,7 +9,8 @@ from secateur.client.explain import Explain
 from secateur.client.job import Job, JobInfo
 from secateur.client.job_status import JobStatus
 from secateur.client.light_job import LightJob
+from secateur.client.resolved_plan import ResolvedPlan
 from secateur.client.stats import QueryStats
 from secateur.client.table_handle import TableHandle
 
-__all__ = ["Connection", "Cursor", "Explain", "Job", "JobInfo", "JobStatus", "LightJob", "QueryStats", "TableHandle", "connect"]
+__all__ = ["Connection", "Cursor", "Explain", "Job", "JobInfo", "JobStatus", "LightJob", "QueryStats", "ResolvedPlan", "TableHandle", "connect"]

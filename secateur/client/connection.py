@@ -12,6 +12,8 @@ from secateur.client.explain import Explain
 from secateur.client.job import Job, JobInfo, find_job, list_jobs, submit_job, submit_job_if_absent
 from secateur.client.light_job import LightJob, submit_light
 from secateur.client.parameters import Parameters, plain_values
+from secateur.client.plan_job import plan_job
+from secateur.client.resolved_plan import ResolvedPlan
 from secateur.client.session import Session
 from secateur.client.submittable import Params, Submittable, SubmittableConfig
 from secateur.client.table_handle import TableHandle
@@ -93,6 +95,21 @@ class Connection:
             JobExistsError: A job with the name in ``config`` has not ended.
         """
         return submit_light(self._session, dag, config, params) if light else submit_job(self._session, dag, config, params)
+
+    def plan(self, dag: Submittable, config: SubmittableConfig, params: Params = ()) -> ResolvedPlan:
+        """Where a job would run now: who takes part and who does not, processors and partitions on each member, and what goes over which edge.
+
+        What :meth:`explain` is for statements: nothing is started. ``str()`` of it is the text; a notebook shows the picture.
+
+        Args:
+            dag: As for :meth:`submit`.
+            config: As for :meth:`submit`.
+            params: As for :meth:`submit`.
+
+        Raises:
+            Error: Why it could not start; see :meth:`submit`.
+        """
+        return plan_job(self._session, dag, config, params)
 
     def new_job_if_absent(self, name: str, dag: Submittable, config: SubmittableConfig, params: Params = ()) -> Job:
         """The job of that name that has not ended; if there is none, a new one: of several clients that ask at once, one starts it.

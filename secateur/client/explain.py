@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+from secateur.drawing import Arrow, Box, Diagram, Drawable
+from secateur.drawing.text_fit import fit_lines
 
 __all__ = ["Explain"]
 
+_MEMBERS_SHOWN_MAX: Final = 6
+
 
 @dataclass(frozen=True, slots=True)
-class Explain:
-    """How a statement would run: ``str()`` is the text, :meth:`to_dict` the same as data."""
+class Explain(Drawable):
+    """How a statement would run: ``str()`` is the text, :meth:`to_dict` the same as data; a notebook shows its DAG as a picture, below the rest of the text."""
 
     text: str
     data: dict[str, Any]
@@ -20,5 +25,19 @@ class Explain:
         """The ``EXPLAIN (FORMAT JSON)`` form; a copy."""
         return copy.deepcopy(self.data)
 
-    def __str__(self) -> str:
+    def to_text(self) -> str:
+        """The text of EXPLAIN."""
         return self.text
+
+    def diagram(self) -> Diagram:
+        """A box for each vertex with the members it runs on, an arrow for each edge, and above it what EXPLAIN says of partitions and members."""
+        dag = self.data["dag"]
+        boxes = []
+        for vertex in dag["vertices"]:
+            places = [f"{member} x{vertex['local_parallelism']}" for member in vertex["members"]]
+            boxes.append(Box(vertex["name"], fit_lines(places, _MEMBERS_SHOWN_MAX), "\n".join(places)))
+        arrows = tuple(
+            Arrow(edge["from"], edge["to"], (edge["kind"], *(["distributed"] if edge["distributed"] else [])), is_bold=edge["distributed"])
+            for edge in dag["edges"]
+        )
+        return Diagram(tuple(boxes), arrows, tuple(self.text.partition("\ndag:\n")[0].split("\n")))

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from secateur.client.job_results import only_result, read_results
 from secateur.client.job_status import JobStatus
+from secateur.client.resolved_plan import ResolvedPlan
 from secateur.client.session import Session
 from secateur.client.submittable import Params, Submittable, SubmittableConfig, submission
 from secateur.errors import DeadlineError, MemberLostError, UnreachableError, from_wire
@@ -114,6 +115,14 @@ class Job:
                 known = self._session.ask_member(known["coordinator"], "job_metrics", {"job": self.job_id}).header
         metrics: list[dict[str, Any]] = known["metrics"]
         return metrics
+
+    def plan(self) -> ResolvedPlan | None:
+        """Where the job runs, or ran: members, processors, partitions and edges, with what they have done so far. A notebook shows it as a picture.
+
+        Of the attempt that started last; None before the first has started. Costs a round trip to the controller beside what :meth:`metrics` costs.
+        """
+        plan = self._session.ask("job_plan", {"job": self.job_id}).header["plan"]
+        return None if plan is None else ResolvedPlan.from_wire(plan).measured(self.metrics())
 
     @property
     def members_touched(self) -> list[str]:

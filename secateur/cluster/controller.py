@@ -89,6 +89,7 @@ class Controller:
             "job_new": self._jobs.new,
             "job_wait": self._jobs.wait,
             "job_cancel": self._jobs.cancel,
+            "job_plan": self._jobs.plan,
             "job_ended": self._jobs.ended,
             "jobs": self._jobs.summaries,
         }

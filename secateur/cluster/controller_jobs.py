@@ -44,7 +44,7 @@ _DEADLINE_GRACE_S: Final = 2.0
 
 
 class ControllerJobs:
-    """Answers ``job_new``, ``job_wait``, ``job_cancel``, ``jobs`` and ``job_ended``. Lives on the controller's event loop.
+    """Answers ``job_new``, ``job_wait``, ``job_cancel``, ``job_plan``, ``jobs`` and ``job_ended``. Lives on the controller's event loop.
 
     Args:
         peers: The way to the members.
@@ -123,6 +123,14 @@ class ControllerJobs:
         self._apply(job, job.record.stop(JobCancelledError(f"job {job.job_id} was cancelled on request", job=job.job_id)))
         return Reply()
 
+    def plan(self, request: Request) -> Reply:
+        """Where the attempt of a job runs, or ran, that started last.
+
+        Raises:
+            UnknownJobError: There is no such job.
+        """
+        return Reply({"plan": self._book.find(request.args["job"]).plan})
+
     def summaries(self, _: Request) -> Reply:
         """All jobs, newest first."""
         return Reply({"jobs": [job.summary() for job in self._book]})
@@ -182,7 +190,7 @@ class ControllerJobs:
         self._apply(job, record.chosen(attempt, member))
         args = {"job": job.job_id, "attempt": attempt, "config": config.to_wire(), "params": job.params}
         try:
-            await self._peers.call(member, "job_run", args, job.dag)
+            answer = await self._peers.call(member, "job_run", args, job.dag)
         except (MemberLostError, DeadlineError, ProtocolError) as error:
             self._apply(job, record.unsure(attempt, error))
         except Error as error:
@@ -190,6 +198,8 @@ class ControllerJobs:
         except Exception as error:  # a job that nobody follows would never end
             self._apply(job, record.unsure(attempt, InternalError(f"job {job.job_id} could not be started: {type(error).__name__}: {error}")))
         else:
+            if attempt == record.attempt:
+                job.plan = answer["plan"]
             self._apply(job, record.started(attempt))
 
     async def _stop(self, job: BookedJob, member: str, attempt: int, error: Error) -> None:

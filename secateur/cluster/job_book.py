@@ -40,6 +40,7 @@ class BookedJob:
         result_member: The member that has its rows; None before its end and after a failure.
         members: Ids of the members that took part in the attempt that succeeded.
         metrics: What each vertex did on each member, in the attempt that ended last.
+        plan: Where the attempt that started last ran, or runs: a :class:`~secateur.client.resolved_plan.ResolvedPlan` on the wire; None before.
     """
 
     job_id: str
@@ -55,6 +56,7 @@ class BookedJob:
     result_member: str | None = None
     members: list[str] = field(default_factory=list)
     metrics: list[Any] = field(default_factory=list)
+    plan: list[Any] | None = None
 
     def summary(self) -> dict[str, Any]:
         """What ``Connection.jobs`` shows."""

@@ -86,6 +86,7 @@ class Member:
             "hello": lambda _: Reply({"member": member_id}),
             "execute": self._execute,
             "job_submit": self._submit_job,
+            "job_resolve": lambda request: self._client_jobs.resolve(request),
             "job_stop": lambda request: self._client_jobs.stop(request),
             "job_run": self._run_job,
             "job_halt": lambda request: self._attempts.halt(request),

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict
 from typing import Any, Final
 
+from secateur.cluster.describe_job import describe_job
 from secateur.cluster.kept_results import KeptResults
 from secateur.dag.codec import decode_dag
 from secateur.dag.job_config import JobConfig
@@ -44,7 +45,7 @@ class MemberAttempts:
         self._results = KeptResults()
 
     async def run(self, request: Request) -> Reply:
-        """Start an attempt; answers when it runs. Its end is told by ``job_ended``, which may overtake the answer.
+        """Start an attempt; answers with its plan when it runs. Its end is told by ``job_ended``, which may overtake the answer.
 
         Raises:
             Error: Why it could not start; nothing runs then.
@@ -60,7 +61,7 @@ class MemberAttempts:
         task = asyncio.get_running_loop().create_task(self._follow(key, job), name=f"job {args['job']}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        return Reply()
+        return Reply({"plan": describe_job(job.plan).to_wire()})
 
     def halt(self, request: Request) -> Reply:
         """Stop an attempt, also one that is being built or on its way here."""

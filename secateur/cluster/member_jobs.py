@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict
 from typing import Final
 
+from secateur.cluster.describe_job import describe_job
 from secateur.dag.codec import decode_dag
 from secateur.dag.job_config import JobConfig
 from secateur.engine.runtime import JobRuntime, RunningJob
@@ -20,7 +21,7 @@ _STOPPED_MAX: Final = 1024
 
 
 class MemberJobs:
-    """Answers ``job_submit`` and ``job_stop``. Lives on the member's event loop.
+    """Answers ``job_submit``, ``job_stop`` and ``job_resolve``. Lives on the member's event loop.
 
     Args:
         runtime: The member's engine.
@@ -55,6 +56,16 @@ class MemberJobs:
             yield Reply(header)
         for table in result.tables.values():
             yield Reply(header, encode_table(table))
+
+    async def resolve(self, request: Request) -> Reply:
+        """Where a job would run if it were submitted here now; nothing is started.
+
+        Raises:
+            Error: Why it could not start.
+        """
+        dag = decode_dag(unpack(request.payload), allow_code=self._allow_code)
+        plan = await self._runtime.resolve(dag, JobConfig.from_wire(request.args["config"]), request.args["params"], self._topology())
+        return Reply({"plan": describe_job(plan).to_wire()})
 
     def running(self, job_id: str) -> RunningJob | None:
         """A job that this member coordinates now, by the id that its client gave it."""

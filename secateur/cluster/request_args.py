@@ -33,11 +33,13 @@ CONTROLLER_ARGS: Final[Mapping[str, ArgTypes]] = {
     "job_new": {**_JOB, "config": (dict,), "needs": (list,), "params": (list, dict), "if_absent": (bool,)},
     "job_wait": {**_JOB, "wait_s": (int, float)},
     "job_cancel": _JOB,
+    "job_plan": _JOB,
     "job_ended": {**_ATTEMPT, "member": (str,), "failure": (dict, type(None)), "members": (list,), "metrics": (list,)},
 }
 MEMBER_ARGS: Final[Mapping[str, ArgTypes]] = {
     "execute": {"plan": (str,), "params": (list,), "pruning": (bool,)},
     "job_submit": {**_JOB, "config": (dict,), "params": (list, dict)},
+    "job_resolve": {"config": (dict,), "params": (list, dict)},
     "job_stop": _JOB,
     "job_run": {**_ATTEMPT, "config": (dict,), "params": (list, dict)},
     "job_halt": {**_ATTEMPT, "error": (dict,)},

@@ -14,7 +14,7 @@ __all__ = ["Drawable"]
 
 
 class Drawable(ABC):
-    """Text, data, DOT and SVG of one thing. Equal things give equal results, to the byte; a notebook shows the SVG."""
+    """Text, data, DOT and SVG of one thing. Equal things give equal results, to the byte; ``str()`` is the text, a notebook shows the SVG."""
 
     __slots__ = ()
 
@@ -44,6 +44,9 @@ class Drawable(ABC):
         Costs about 0.2 ms for each vertex.
         """
         return svg(self.diagram())
+
+    def __str__(self) -> str:
+        return self.to_text()
 
     def _repr_svg_(self) -> str:
         return self.to_svg()

@@ -86,6 +86,8 @@ def lay_out(diagram: Diagram) -> Layout:
     x = centres(graph.layers, widths, _GAP)
     caption = _caption(diagram.captions)
     frames: dict[Cell, Block] = {}
+    right = max((x[cell] + widths[cell] / 2 for cell in x), default=0.0)
+    left = _MARGIN + (max(caption.width - right, 0) / 2 if caption is not None else 0)
     top = float(_MARGIN if caption is None else caption.y + caption.height + _RISE)
     for layer in graph.layers:
         heights = [_height(cell, texts[cell]) for cell in layer]
@@ -93,7 +95,7 @@ def lay_out(diagram: Diagram) -> Layout:
         for cell, height in zip(layer, heights, strict=True):
             # What only passes is as high as the layer, so that it passes beside the boxes and not behind them.
             own = height if texts[cell] else highest
-            frames[cell] = Block(_MARGIN + x[cell] - widths[cell] / 2, top + (highest - own) / 2, widths[cell], own, texts[cell])
+            frames[cell] = Block(left + x[cell] - widths[cell] / 2, top + (highest - own) / 2, widths[cell], own, texts[cell])
         top += highest + _RISE
     blocks = [*frames.values(), *([] if caption is None else [caption])]
     by_arrow = {cell.arrow: frame for cell, frame in frames.items() if cell.arrow is not None and frame.lines}

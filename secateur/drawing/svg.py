@@ -66,7 +66,7 @@ def _block(block: Block, ground: _Ground, tooltip: str, *, has_heading: bool = F
     """A rectangle with lines on it, and a tooltip on both."""
     title = f"<title>{_xml(tooltip)}</title>" if tooltip else ""
     place = f'x="{_length(block.x)}" y="{_length(block.y)}" width="{_length(block.width)}" height="{_length(block.height)}"'
-    anchor = "" if is_centred else ' text-anchor="start"'
+    anchor = "" if is_centred else ' text-anchor="start" xml:space="preserve"'
     x = _length(block.x + (block.width / 2 if is_centred else PAD))
     first = block.y + (block.height - len(block.lines) * LINE_HEIGHT) / 2 + _BASELINE
     texts = []

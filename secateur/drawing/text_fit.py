@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from typing import Final
 
-__all__ = ["columns_of", "fit", "printable"]
+__all__ = ["columns_of", "fit", "fit_lines", "printable"]
 
 _ELLIPSIS: Final = "…"
 _REPLACEMENT: Final = "\ufffd"
@@ -35,6 +36,11 @@ def fit(text: str, columns_max: int) -> str:
         if room < 0:
             return text[:position] + _ELLIPSIS
     raise AssertionError("a text that is too long has a character that is one too many")
+
+
+def fit_lines(lines: Sequence[str], lines_max: int) -> tuple[str, ...]:
+    """The lines, or the first of them with the number of the others as the last."""
+    return tuple(lines) if len(lines) <= lines_max else (*lines[: lines_max - 1], f"and {len(lines) - lines_max + 1} more")
 
 
 def _columns(char: str) -> int:

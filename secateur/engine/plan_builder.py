@@ -44,11 +44,15 @@ class ExecutionPlan:
         dag: What it was built from.
         job: What all participants share.
         members: One plan for each participant, in topology order.
+        placements: Where each vertex had to run, by its name.
+        cluster: All members, those that take no part as well, in topology order.
     """
 
     dag: FrozenDAG
     job: JobPlan
     members: Mapping[str, MemberPlan]
+    placements: Mapping[str, Placement]
+    cluster: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """The ``dag`` object of EXPLAIN (FORMAT JSON): vertices with the members they run on, and edges."""
@@ -126,7 +130,8 @@ class ExecutionPlanBuilder:
             for member, supplier in self._suppliers(vertex, presence[vertex.name]).items():
                 vertices[member].append(VertexPlan(vertex.name, supplier, counts[member], first, sum(counts.values())))
                 first += counts[member]
-        return ExecutionPlan(self._dag, job, {member: MemberPlan(member, job, tuple(plans)) for member, plans in vertices.items()})
+        members = {member: MemberPlan(member, job, tuple(plans)) for member, plans in vertices.items()}
+        return ExecutionPlan(self._dag, job, members, placements, self._topology.member_ids)
 
     def close(self, error: BaseException | None) -> None:
         """Close every meta-supplier whose init was begun. What they raise is dropped: the outcome of the job stands."""

@@ -90,17 +90,9 @@ class JobRuntime:
             LimitExceededError: This member already runs as many jobs as it may. Nothing was started.
         """
         self._check_open()
-        builder = ExecutionPlanBuilder(
-            dag.freeze(),
-            config,
-            job_id=f"{self.member_id}-{self._incarnation}-{next(self._starts)}",
-            coordinator=self.member_id,
-            topology=topology,
-            params=params,
-            table=self.services.table,
-        )
+        builder = self._plan_builder(dag, config, params, topology)
         try:
-            plan = builder.build() if builder.init_is_cooperative else await self.loop.run_in_executor(self.services.executor, builder.build)
+            plan = await self._build(builder)
             packed = self._pack(plan)
             collector = ResultCollector(config.result_bytes_max)
             local = self._make_execution(plan.members[self.member_id], collector) if self.member_id in plan.members else None
@@ -115,6 +107,23 @@ class JobRuntime:
         if local is not None and not job.done:
             self._start_execution(local)
         return job
+
+    async def resolve(self, dag: DAG | FrozenDAG, config: JobConfig, params: Params, topology: Topology) -> ExecutionPlan:
+        """The plan of a job as this member would start it now. Meta-suppliers are initialised and closed; nothing is started and no message sent.
+
+        Raises:
+            DagError: The DAG is not valid or cannot run as configured.
+            Error: A meta-supplier refused, with the vertex named.
+        """
+        self._check_open()
+        builder = self._plan_builder(dag, config, params, topology)
+        try:
+            return await self._build(builder)
+        finally:
+            if builder.close_is_cooperative:
+                builder.close(None)
+            else:
+                await self.loop.run_in_executor(self.services.executor, builder.close, None)
 
     def on_message(self, header: Mapping[str, Any], payload: Payload) -> None:
         """Take a message of another member; ``header["op"]`` is one of :data:`secateur.engine.messages.OPS`.
@@ -187,6 +196,20 @@ class JobRuntime:
         await self._outgoing.close()
         for job in list(self._jobs.values()):
             job.apply([Finish(error)])
+
+    def _plan_builder(self, dag: DAG | FrozenDAG, config: JobConfig, params: Params, topology: Topology) -> ExecutionPlanBuilder:
+        return ExecutionPlanBuilder(
+            dag.freeze(),
+            config,
+            job_id=f"{self.member_id}-{self._incarnation}-{next(self._starts)}",
+            coordinator=self.member_id,
+            topology=topology,
+            params=params,
+            table=self.services.table,
+        )
+
+    async def _build(self, builder: ExecutionPlanBuilder) -> ExecutionPlan:
+        return builder.build() if builder.init_is_cooperative else await self.loop.run_in_executor(self.services.executor, builder.build)
 
     def _pack(self, plan: ExecutionPlan) -> dict[str, bytes]:
         others = {member: member_plan for member, member_plan in plan.members.items() if member != self.member_id}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.drawing.text_fit import columns_of, fit, printable
+from secateur.drawing.text_fit import columns_of, fit, fit_lines, printable
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,15 @@ def test_fit(text: str, columns_max: int, fitted: str) -> None:
 )
 def test_printable(text: str, shown: str) -> None:
     assert printable(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        pytest.param(0, (), id="none"),
+        pytest.param(3, ("l0", "l1", "l2"), id="just-fit"),
+        pytest.param(4, ("l0", "l1", "and 2 more"), id="one-too-many"),
+    ],
+)
+def test_fit_lines(count: int, shown: tuple[str, ...]) -> None:
+    assert fit_lines([f"l{number}" for number in range(count)], 3) == shown
