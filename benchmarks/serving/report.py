@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
-import platform
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from importlib.metadata import version
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,32 +11,16 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.record import Bar, print_bars, write_record
 from benchmarks.serving import latency, load
 from benchmarks.serving.latency import LatencyResult
 from benchmarks.serving.load import LoadResult
 
-__all__ = ["Bar", "bars_of", "print_report", "write_json"]
+__all__ = ["bars_of", "print_report", "write_json"]
 
 _LATENCY_RATIO_MAX: Final = 0.5
 _LOAD_RATIO_MIN: Final = 0.5
 _LIBRARIES: Final = ("duckdb", "msgpack", "numpy", "pyarrow", "pyspark", "ray")
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A ratio that was promised.
-
-    Attributes:
-        what: Candidate against control.
-        ratio: Measured in this run.
-        bound: The promise, in words.
-        met: Whether the ratio keeps it.
-    """
-
-    what: str
-    ratio: float
-    bound: str
-    met: bool
 
 
 def bars_of(latencies: Sequence[LatencyResult], loads: Sequence[LoadResult]) -> list[Bar]:
@@ -50,27 +29,17 @@ def bars_of(latencies: Sequence[LatencyResult], loads: Sequence[LoadResult]) -> 
     for result in latencies:
         if result.name.endswith(", pruned"):
             ratio = result.p50_ms / latencies[0].p50_ms
-            bars.append(Bar(f"{result.name}: p50 / {latency.CONTROL}", ratio, f"at most {_LATENCY_RATIO_MAX}", ratio <= _LATENCY_RATIO_MAX))
+            bars.append(Bar.at_most(f"{result.name}: p50 / {latency.CONTROL}", ratio, _LATENCY_RATIO_MAX))
     for loaded in loads[1:]:
         ratio = loaded.rows_per_s / loads[0].rows_per_s
-        bars.append(Bar(f"{loaded.name}: rate / {load.CONTROL}", ratio, f"at least {_LOAD_RATIO_MIN}", ratio >= _LOAD_RATIO_MIN))
+        bars.append(Bar.at_least(f"{loaded.name}: rate / {load.CONTROL}", ratio, _LOAD_RATIO_MIN))
     return bars
 
 
 def write_json(path: Path, data: dict[str, Any], latencies: Sequence[LatencyResult], loads: Sequence[LoadResult], bars: Sequence[Bar]) -> None:
     """Write everything that was measured, with what it was measured on."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    report = {
-        "suite": "serving",
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": {"cores": os.cpu_count(), "processor": platform.machine(), "system": platform.system(), "python": platform.python_version()},
-        "versions": {name: version(name) for name in _LIBRARIES},
-        "data": data,
-        "latency": [asdict(result) for result in latencies],
-        "load": [asdict(result) for result in loads],
-        "bars": [asdict(bar) for bar in bars],
-    }
-    path.write_text(json.dumps(report, indent=2) + "\n")
+    measured = {"data": data, "latency": [asdict(result) for result in latencies], "load": [asdict(result) for result in loads]}
+    write_record(path, "serving", _LIBRARIES, measured, bars)
 
 
 def print_report(latencies: Sequence[LatencyResult], loads: Sequence[LoadResult], bars: Sequence[Bar]) -> None:
@@ -92,5 +61,4 @@ def print_report(latencies: Sequence[LatencyResult], loads: Sequence[LoadResult]
         table.add_row(loaded.name, f"{loaded.rows_per_s:,.0f}", spread, f"{loaded.rows_per_s / loads[0].rows_per_s:.2f}")
     if loads:
         console.print(table)
-    for bar in bars:
-        console.print(f"{'met' if bar.met else 'MISSED'}: {bar.what} is {bar.ratio:.2f}, {bar.bound}")
+    print_bars(bars)

@@ -1,4 +1,4 @@
-"""Tables to batches of a good size: large enough to be worth a Python call, small enough to flow."""
+"""Tables to batches of a good size, large enough to be worth a Python call, small enough to flow; and what a batch weighs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Final
 
 import pyarrow as pa
 
-__all__ = ["BATCH_ROWS", "batches_of", "empty_batch"]
+__all__ = ["BATCH_ROWS", "batches_of", "bytes_of", "empty_batch"]
 
 BATCH_ROWS: Final = 65_536
+
+_SMALL_BYTES_MAX: Final = 1 << 16
 
 
 def batches_of(table: pa.Table, rows_max: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
@@ -35,6 +37,16 @@ def batches_of(table: pa.Table, rows_max: int = BATCH_ROWS) -> Iterator[pa.Recor
 def empty_batch(schema: pa.Schema) -> pa.RecordBatch:
     """A batch without rows."""
     return pa.RecordBatch.from_pylist([], schema=schema)
+
+
+def bytes_of(batch: pa.RecordBatch) -> int:
+    """The bytes of a batch, for bounds and metrics.
+
+    Exact for more than 64 KiB. A batch over smaller buffers weighs what they do, also if it is a slice of them: it keeps them alive, and ``nbytes`` takes 2 us
+    a column, most of what a small batch costs on its way, where this takes 0.2 us.
+    """
+    held: int = batch.get_total_buffer_size()
+    return held if held <= _SMALL_BYTES_MAX else batch.nbytes
 
 
 def _together(batches: list[pa.RecordBatch]) -> pa.RecordBatch:

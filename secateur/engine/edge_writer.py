@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from secateur.engine.batches import bytes_of
 from secateur.engine.inbox import Wakeable
 
 __all__ = ["EdgeWriter", "EndOfEdge", "Lane", "LaneGroup", "Route", "partitioned_route"]
@@ -30,7 +31,7 @@ class Lane(Protocol):
         """Whether a batch may be put."""
 
     def put(self, batch: pa.RecordBatch, size: int | None = None) -> None:
-        """Add a batch. ``size`` is its ``nbytes`` where they are known: pyarrow takes microseconds to count them."""
+        """Add a batch. ``size`` is what it weighs, where that is known."""
 
     def wait_for_room(self, producer: Wakeable) -> None:
         """Wake the producer once when there is room."""
@@ -99,7 +100,7 @@ class EdgeWriter:
         """Route a batch; only when :attr:`is_clear`."""
         self.batches += 1
         self.rows += batch.num_rows
-        size: int = batch.nbytes
+        size = bytes_of(batch)
         self.bytes += size
         for group, part in self._route(batch):
             part_size = size if part is batch else None

@@ -15,6 +15,7 @@ from typing import Final
 import pyarrow as pa
 
 from secateur.dag.edge import EdgeConfig
+from secateur.engine.batches import bytes_of
 from secateur.engine.inbox import Inbox, Wakeable
 from secateur.engine.messages import Credit, Exchange, Message, Piece
 from secateur.engine.scheduler import Scheduler
@@ -69,7 +70,7 @@ class Sender:
 
     def put(self, consumers: tuple[int, ...], batch: pa.RecordBatch, size: int | None = None) -> None:
         """Add a batch for some consumers; only when :attr:`has_room`."""
-        size = max(1, batch.nbytes if size is None else size)
+        size = max(1, bytes_of(batch) if size is None else size)
         self._queue.append((consumers, batch, size))
         self._queued_bytes += size
         self._scheduler.at_end_of_slice(self)

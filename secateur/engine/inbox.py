@@ -8,6 +8,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from secateur.dag.edge import EdgeConfig
+from secateur.engine.batches import bytes_of
 
 __all__ = ["Acknowledger", "Inbox", "Wakeable"]
 
@@ -31,9 +32,7 @@ class Inbox:
 
     Attributes:
         consumer: Is woken when there is something to take; None before the job runs.
-        taken_batches: Batches that the processor has taken so far.
-        taken_rows: Their rows.
-        taken_bytes: Their bytes.
+        taken_rows: Rows that the processor has taken so far.
 
     Batches from this member are bounded by the edge's queue, those from other members by their receive windows. To be used on the event loop only.
 
@@ -44,14 +43,16 @@ class Inbox:
         "_batches_max",
         "_bytes_max",
         "_items",
-        "_local_batches",
-        "_local_bytes",
         "_open_producers",
+        "_put_batches",
+        "_put_bytes",
+        "_taken_local_batches",
+        "_taken_local_bytes",
+        "_taken_remote_batches",
+        "_taken_remote_bytes",
         "_waiting",
         "_window_bytes_max",
         "consumer",
-        "taken_batches",
-        "taken_bytes",
         "taken_rows",
     )
 
@@ -59,18 +60,31 @@ class Inbox:
         self._items: deque[tuple[pa.RecordBatch, int, Acknowledger | None]] = deque()
         self._batches_max = config.queue_batches_max
         self._bytes_max = config.queue_bytes_max
-        self._local_batches = 0
-        self._local_bytes = 0
+        # Counts that only grow serve the bounds of the queue and the metrics at once.
+        self._put_batches = 0
+        self._put_bytes = 0
+        self._taken_local_batches = 0
+        self._taken_local_bytes = 0
+        self._taken_remote_batches = 0
+        self._taken_remote_bytes = 0
         self._open_producers = producer_count
         self._waiting: list[Wakeable] = []
         self.consumer: Wakeable | None = None
         self._window_bytes_max = config.window_bytes_max
-        self.taken_batches = 0
         self.taken_rows = 0
-        self.taken_bytes = 0
 
     def __len__(self) -> int:
         return len(self._items)
+
+    @property
+    def taken_batches(self) -> int:
+        """Batches that the processor has taken so far."""
+        return self._taken_local_batches + self._taken_remote_batches
+
+    @property
+    def taken_bytes(self) -> int:
+        """Their bytes."""
+        return self._taken_local_bytes + self._taken_remote_bytes
 
     @property
     def queued_bytes(self) -> int:
@@ -80,14 +94,14 @@ class Inbox:
     @property
     def fill(self) -> float:
         """How much of what this queue may hold it holds, 0 to 1: of the bounds for this member's producers and the windows of the others, the one nearest."""
-        remote_bytes = self.queued_bytes - self._local_bytes
-        parts = self._local_batches / self._batches_max, self._local_bytes / self._bytes_max, remote_bytes / self._window_bytes_max
+        local_batches, local_bytes = self._put_batches - self._taken_local_batches, self._put_bytes - self._taken_local_bytes
+        parts = local_batches / self._batches_max, local_bytes / self._bytes_max, (self.queued_bytes - local_bytes) / self._window_bytes_max
         return max(0.0, min(1.0, max(parts)))
 
     @property
     def has_room(self) -> bool:
         """Whether a producer on this member may put a batch."""
-        return self._local_batches < self._batches_max and self._local_bytes < self._bytes_max
+        return self._put_batches - self._taken_local_batches < self._batches_max and self._put_bytes - self._taken_local_bytes < self._bytes_max
 
     @property
     def is_drained(self) -> bool:
@@ -97,9 +111,9 @@ class Inbox:
     def put(self, batch: pa.RecordBatch, size: int | None = None) -> None:
         """Add a batch from this member, of ``size`` bytes if known; only when :attr:`has_room`."""
         if size is None:
-            size = int(batch.nbytes)
-        self._local_batches += 1
-        self._local_bytes += size
+            size = bytes_of(batch)
+        self._put_batches += 1
+        self._put_bytes += size
         self._items.append((batch, size, None))
         self._wake_consumer()
 
@@ -113,14 +127,14 @@ class Inbox:
         if not self._items:
             return None
         batch, size, acknowledger = self._items.popleft()
-        self.taken_batches += 1
         self.taken_rows += batch.num_rows
-        self.taken_bytes += size
         if acknowledger is not None:
+            self._taken_remote_batches += 1
+            self._taken_remote_bytes += size
             acknowledger.taken(size)
         else:
-            self._local_batches -= 1
-            self._local_bytes -= size
+            self._taken_local_batches += 1
+            self._taken_local_bytes += size
             if self._waiting and self.has_room:
                 waiting, self._waiting = self._waiting, []
                 for producer in waiting:
@@ -141,8 +155,7 @@ class Inbox:
     def clear(self) -> None:
         """Drop everything: the job has ended."""
         self._items.clear()
-        self._local_batches = 0
-        self._local_bytes = 0
+        self._put_batches, self._put_bytes = self._taken_local_batches, self._taken_local_bytes
         self._waiting.clear()
         self.consumer = None
 

@@ -27,7 +27,7 @@ class TaskletMetrics:
         batches_out: Batches offered, counted once for each outbound edge.
         rows_out: Their rows.
         bytes_out: Their bytes.
-        busy_s: Seconds spent in its calls, without what it offloaded.
+        busy_s: Seconds that its turns took, with the routing of what it offered and without what it offloaded; in its own thread, seconds in its calls.
     """
 
     index: int
@@ -93,7 +93,7 @@ class VertexMetrics:
         batches_out: Batches offered, counted once for each outbound edge.
         rows_out: Their rows.
         bytes_out: Their bytes.
-        busy_s: Seconds spent in calls of the processors, without what they offloaded.
+        busy_s: Seconds that its processors were busy: see :class:`TaskletMetrics`.
         bytes_in: Bytes taken from inbound edges.
         tasklets: Its processors one by one.
         inputs: Its inbound edges, by ordinal.
@@ -169,7 +169,7 @@ def _measure_tasklet(index: int, tasklet: Tasklet) -> TaskletMetrics:
         batches_out=sum(writer.batches for writer in tasklet.writers),
         rows_out=sum(writer.rows for writer in tasklet.writers),
         bytes_out=sum(writer.bytes for writer in tasklet.writers),
-        busy_s=tasklet.busy_ns / 1e9,
+        busy_s=tasklet.busy_s,
     )
 
 

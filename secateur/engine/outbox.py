@@ -25,7 +25,11 @@ class DirectOutbox:
     def __init__(self, writers: Sequence[EdgeWriter], vertex: str) -> None:
         self._writers = tuple(writers)
         self._vertex = vertex
-        self.accepted = 0
+
+    @property
+    def accepted(self) -> int:
+        """Batches accepted so far, counted once for each edge that they went to."""
+        return sum(writer.batches for writer in self._writers)
 
     @property
     def bucket_count(self) -> int:
@@ -37,7 +41,6 @@ class DirectOutbox:
         _check_batch(batch, self._vertex)
         for writer in self._writers:
             writer.write(batch)
-        self.accepted += 1
         return True
 
     def offer_to(self, ordinal: int, batch: pa.RecordBatch) -> bool:
@@ -46,7 +49,6 @@ class DirectOutbox:
             return False
         _check_batch(batch, self._vertex)
         writer.write(batch)
-        self.accepted += 1
         return True
 
     @property

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from secateur.client.job_results import only_result
+from secateur.engine.batches import bytes_of
 from secateur.engine.metrics import VertexMetrics
 from secateur.engine.row_buffer import RowBuffer
 from secateur.errors import LimitExceededError
@@ -59,7 +60,7 @@ class ResultCollector:
             LimitExceededError: The results of the job have become too large.
             DagError: Its columns are not those of the batches before.
         """
-        self._bytes += batch.nbytes
+        self._bytes += bytes_of(batch)
         if self._bytes > self._bytes_max:
             raise LimitExceededError(
                 f"the result of the job is larger than {self._bytes_max:,} bytes; aggregate or filter more of it at the members, "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from secateur.engine.batches import bytes_of
 from secateur.errors import DagError
 
 __all__ = ["RowBuffer", "together"]
@@ -16,7 +17,7 @@ class RowBuffer:
 
     Attributes:
         rows: Rows held.
-        bytes: Bytes held; of a slice, those of its rows.
+        bytes: Bytes held, as :func:`~secateur.engine.batches.bytes_of` counts them.
         schema: Of what is held and of what was taken before, None before the first batch.
     """
 
@@ -41,7 +42,7 @@ class RowBuffer:
         if batch.num_rows:
             self._batches.append(batch)
             self.rows += batch.num_rows
-            self.bytes += batch.nbytes
+            self.bytes += bytes_of(batch)
 
     def take(self) -> pa.Table | None:
         """All rows held, in the order of arrival, and empty the buffer; None when no batch has come yet."""

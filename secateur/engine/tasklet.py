@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from enum import Enum, auto
-from time import perf_counter_ns
+from time import perf_counter
 from typing import Any, Final, NamedTuple, TypeVar, assert_never
 
 import pyarrow as pa
@@ -106,7 +106,13 @@ class Tasklet:
         self._accepted_before = 0
         self._is_ended = False
         self.is_scheduled = False
-        self.busy_ns = 0
+        self.turns_s = 0.0
+        self._thread_s = 0.0
+
+    @property
+    def busy_s(self) -> float:
+        """Seconds that its turns have taken, routing of its output included; of a processor with a thread, seconds that its calls have taken there."""
+        return self.turns_s if self._thread is None else self._thread_s
 
     def init(self, context: ProcessorContext) -> None:
         """Initialise the processor. In the thread that starts the job; raises what the processor raises, located."""
@@ -276,9 +282,7 @@ class Tasklet:
     def _call(self, doing: str, method: Callable[..., bool], *args: Any) -> bool | None:
         self._doing = doing
         if self._thread is None:
-            start = perf_counter_ns()
             answer = method(*args)
-            self.busy_ns += perf_counter_ns() - start
         elif self._outcome is None:
             self._is_calling = True
             self._thread.submit(self._called, self._timed, method, args)
@@ -292,11 +296,11 @@ class Tasklet:
         return answer
 
     def _timed(self, method: Callable[..., bool], args: tuple[Any, ...]) -> bool:
-        start = perf_counter_ns()
+        start = perf_counter()
         try:
             return method(*args)
         finally:
-            self.busy_ns += perf_counter_ns() - start
+            self._thread_s += perf_counter() - start
 
     def _called(self, outcome: Outcome) -> None:
         """In the processor's thread."""

@@ -1,0 +1,149 @@
+"""Whether large batches would travel faster through shared memory than through sockets, between two processes of one host."""
+
+from __future__ import annotations
+
+import asyncio
+import mmap
+import multiprocessing
+import os
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from secateur.wire import FrameServer, Peer, Reply, Request, decode_table, encode_table
+
+__all__ = ["Carriage", "measure_carriage", "serve"]
+
+SIZES: Final = (64 << 10, 512 << 10, 4 << 20, 32 << 20)
+_DIRECTORY: Final = Path("/dev/shm")
+_RAY: Final = "ray.put and an actor call"
+
+
+@dataclass(frozen=True, slots=True)
+class Carriage:
+    """One way to hand a batch to another process, which looks at all of its rows.
+
+    Attributes:
+        way: How.
+        batch_bytes: Bytes of the batch.
+        p50_ms: Median from the batch in one process to the answer of the other.
+        mb_per_s: Its bytes by that time.
+    """
+
+    way: str
+    batch_bytes: int
+    p50_ms: float
+    mb_per_s: float
+
+
+class _Receiver:
+    """Adds up what it is sent; the answer says that it has seen all of it."""
+
+    def handle(self, request: Request) -> Reply:
+        """Answer with the sum of the batch in the payload, or in the file that the request names."""
+        if request.op == "hello":
+            return Reply()
+        if request.op == "frame":
+            return Reply({"sum": _total(decode_table(request.payload))})
+        with Path(request.args["path"]).open("rb") as file:
+            return Reply({"sum": _total(decode_table(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))))})
+
+    def notify(self, request: Request) -> None:
+        """Ignore it."""
+
+
+class _RayReceiver:
+    def total(self, batch: pa.Table) -> int:
+        return _total(batch)
+
+
+def measure_carriage(rounds: int) -> list[Carriage]:
+    """Carry batches of several sizes by each way in turn; Ray's way if Ray is running."""
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs,), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        return asyncio.run(_carry(ours.recv(), rounds))
+    finally:
+        ours.send(None)
+        process.join(10)
+
+
+def serve(port: Connection) -> None:
+    """The other process: sends its port, and ends when the other end of the pipe says so."""
+
+    async def run() -> None:
+        server = FrameServer(_Receiver())
+        await server.start()
+        port.send(server.port)
+        with suppress(EOFError):
+            await asyncio.get_running_loop().run_in_executor(None, port.recv)
+        await server.stop()
+
+    asyncio.run(run())
+
+
+async def _carry(port: int, rounds: int) -> list[Carriage]:
+    peer = Peer("127.0.0.1", port)
+
+    async def by_frame(batch: pa.Table) -> int:
+        return int((await peer.request("frame", {}, encode_table(batch))).header["sum"])
+
+    async def by_file(batch: pa.Table) -> int:
+        """A new file for each batch: pages that are used again would need a way for the receiver to give them back."""
+        path = _DIRECTORY / f"secateur-bench-{os.getpid()}"
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write(batch)
+        try:
+            return int((await peer.request("file", {"path": str(path)})).header["sum"])
+        finally:
+            path.unlink()
+
+    ways: dict[str, Callable[[pa.Table], Awaitable[int]]] = {"frame over loopback": by_frame}
+    if _DIRECTORY.is_dir():
+        ways["new file in /dev/shm"] = by_file
+    by_ray = _ray_way()
+    if by_ray is not None:
+        ways[_RAY] = by_ray
+    results = []
+    for size in SIZES:
+        batch = pa.table({"a": np.arange(size // 16), "b": np.arange(size // 16)})
+        times: dict[str, list[float]] = {way: [] for way in ways}
+        for number in range(rounds + 2):
+            for way, carry in ways.items():
+                start = time.perf_counter()
+                found = await carry(batch)
+                if number > 1:  # the first rounds warm up
+                    times[way].append(time.perf_counter() - start)
+                if found != _total(batch):
+                    raise SystemExit(f"{way}: {found} arrived: no times are taken from wrong answers")
+        results += [Carriage(way, size, median(found) * 1_000, size / median(found) / 1e6) for way, found in times.items()]
+    await peer.close()
+    return results
+
+
+def _ray_way() -> Callable[[pa.Table], Awaitable[int]] | None:
+    import ray
+
+    if not ray.is_initialized():
+        return None
+    actor = ray.remote(num_cpus=0)(_RayReceiver).remote()
+
+    async def by_ray(batch: pa.Table) -> int:
+        return int(await asyncio.wrap_future(actor.total.remote(ray.put(batch)).future()))
+
+    return by_ray
+
+
+def _total(table: pa.Table) -> int:
+    columns: list[Any] = [chunk.to_numpy() for column in table.columns for chunk in column.chunks]
+    return int(sum(values.sum() for values in columns))
