@@ -11,10 +11,11 @@ import pyarrow as pa
 from secateur.cluster.change_book import Applied
 from secateur.cluster.peers import Peers
 from secateur.cluster.writes import MemberWrites
+from secateur.partitioning.split import split
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 from secateur.storage.change import load_mode
-from secateur.wire import encode_table
+from secateur.wire import Peer, encode_table
 
 __all__ = ["JobWrites"]
 
@@ -29,19 +30,35 @@ class JobWrites:
         member_id: This member.
         writes: Its own partitions.
         peers: The other members.
+        controller: Makes ranges on demand.
+        table: Finds a table by name, as it is now.
         topology: Gives the newest topology.
     """
 
-    def __init__(self, member_id: str, writes: MemberWrites, peers: Peers, topology: Callable[[], Topology]) -> None:
+    def __init__(
+        self, member_id: str, writes: MemberWrites, peers: Peers, controller: Peer, table: Callable[[str], TableDef], topology: Callable[[], Topology]
+    ) -> None:
         self._member_id = member_id
         self._writes = writes
         self._peers = peers
+        self._controller = controller
+        self._table = table
         self._topology = topology
         self._loop = asyncio.get_running_loop()
 
-    def __call__(self, table: TableDef, parts: Mapping[int, pa.Table], mode: str, change_id: str) -> int:
+    def __call__(self, table: TableDef, rows: pa.Table, mode: str, change_id: str) -> int:
         """See :class:`~secateur.engine.services.RowsWriter`."""
-        return asyncio.run_coroutine_threadsafe(self._write_all(table, parts, mode, change_id), self._loop).result()
+        table = self._with_ranges_for(self._table(table.name), rows)
+        return asyncio.run_coroutine_threadsafe(self._write_all(table, split(rows, table), mode, change_id), self._loop).result()
+
+    def _with_ranges_for(self, table: TableDef, rows: pa.Table) -> TableDef:
+        """The table once it has the ranges that the rows need; every member has them by then, this one too."""
+        cells = table.scheme.missing_cells(rows)
+        if not cells:
+            return table
+        request = self._controller.request("make_ranges", {"table": table.name, "table_id": table.table_id, "cells": sorted(cells)})
+        asyncio.run_coroutine_threadsafe(request, self._loop).result()
+        return self._table(table.name)
 
     async def _write_all(self, table: TableDef, parts: Mapping[int, pa.Table], mode: str, change_id: str) -> int:
         slots = asyncio.Semaphore(_AT_ONCE)

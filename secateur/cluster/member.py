@@ -122,7 +122,7 @@ class Member:
             from secateur.engine.kernels.duckdb_kernel import configure
 
             configure(memory_limit_bytes=self._settings.kernel_memory_bytes_max)
-        write_rows = JobWrites(self.member_id, self._writes, self._peers, lambda: self._topology)
+        write_rows = JobWrites(self.member_id, self._writes, self._peers, self._controller, self._table, lambda: self._topology)
         services = MemberServices(self._store, run, self._executor, table=self._table, write_rows=write_rows, allow_code=self._settings.allow_code)
         self._jobs = JobRuntime(self.member_id, services, self._peers)
         self._client_jobs = MemberJobs(self._jobs, lambda: self._topology, allow_code=self._settings.allow_code)

@@ -13,7 +13,6 @@ from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorS
 from secateur.engine.services import MemberServices
 from secateur.errors import DagError, NotSupportedError
 from secateur.partitioning.conform import conform
-from secateur.partitioning.split import split
 from secateur.partitioning.table import TableDef
 
 __all__ = ["TableSink", "table_sink"]
@@ -28,15 +27,15 @@ def table_sink(name: str, *, mode: str = "upsert") -> TableSink:
     """A sink that writes rows into a table: columns are matched by name and converted as in :meth:`~secateur.client.table_handle.TableHandle.load`.
 
     Each processor gathers rows, and writes those of each partition to its primary, wherever that is, which hands them to its backups; the job ends well only
-    when all of them have all rows. Feed it through an edge ``.partitioned(*key, scheme=table.scheme).distributed()``: then rows travel once, to the member that
-    owns them if it takes part in the job, and the rows of one partition are written together.
+    when all of them have all rows. Feed it through an edge ``.partitioned(table=name).distributed()``, as a pipeline does: then rows travel once, to the member
+    that owns them if it takes part in the job, and the rows of one partition are written together.
 
     **Atomicity**: the rows of one write to one partition become visible together, those of a job do not, and a job that fails leaves what it had written. An
     upsert may simply be run again, and is, when a member is lost. An append that is run again meets its own keys (``DuplicateKeyError``): give its job
     ``JobConfig(on_member_lost="fail")``. For all rows or none: collect, then ``TableHandle.load``.
 
     Args:
-        name: The table; it must exist when the job starts, with a range for every row: a job makes no ranges on demand.
+        name: The table; it must exist when the job starts. Ranges that it makes on demand (``EVERY``) are made as rows need them.
         mode: ``"upsert"`` replaces rows with the same primary key; ``"append"`` refuses them.
 
     Raises:
@@ -57,6 +56,11 @@ class TableSink(ProcessorMetaSupplier):
     def __init__(self, name: str, mode: str) -> None:
         self._name = name
         self._mode = mode
+
+    @property
+    def table(self) -> str:
+        """The name of the table."""
+        return self._name
 
     def init(self, context: MetaContext) -> None:
         if context.table(self._name).replicated:
@@ -146,4 +150,4 @@ class _Write(Processor):
         gathered, self._gathered = self._gathered, []
         self._rows = self._bytes = 0
         self._writes += 1
-        self._write(self._table, split(pa.concat_tables(gathered), self._table), self._mode, f"{self._id}/{self._writes}")
+        self._write(self._table, pa.concat_tables(gathered), self._mode, f"{self._id}/{self._writes}")

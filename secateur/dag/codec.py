@@ -215,8 +215,8 @@ def _decode_edge(data: list[Any]) -> Edge:
 def encode_routing(routing: Routing) -> list[Any]:
     """A routing as plain data; :func:`decode_routing` reads it back."""
     match routing:
-        case Partitioned(columns, scheme):
-            return ["partitioned", list(columns), None if scheme is None else scheme.to_wire()]
+        case Partitioned(columns, scheme, table):
+            return ["partitioned", list(columns), None if scheme is None else scheme.to_wire(), table]
         case AllToOne(key):
             return ["all-to-one", key]
         case Unicast():
@@ -238,8 +238,8 @@ def decode_routing(data: list[Any]) -> Routing:
         ProtocolError: It is none of ours.
     """
     match data:
-        case ["partitioned", columns, scheme]:
-            return Partitioned(tuple(columns), None if scheme is None else PartitionScheme.from_wire(scheme))
+        case ["partitioned", columns, scheme, table]:
+            return Partitioned(tuple(columns), None if scheme is None else PartitionScheme.from_wire(scheme), table)
         case ["all-to-one", key]:
             return AllToOne(key)
         case ["unicast"]:

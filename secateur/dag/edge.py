@@ -52,10 +52,14 @@ class Partitioned:
         scheme: None: the key is hashed over the routing partitions of the job, all of which are dealt over the participants. With a table's scheme, a row goes
             to the member that owns its partition of that table (if it takes part): the rows meet the table's data. ``columns`` then stand for the scheme's
             columns, in order.
+        table: In place of ``scheme``: the scheme that this table has when the job starts; ``columns`` may then be left out, for columns of the same names. A
+            row without a partition of the table goes to any consumer, which has to know what to do with it: a sink of the table has a range made for it,
+            or says why it cannot be written.
     """
 
     columns: tuple[str, ...]
     scheme: PartitionScheme | None = None
+    table: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +141,7 @@ class Edge:
 
     >>> edge = between("scan", "aggregate").partitioned("customer_id").distributed()
     >>> edge.routing, edge.is_distributed
-    (Partitioned(columns=('customer_id',), scheme=None), True)
+    (Partitioned(columns=('customer_id',), scheme=None, table=None), True)
 
     Attributes:
         source: Name of the vertex that produces.
@@ -167,8 +171,10 @@ class Edge:
         if isinstance(self.routing, Isolated) and not isinstance(self.reach, Local):
             raise DagError(f"edge {self.name} is isolated and distributed; an isolated edge is always local: use unicast or partitioned()")
         if isinstance(self.routing, Partitioned):
-            columns, scheme = self.routing.columns, self.routing.scheme
-            if not columns or len(set(columns)) != len(columns):
+            columns, scheme, table = self.routing.columns, self.routing.scheme, self.routing.table
+            if table is not None and scheme is not None:
+                raise DagError(f"edge {self.name} is partitioned like the table {table!r} and by a scheme; give one of them")
+            if (table is None and not columns) or len(set(columns)) != len(columns):
                 raise DagError(f"edge {self.name} is partitioned by {columns!r}; name at least one column, each once")
             if scheme is not None and len(columns) != len(scheme.columns):
                 raise DagError(f"edge {self.name} is partitioned by {columns!r}, but the scheme hashes {scheme.columns!r}; name as many columns, in that order")
@@ -186,9 +192,9 @@ class Edge:
         """Each batch to one consumer; the default."""
         return replace(self, routing=Unicast())
 
-    def partitioned(self, *columns: str, scheme: PartitionScheme | None = None) -> Edge:
+    def partitioned(self, *columns: str, scheme: PartitionScheme | None = None, table: str | None = None) -> Edge:
         """Each row to the consumer of its key; see :class:`Partitioned`."""
-        return replace(self, routing=Partitioned(columns, scheme))
+        return replace(self, routing=Partitioned(columns, scheme, table))
 
     def broadcast(self) -> Edge:
         """Every batch to every consumer."""

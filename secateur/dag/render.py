@@ -85,8 +85,9 @@ def edge_words(edge: Edge) -> list[str]:
     """What an edge does with rows: its routing, how far it goes, its priority, each only where it is not the default."""
     words = [routing_name(edge.routing)]
     match edge.routing:
-        case Partitioned(columns):
-            words[0] += f"({', '.join(columns)})"
+        case Partitioned(columns, _, table):
+            words[0] += f"({', '.join(columns)})" if columns else ""
+            words[0] += "" if table is None else f" like {table}"
         case AllToOne(key) if key:
             words[0] += f"({key})"
         case _:

@@ -11,13 +11,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from secateur.errors import DagError, NotSupportedError
+from secateur.errors import DagError, DataError, NoRangeError, NotSupportedError, NullKeyError
 from secateur.partitioning.encoding import ByteKeys, EncodedColumn, WordKeys, encode_array
 from secateur.partitioning.hashing import SPARK_SEED, hash_columns, hash_values, pmod
 from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.types import SqlType, TypeKind, type_of_arrow
 
-__all__ = ["ROUTING_PARTITIONS", "routing_partition_of_name", "routing_partitions", "scheme_partitions"]
+__all__ = ["ROUTING_PARTITIONS", "routing_partition_of_name", "routing_partitions", "scheme_partitions", "table_partitions"]
 
 ROUTING_PARTITIONS: Final = 271
 """Routing partitions of a job; all of them are dealt over the participants. Prime, so that it shares no factor with bucket counts."""
@@ -67,6 +67,21 @@ def scheme_partitions(batch: pa.RecordBatch, columns: Sequence[str], scheme: Par
     """
     keys = pa.RecordBatch.from_arrays([_key_column(batch, name, edge) for name in columns], names=list(scheme.columns))
     return scheme.partitions_of(keys).astype(np.int64)
+
+
+def table_partitions(batch: pa.RecordBatch, columns: Sequence[str], scheme: PartitionScheme, edge: str) -> npt.NDArray[np.int64]:
+    """As :func:`scheme_partitions` on the way into a table; if some row has no partition, all rows of the batch have the first one.
+
+    Whoever writes them finds the partition of each row once more, and knows what to do with those that have none.
+
+    Raises:
+        DagError: A column is missing.
+    """
+    names = {name.casefold(): name for name in batch.schema.names}
+    try:
+        return scheme_partitions(batch, [names.get(name.casefold(), name) for name in columns], scheme, edge)
+    except (NullKeyError, NoRangeError, DataError):
+        return np.zeros(batch.num_rows, dtype=np.int64)
 
 
 @lru_cache(maxsize=1024)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 import numpy as np
 import numpy.typing as npt
 
 from secateur.dag.dag import FrozenDAG
-from secateur.dag.edge import AllToOne, Distributed, DistributedTo, Edge, Local, Partitioned
+from secateur.dag.edge import AllToOne, Distributed, DistributedTo, Edge, Local, Partitioned, Routing, Unicast
 from secateur.dag.job_config import JobConfig
 from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Spread, Unrestricted
 from secateur.dag.processor import Params
@@ -234,6 +234,7 @@ class ExecutionPlanBuilder:
             if not runs_on:
                 continue  # the destination was dropped because nothing can reach it: the source runs nowhere either
             reached = _destinations(edge, origins or runs_on, allowed[edge.destination])
+            routing = self._resolved_routing(edge)
             targets = tuple(Target(member, parallelism[edge.destination][member]) for member in runs_on if member in reached)
             plans.append(
                 EdgePlan(
@@ -243,24 +244,36 @@ class ExecutionPlanBuilder:
                     source_ordinal=edge.source_ordinal,
                     destination=edge.destination,
                     destination_ordinal=edge.destination_ordinal,
-                    routing=edge.routing,
+                    routing=routing,
                     is_distributed=edge.is_distributed,
                     priority=edge.priority,
                     config=edge.config,
                     origins=origins,
                     targets=targets,
-                    owners=self._owners(edge, targets),
+                    owners=self._owners(routing, edge.is_distributed, targets),
                 )
             )
         return plans
 
-    def _owners(self, edge: Edge, targets: Sequence[Target]) -> npt.NDArray[np.uint16]:
+    def _resolved_routing(self, edge: Edge) -> Routing:
+        """With the scheme of the table that it names; every member has a replicated table, so any consumer will do."""
+        routing = edge.routing
+        if not isinstance(routing, Partitioned) or routing.table is None:
+            return routing
+        table = self._table(routing.table)
+        if table.replicated or not table.scheme.columns:
+            return Unicast()
+        if routing.columns and len(routing.columns) != len(table.scheme.columns):
+            raise DagError(f"edge {edge.name} is partitioned by {routing.columns!r} like {table.name}, whose partitions depend on {table.scheme.columns!r}")
+        return replace(routing, columns=routing.columns or table.scheme.columns, scheme=table.scheme)
+
+    def _owners(self, routing: Routing, is_distributed: bool, targets: Sequence[Target]) -> npt.NDArray[np.uint16]:
         """The owner of each routing partition as index into ``targets``: who owns it and takes part keeps it, the rest is dealt in turn."""
-        if not isinstance(edge.routing, Partitioned) or not edge.is_distributed or not targets:
+        if not isinstance(routing, Partitioned) or not is_distributed or not targets:
             return np.empty(0, dtype=np.uint16)
-        if edge.routing.scheme is None:
+        if routing.scheme is None:
             return (np.arange(ROUTING_PARTITIONS) % len(targets)).astype(np.uint16)
-        return self._owners_of_scheme(edge.routing.scheme, targets)
+        return self._owners_of_scheme(routing.scheme, targets)
 
     def _owners_of_scheme(self, scheme: PartitionScheme, targets: Sequence[Target]) -> npt.NDArray[np.uint16]:
         ownership = self._topology.ownership(scheme.affinity_group())

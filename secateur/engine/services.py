@@ -29,12 +29,12 @@ class FragmentRunner(Protocol):
 class RowsWriter(Protocol):
     """Writes rows to the primaries of their partitions and waits until the backups have them too. For threads other than that of the event loop."""
 
-    def __call__(self, table: TableDef, parts: Mapping[int, pa.Table], mode: str, change_id: str) -> int:
-        """Write rows; those of one partition become visible together.
+    def __call__(self, table: TableDef, rows: pa.Table, mode: str, change_id: str) -> int:
+        """Write rows; those of one partition become visible together. Ranges that the table makes on demand are made first.
 
         Args:
             table: The table.
-            parts: Rows in the table's schema, by the partition that all of them belong to.
+            rows: In the table's schema.
             mode: ``"append"`` or ``"upsert"``.
             change_id: Unique; a write that is repeated under the same id is made once.
 
@@ -42,6 +42,7 @@ class RowsWriter(Protocol):
             Rows written.
 
         Raises:
+            NoRangeError: A row that no range covers, and none is made for; nothing was written.
             Error: The first partition that refused says why; every other write has ended by then, well or not.
         """
 
@@ -71,7 +72,7 @@ def _no_table(name: str) -> TableDef:
     raise UnknownTableError(f"table {name!r} is not known on this member")
 
 
-def _no_writer(table: TableDef, parts: Mapping[int, pa.Table], mode: str, change_id: str) -> int:
+def _no_writer(table: TableDef, rows: pa.Table, mode: str, change_id: str) -> int:
     raise NotSupportedError(f"table {table.name} cannot be written from here: this engine belongs to no member of a cluster")
 
 

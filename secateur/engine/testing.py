@@ -7,7 +7,7 @@ travels is packed and unpacked as on a real network.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self
@@ -218,7 +218,9 @@ class LocalCluster:
         owners = self.topology.ownership(tdef.scheme.affinity_group())
         return pa.concat_tables([self.stores[owners.primary(p)].relation(tdef.table_id, (p,)) for p in range(tdef.partition_count)])
 
-    def _write_from_thread(self, table: TableDef, parts: Mapping[int, pa.Table], mode: str, change_id: str) -> int:
+    def _write_from_thread(self, table: TableDef, rows: pa.Table, mode: str, change_id: str) -> int:
+        parts = split(rows, table)
+
         async def write() -> int:
             owners = self.topology.ownership(table.scheme.affinity_group())
             return sum(self.stores[owners.primary(partition)].apply(table.table_id, partition, load_mode(mode), rows) for partition, rows in parts.items())

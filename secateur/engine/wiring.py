@@ -14,7 +14,7 @@ from secateur.dag.edge import AllToOne, Broadcast, FanOut, Isolated, Partitioned
 from secateur.engine.edge_writer import EdgeWriter, EndOfEdge, Lane, LaneGroup, Route, partitioned_route
 from secateur.engine.exchange import Post, Receiver, RemoteLane, Sender
 from secateur.engine.inbox import Inbox
-from secateur.engine.key_routing import ROUTING_PARTITIONS, routing_partition_of_name, routing_partitions, scheme_partitions
+from secateur.engine.key_routing import ROUTING_PARTITIONS, routing_partition_of_name, routing_partitions, scheme_partitions, table_partitions
 from secateur.engine.member_plan import EdgePlan, MemberPlan, Target
 from secateur.engine.scheduler import Scheduler
 from secateur.engine.tasklet import Input
@@ -115,14 +115,15 @@ class Wiring:
                 return _to_all([LaneGroup([self._lane(edge, target.member, routing_partition_of_name(key) % target.consumers)])])
             case Broadcast():
                 return _to_all([LaneGroup([lane]) for lane in self._broadcast_lanes(edge, targets)])
-            case Partitioned(columns, scheme):
+            case Partitioned(columns, scheme, table):
                 places = [(t.member, c) for t in targets for c in range(t.consumers)]
                 groups = [LaneGroup([self._lane(edge, member, consumer)]) for member, consumer in places]
                 at_home = next((lane for lane, (member, _) in enumerate(places) if member == self._member), 0)
                 lanes = _lane_of_partition(edge.owners if edge.is_distributed else np.zeros(_partition_count(edge.routing), dtype=np.uint16), targets)
                 if scheme is None:
                     return partitioned_route(groups, lanes, partial(routing_partitions, columns=columns, edge=edge.name), at_home)
-                return partitioned_route(groups, lanes, partial(scheme_partitions, columns=columns, scheme=scheme, edge=edge.name), at_home)
+                of_rows = scheme_partitions if table is None else table_partitions
+                return partitioned_route(groups, lanes, partial(of_rows, columns=columns, scheme=scheme, edge=edge.name), at_home)
             case _:
                 assert_never(edge.routing)
 
@@ -156,4 +157,4 @@ def _lane_of_partition(owners: npt.NDArray[np.uint16], targets: Sequence[Target]
         mine = np.flatnonzero(owners == position)
         lanes[mine] = first_lane + np.arange(len(mine)) % target.consumers
         first_lane += target.consumers
-    return lanes
+    return lanes if len(lanes) else np.zeros(1, dtype=np.uint16)  # of a table without ranges yet

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from secateur.connectors.table_sink import TableSink
 from secateur.dag.edge import Edge
 from secateur.engine.processors.result_sink import ResultSink
 from secateur.pipeline.keyed_stage import KeyedStage
@@ -54,6 +55,10 @@ def _anywhere(edge: Edge) -> Edge:
 
 def _to_all_first(edge: Edge) -> Edge:
     return edge.broadcast().distributed().with_priority(_FIRST)
+
+
+def _to_owners(table: str) -> Route:
+    return lambda edge: edge.partitioned(table=table).distributed()
 
 
 def _by(columns: Sequence[str], priority: int) -> Route:
@@ -213,7 +218,8 @@ class Stage:
             sink: Such as :func:`~secateur.connectors.collect.collect`, :func:`~secateur.connectors.table_sink.table_sink`,
                 :func:`~secateur.connectors.parquet_sink.parquet_sink`, or whatever :meth:`DAG.new_vertex` takes.
             name: Of the vertex; ``JobResult`` has what was collected under it.
-            route: How rows reach it; None: to the coordinator for :func:`collect`, otherwise they stay on their member.
+            route: How rows reach it; None: to the coordinator for :func:`collect`, to the owners of its partitions for a table, otherwise they stay on their
+                member.
 
         Returns:
             The pipeline, to be run, or to begin another chain of the same job.
@@ -221,9 +227,15 @@ class Stage:
         Raises:
             DagError: It makes no processors.
         """
-        collects = isinstance(sink, ResultSink)
-        way = route or (_anywhere if collects else is_local)
-        return self.pipeline.with_sink(made("collect" if collects else "write", name, lambda: sink, [Input(self.step, way)]))
+        way: Route
+        match sink:
+            case ResultSink():
+                kind, way = "collect", _anywhere
+            case TableSink():
+                kind, way = f"write {sink.table}", _to_owners(sink.table)
+            case _:
+                kind, way = "write", is_local
+        return self.pipeline.with_sink(made(kind, name, lambda: sink, [Input(self.step, route or way)]))
 
     def in_two(self, first: Callable[[], Maker], second: Callable[[], Maker], route: Route, kinds: tuple[str, str], name: str | None) -> Stage:
         """Two steps for one idea: one where the rows are, another where they meet. ``name`` is that of the second."""

@@ -61,7 +61,9 @@ def services() -> Iterator[Mapping[type, Any]]:
     scheme = build_scheme(hashes=[HashComponent(("k",), 4)], types=types, primary_key=("k",), table="kept")
     table = TableDef("kept", 1, tuple(Column(name, kind, nullable=name == "v") for name, kind in types.items()), ("k",), scheme, backups=0)
     with ThreadPoolExecutor(1) as executor:
-        yield {MemberServices: MemberServices(MemberStore(), run, executor, table=lambda name: table, write_rows=lambda table, parts, mode, change: len(parts))}
+        yield {
+            MemberServices: MemberServices(MemberStore(), run, executor, table=lambda name: table, write_rows=lambda table, rows, mode, change: rows.num_rows)
+        }
 
 
 def test_table(services: Mapping[type, Any]) -> None:

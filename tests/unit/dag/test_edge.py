@@ -31,6 +31,7 @@ def test_from_to_sets_ordinals() -> None:
     [
         pytest.param(lambda e: e.partitioned("k", "n"), "routing", Partitioned(("k", "n")), id="partitioned"),
         pytest.param(lambda e: e.partitioned("x", "y", scheme=SCHEME), "routing", Partitioned(("x", "y"), SCHEME), id="partitioned like a table"),
+        pytest.param(lambda e: e.partitioned(table="t"), "routing", Partitioned((), None, "t"), id="partitioned like a table by name"),
         pytest.param(lambda e: e.broadcast(), "routing", Broadcast(), id="broadcast"),
         pytest.param(lambda e: e.isolated(), "routing", Isolated(), id="isolated"),
         pytest.param(lambda e: e.all_to_one("x"), "routing", AllToOne("x"), id="all to one"),
@@ -60,6 +61,7 @@ def test_each_method_changes_one_attribute(build: Callable[[Edge], Edge], attrib
         pytest.param(lambda: between("a", "b").partitioned(), "at least one column", id="no key"),
         pytest.param(lambda: between("a", "b").partitioned("k", "k"), "each once", id="key twice"),
         pytest.param(lambda: between("a", "b").partitioned("k", scheme=SCHEME), "the scheme hashes", id="key unlike the scheme"),
+        pytest.param(lambda: between("a", "b").partitioned("x", "y", scheme=SCHEME, table="t"), "give one of them", id="scheme and table"),
         pytest.param(lambda: EdgeConfig(window_bytes_max=0), "window_bytes_max is 0", id="no window"),
     ],
 )

@@ -61,6 +61,7 @@ def test_edges_that_are_read_late_are_dashed() -> None:
         pytest.param(between("a", "b").all_to_one().distributed(), ["all-to-one", "distributed"], id="all-to-one"),
         pytest.param(between("a", "b").all_to_one("total"), ["all-to-one(total)"], id="all-to-one-by-key"),
         pytest.param(between("a", "b").partitioned("k", "j").with_priority(2), ["partitioned(k, j)", "priority 2"], id="partitioned"),
+        pytest.param(between("a", "b").partitioned(table="t").distributed(), ["partitioned like t", "distributed"], id="partitioned like a table"),
         pytest.param(between("a", "b").broadcast().distribute_to("m2"), ["broadcast", "distributed to m2"], id="to-one-member"),
     ],
 )

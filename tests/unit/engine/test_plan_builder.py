@@ -29,6 +29,7 @@ from secateur.dag import (
     from_,
     lazy_total_parallelism_one,
 )
+from secateur.dag.edge import Partitioned
 from secateur.dag.supplier import FactorySupplier
 from secateur.engine.key_routing import ROUTING_PARTITIONS, routing_partition_of_name
 from secateur.engine.plan_builder import ExecutionPlan, ExecutionPlanBuilder
@@ -255,6 +256,15 @@ def test_an_edge_like_a_table_keeps_rows_with_their_owner_and_deals_the_orphans(
     assert (orphans.count(0), orphans.count(1)) == (4, 4)
 
 
+def test_an_edge_like_a_table_by_name_has_its_scheme_when_the_job_starts(build: Any, reads: Any, mine: Any, orders: TableDef) -> None:
+    dag = chain(("scan", reads(mine("m2")[0], mine("m3")[0])), ("write", Vertexlike()), edge=lambda e: e.partitioned(table="orders").distributed())
+    (edge,) = build(dag).job.edges
+    assert edge.routing == Partitioned(("customer",), orders.scheme, "orders")
+    assert set(edge.owners[mine("m2")].tolist()) == {0}
+    renamed = chain(("scan", reads(0)), ("write", Vertexlike()), edge=lambda e: e.partitioned("who", table="orders").distributed())
+    assert build(renamed).job.edges[0].routing == Partitioned(("who",), orders.scheme, "orders")
+
+
 def test_total_parallelism_one(build: Any, reads: Any, mine: Any) -> None:
     dag = chain(("scan", reads(mine("m2")[0])), ("one", force_total_parallelism_one(Vertexlike(), "m4")), edge=lambda e: e.distributed())
     plan = build(dag)
@@ -364,6 +374,20 @@ def refusals() -> list[Any]:
             DagError,
             "'look' runs nowhere",
             id="nowhere to go",
+        ),
+        pytest.param(
+            lambda reads: chain(("scan", reads(0)), ("write", Vertexlike()), edge=lambda e: e.partitioned(table="nobody").distributed()),
+            JobConfig(),
+            UnknownTableError,
+            "nobody",
+            id="an edge like a table that is not there",
+        ),
+        pytest.param(
+            lambda reads: chain(("scan", reads(0)), ("write", Vertexlike()), edge=lambda e: e.partitioned("a", "b", table="orders").distributed()),
+            JobConfig(),
+            DagError,
+            r"is partitioned by \('a', 'b'\) like orders, whose partitions depend on \('customer',\)",
+            id="other columns than the table's",
         ),
         pytest.param(
             lambda reads: chain(("a", NoSuppliers(OnCoordinator()))), JobConfig(), DagError, "returned no ProcessorSupplier for member m1", id="no supplier"
