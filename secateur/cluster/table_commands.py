@@ -1,0 +1,188 @@
+"""CREATE, DROP and ALTER TABLE at the controller: owners first, then every member, and only then the catalog.
+
+A table, or a range, counts only once every member has it: nothing is left of a command that fails, and nobody can write to what some member does not know. A
+member that turns out to be lost on the way is left out, and the survivors are asked anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from secateur.cluster.cluster_state import GONE, ClusterState
+from secateur.cluster.holders import copies_of
+from secateur.cluster.loads import LoadPublisher
+from secateur.cluster.membership import MemberLost, OwnersForgotten, RangesChanged, TableCreated, advance, group_after
+from secateur.cluster.peers import Peers
+from secateur.cluster.range_change import RangeChanger
+from secateur.cluster.statistics_book import StatisticsBook
+from secateur.errors import MemberLostError, ProtocolError, TopologyChangedError
+from secateur.partitioning.range_changes import RangeChange, alter_ranges
+from secateur.partitioning.ranges_on_demand import with_cells
+from secateur.partitioning.scheme import PartitionScheme
+from secateur.partitioning.table import TableDef
+
+__all__ = ["TableCommands"]
+
+
+class TableCommands:
+    """Carries out what concerns whole tables. Lives on the controller's event loop.
+
+    Args:
+        state: Catalog and topology.
+        peers: The way to the members.
+        loads: Of which none may be published while ranges change.
+        statistics: Forget those of a table that is dropped.
+        executor: Where large schemes are computed.
+    """
+
+    def __init__(self, state: ClusterState, peers: Peers, loads: LoadPublisher, statistics: StatisticsBook, executor: Executor) -> None:
+        self._state = state
+        self._peers = peers
+        self._loads = loads
+        self._statistics = statistics
+        self._executor = executor
+        self._ranges = RangeChanger(peers)
+
+    async def create(self, table: TableDef, *, if_not_exists: bool) -> None:
+        """Give a table its id and owners, and tell the members.
+
+        Raises:
+            TableExistsError: The name is taken.
+            NotSupportedError: It wants more backups than the tables that it is co-located with.
+            PartitionLostError: No member is left.
+        """
+        async with self._state.changing:
+            if if_not_exists and self._state.catalog.find(table.name) is not None:
+                return
+            catalog, created = self._state.catalog.with_table(table)
+            while not await self._create_at_members(created):
+                catalog, created = self._state.catalog.with_table(table)
+            self._state.catalog = catalog
+
+    async def drop(self, name: str, *, if_exists: bool) -> None:
+        """Forget a table everywhere.
+
+        Raises:
+            UnknownTableError: There is no such table.
+        """
+        async with self._state.changing:
+            if if_exists and self._state.catalog.find(name) is None:
+                return
+            self._state.catalog, table = self._state.catalog.without_table(name)
+            await self._drop_at_members(table)
+            self._loads.forget(table.table_id)
+            self._statistics.forget(table.table_id)
+            await self._forget_owners(table.scheme.affinity_group())
+
+    async def alter(self, name: str, changes: Sequence[RangeChange]) -> TableDef:
+        """Change the ranges of a table: all the changes, or an error and none.
+
+        Raises:
+            UnknownTableError: There is no such table.
+            SchemeError: The changes do not fit its ranges as they are now, or a range is to be added whose rows the catch-all has.
+            PartitionLostError: No member is left.
+        """
+        table = self._state.catalog.table(name)
+        async with self._loads.exclusive(table.table_id), self._state.changing:
+            before = self._state.catalog.table(name)
+            types = {column.name: column.type for column in before.columns}
+            change = partial(alter_ranges, before.scheme, changes, types=types, primary_key=before.primary_key, table=before.name)
+            return await self._change_ranges(before, change)
+
+    async def make_ranges(self, name: str, table_id: int, cells: Sequence[Any]) -> None:
+        """Make the ranges that rows need, which are on their way to a table with EVERY. They take nothing from anybody, so loads need not wait.
+
+        Args:
+            name: Of the table.
+            table_id: Its id, as whoever has the rows knows it.
+            cells: The numbers of the ranges.
+
+        Raises:
+            UnknownTableError: There is no such table.
+            TopologyChangedError: The name belongs to another table now.
+            ProtocolError: ``cells`` are no numbers.
+        """
+        async with self._state.changing:
+            table = self._state.catalog.table(name)
+            if table.table_id != table_id:
+                raise TopologyChangedError(f"table {table.name} was dropped and created again while rows were on their way to it", table=table.name)
+            if not all(type(cell) is int for cell in cells):
+                raise ProtocolError("make_ranges: cells are numbers")
+            await self._change_ranges(table, partial(with_cells, table.scheme, cells, table=table.name))
+
+    async def _create_at_members(self, table: TableDef) -> bool:
+        """Give a table owners and tell the members; False when one of them turned out to be lost: the id is spent then, and the survivors are to be asked anew.
+
+        The owners count only once every member has the table, so that nothing is left of a table that could not be created.
+        """
+        event = TableCreated(table)
+        topology = advance(self._state.topology, event)
+        self._state.catalog = replace(self._state.catalog, last_table_id=table.table_id)
+        outcomes = await asyncio.gather(
+            *(
+                self._peers.call(member_id, "create_table", {"table": table.to_wire(), "partitions": copies_of(topology, table, member_id)})
+                for member_id in topology.member_ids
+            ),
+            return_exceptions=True,
+        )
+        failures = {member_id: outcome for member_id, outcome in zip(topology.member_ids, outcomes, strict=True) if isinstance(outcome, BaseException)}
+        if not failures:
+            await self._state.advance(event)
+            return True
+        for member_id, failure in failures.items():
+            if isinstance(failure, GONE):
+                await self._state.advance(MemberLost(member_id))
+        await self._drop_at_members(table)
+        for failure in failures.values():
+            if not isinstance(failure, GONE):
+                raise failure
+        return False
+
+    async def _change_ranges(self, before: TableDef, change: Callable[[], PartitionScheme]) -> TableDef:
+        def changed() -> PartitionScheme:
+            scheme = change()
+            scheme.resolve()
+            scheme.structure()
+            return scheme
+
+        # With many ranges this takes its time, which the event loop does not have.
+        scheme = await asyncio.get_running_loop().run_in_executor(self._executor, changed)
+        if scheme is before.scheme:
+            return before
+        while not await self._change_at_members(before, scheme):
+            pass  # one of the members turned out to be lost: the survivors are asked anew
+        await self._forget_owners(before.scheme.affinity_group())
+        return self._state.catalog.table(before.name)
+
+    async def _change_at_members(self, before: TableDef, scheme: PartitionScheme) -> bool:
+        """Give new ranges owners and tell the members; False when one of them turned out to be lost, and nothing was changed."""
+        taken = {other.scheme.affinity_group() for other in self._state.catalog.tables() if not other.replicated and other.table_id != before.table_id}
+        unique = f"{before.table_id}.{before.version + 1}"
+        scheme = scheme.in_group(group_after(self._state.topology, before.scheme, scheme, taken, unique))
+        catalog, after = self._state.catalog.with_scheme(before.name, scheme)
+        await self._state.advance(RangesChanged(before.scheme, scheme))
+        try:
+            await self._ranges.change(after, {member_id: copies_of(self._state.topology, after, member_id) for member_id in self._state.topology.member_ids})
+        except MemberLostError as lost:
+            await self._state.advance(MemberLost(lost.details["member"]))
+            await self._forget_owners(scheme.affinity_group())
+            return False
+        except BaseException:
+            await self._forget_owners(scheme.affinity_group())
+            raise
+        self._state.catalog = catalog
+        return True
+
+    async def _forget_owners(self, group: str) -> None:
+        if all(table.replicated or table.scheme.affinity_group() != group for table in self._state.catalog.tables()):
+            await self._state.advance(OwnersForgotten(group))
+
+    async def _drop_at_members(self, table: TableDef) -> None:
+        await asyncio.gather(
+            *(self._peers.call(member_id, "drop_table", {"table_id": table.table_id}) for member_id in self._state.topology.member_ids), return_exceptions=True
+        )

@@ -1,0 +1,165 @@
+"""CREATE and DROP TABLE at the controller: all members or none, and members that are lost on the way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from secateur.cluster.cluster_state import ClusterState
+from secateur.cluster.loads import LoadPublisher
+from secateur.cluster.membership import MemberJoined, MemberLost
+from secateur.cluster.peers import Peers
+from secateur.cluster.statistics_book import StatisticsBook
+from secateur.cluster.table_commands import TableCommands
+from secateur.errors import DeadlineError, MemberLostError, ProtocolError, TableExistsError, TopologyChangedError, UnknownTableError
+from secateur.partitioning.scheme import HashComponent, PartitionScheme
+from secateur.partitioning.table import TableDef
+from secateur.partitioning.topology import MemberAddress, Topology
+from secateur.partitioning.types import parse_type
+from secateur.wire import Payload
+
+TABLE = TableDef("t", 0, (), ("id",), PartitionScheme(hashes=(HashComponent(("id",), 6),), types=(("id", parse_type("BIGINT")),)), backups=0)
+
+
+class FakePeers(Peers):
+    """Writes down the calls, and fails those it is told to, once each."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, str]] = []
+        self.failures: dict[tuple[str, str], Exception] = {}
+
+    def update(self, topology: Topology) -> None:
+        pass
+
+    async def call(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> dict[str, Any]:
+        self.calls.append((member_id, op))
+        failure = self.failures.pop((member_id, op), None)
+        if failure is not None:
+            raise failure
+        return {}
+
+
+class World:
+    """Three members."""
+
+    def __init__(self) -> None:
+        self.peers = FakePeers()
+        self.lost: list[str] = []
+        self.state = ClusterState(self.peers, self.lost.append)
+        loads, statistics = LoadPublisher(self.peers), StatisticsBook(self.peers, lambda _: None)
+        self.commands = TableCommands(self.state, self.peers, loads, statistics, ThreadPoolExecutor(1))
+
+    def ops(self, member_id: str) -> list[str]:
+        """What a member was asked, but for topologies."""
+        return [op for member, op in self.peers.calls if member == member_id and op != "topology"]
+
+
+def run(work: Callable[[World], Awaitable[None]]) -> World:
+    async def main() -> World:
+        world = World()
+        for member in ("m1", "m2", "m3"):
+            await world.state.change(MemberJoined(MemberAddress(member, "127.0.0.1", 7000)))
+        await work(world)
+        return world
+
+    return asyncio.run(main())
+
+
+async def create(world: World) -> None:
+    await world.commands.create(TABLE, if_not_exists=False)
+
+
+def test_a_table_counts_once_every_member_has_it() -> None:
+    world = run(create)
+    table = world.state.catalog.table("T")
+    assert table.table_id == 1
+    assert all(world.ops(member) == ["create_table"] for member in ("m1", "m2", "m3"))
+    assert list(world.state.topology.owners) == [table.scheme.affinity_group()]
+
+
+def test_a_name_is_taken_once() -> None:
+    async def twice(world: World) -> None:
+        await create(world)
+        await world.commands.create(TABLE, if_not_exists=True)
+        with pytest.raises(TableExistsError):
+            await create(world)
+
+    assert run(twice).ops("m1") == ["create_table"]
+
+
+def test_nothing_is_left_of_a_table_that_a_member_refuses() -> None:
+    async def refused(world: World) -> None:
+        world.peers.failures["m2", "create_table"] = DeadlineError("too slow")
+        with pytest.raises(DeadlineError, match="too slow"):
+            await create(world)
+
+    world = run(refused)
+    assert (world.state.catalog.tables(), dict(world.state.topology.owners)) == ((), {})
+    assert all(world.ops(member) == ["create_table", "drop_table"] for member in ("m1", "m2", "m3"))
+
+
+def test_the_survivors_are_asked_anew_under_another_id() -> None:
+    async def with_a_loss(world: World) -> None:
+        world.peers.failures["m2", "create_table"] = MemberLostError("gone", member="m2")
+        await create(world)
+
+    world = run(with_a_loss)
+    assert (world.lost, [member.id for member in world.state.lost]) == (["m2"], ["m2"])
+    assert world.state.catalog.table("t").table_id == 2
+    assert world.ops("m3") == ["create_table", "drop_table", "create_table"]
+    assert set(world.state.topology.ownership(TABLE.scheme.affinity_group()).members) == {"m1", "m3"}
+
+
+def test_a_dropped_table_leaves_no_owners() -> None:
+    async def both(world: World) -> None:
+        await create(world)
+        await world.commands.drop("t", if_exists=False)
+        await world.commands.drop("t", if_exists=True)
+        with pytest.raises(UnknownTableError):
+            await world.commands.drop("t", if_exists=False)
+
+    world = run(both)
+    assert (world.state.catalog.tables(), dict(world.state.topology.owners)) == ((), {})
+    assert world.ops("m1") == ["create_table", "drop_table"]
+
+
+@pytest.mark.parametrize(
+    ("table_id", "cells", "error", "words"),
+    [
+        pytest.param(9, [1], TopologyChangedError, "dropped and created again", id="another-table"),
+        pytest.param(1, ["x"], ProtocolError, "cells are numbers", id="no-numbers"),
+    ],
+)
+def test_ranges_that_cannot_be_made(table_id: int, cells: list[Any], error: type[Exception], words: str) -> None:
+    async def made(world: World) -> None:
+        await create(world)
+        with pytest.raises(error, match=words):
+            await world.commands.make_ranges("t", table_id, cells)
+
+    run(made)
+
+
+@pytest.mark.parametrize(
+    ("failure", "lost"),
+    [pytest.param(None, [], id="alive"), pytest.param(DeadlineError("late"), [], id="late"), pytest.param(MemberLostError("gone"), ["m2"], id="gone")],
+)
+def test_whether_a_member_is_alive(failure: Exception | None, lost: list[str]) -> None:
+    async def check(world: World) -> None:
+        if failure is not None:
+            world.peers.failures["m2", "ping"] = failure
+        await world.state.check_member("m2")
+
+    assert run(check).lost == lost
+
+
+def test_a_member_that_comes_back_is_not_lost_any_more() -> None:
+    async def leave_and_join(world: World) -> None:
+        await world.state.change(MemberLost("m2"))
+        assert [member.id for member in world.state.lost] == ["m2"]
+        await world.state.change(MemberJoined(MemberAddress("m2", "127.0.0.1", 7000)))
+
+    assert run(leave_and_join).state.lost == []
