@@ -11,12 +11,14 @@ from secateur.cluster.live_metrics import LiveMetrics
 from secateur.cluster.member_attempts import MemberAttempts
 from secateur.cluster.member_changes import MemberChanges
 from secateur.cluster.member_jobs import MemberJobs
+from secateur.cluster.member_loads import MemberLoads
 from secateur.cluster.member_ranges import MemberRanges
 from secateur.cluster.member_statistics import MemberStatistics
 from secateur.cluster.peers import Peers
 from secateur.cluster.request_args import MEMBER_ARGS, check_args
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.statements import StatementRunner
+from secateur.cluster.table_places import TablePlaces
 from secateur.cluster.writes import MemberWrites
 from secateur.engine.kernels.fragment import run
 from secateur.engine.plan import SelectPlan
@@ -77,8 +79,10 @@ class Member:
         self._live_metrics: LiveMetrics
         self._statements: StatementRunner
         self._changes: MemberChanges
-        self._writes = MemberWrites(member_id, self._store, self._peers, self._executor)
-        self._ranges = MemberRanges(self._store, self._writes.gate, self._executor, self._adopt_table)
+        self._places = TablePlaces(member_id)
+        self._writes = MemberWrites(member_id, self._store, self._places, self._peers)
+        self._loads = MemberLoads(self._store, self._places, self._peers, self._executor)
+        self._ranges = MemberRanges(self._store, self._places.gate, self._executor, self._adopt_table)
         self._topology = Topology(0, (), {})
         self._frames_received = 0
         self._executions = 0
@@ -96,10 +100,10 @@ class Member:
             "change": self._change,
             "change_stage": self._stage_change,
             "write": self._writes.write,
-            "stage": self._writes.stage,
-            "load_prepare": self._writes.prepare,
-            "load_publish": self._writes.publish,
-            "load_abort": self._writes.abort,
+            "stage": self._loads.stage,
+            "load_prepare": self._loads.prepare,
+            "load_publish": self._loads.publish,
+            "load_abort": self._loads.abort,
             "create_table": self._create_table,
             "drop_table": self._drop_table,
             "alter_prepare": self._ranges.prepare,
@@ -129,7 +133,7 @@ class Member:
         self._live_metrics = LiveMetrics(self._jobs, self._peers)
         self._attempts = MemberAttempts(self._jobs, self._controller, lambda: self._topology, allow_code=self._settings.allow_code)
         self._statements = StatementRunner(self.member_id, self._store, self._jobs, self._executor, self._fetch_plan, self._settings.plan_cache_max)
-        self._changes = MemberChanges(self._store, self._statements, self._writes, self._executor)
+        self._changes = MemberChanges(self._store, self._statements, self._places, self._writes, self._loads, self._executor)
         await self._server.start()
         await self._controller.request("join", {"member": self.member_id, "host": self._server.host, "port": self._server.port})
 
@@ -196,12 +200,12 @@ class Member:
 
     def _adopt_table(self, table: TableDef) -> None:
         self._tables[table.name.casefold()] = table
-        self._writes.add_table(table)
+        self._places.add_table(table)
 
     def _drop_table(self, request: Request) -> Reply:
         table_id = request.args["table_id"]
         self._store.drop_table(table_id)
-        self._writes.remove_table(table_id)
+        self._places.remove_table(table_id)
         self._tables = {name: table for name, table in self._tables.items() if table.table_id != table_id}
         return Reply()
 
@@ -213,11 +217,11 @@ class Member:
             self._topology = topology
             self._peers.update(topology)
             self._statements.update(topology)
-            self._writes.update(topology)
+            self._places.update(topology)
         return Reply()
 
     def _ping(self, _: Request) -> Reply:
-        self._writes.drop_abandoned_loads()
+        self._loads.drop_abandoned()
         return Reply({"written": self._store.rows_written()})
 
     def _stats(self, _: Request) -> Reply:

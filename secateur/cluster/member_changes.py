@@ -22,7 +22,9 @@ import pyarrow as pa
 
 from secateur.cluster.change_book import Applied
 from secateur.cluster.local_call import bound_partitions, check_versions, local_call
+from secateur.cluster.member_loads import MemberLoads
 from secateur.cluster.statements import StatementRunner
+from secateur.cluster.table_places import TablePlaces
 from secateur.cluster.writes import MemberWrites
 from secateur.engine.kernels.fragment import run
 from secateur.engine.plan import SelectPlan
@@ -49,14 +51,20 @@ class MemberChanges:
     Args:
         store: The member's partitions.
         statements: Its plans.
-        writes: Its gates, and the way to the backups.
+        places: Who keeps copies of them.
+        writes: Changes a partition and its copies.
+        loads: Stages the changes of several partitions.
         executor: Threads for kernel calls.
     """
 
-    def __init__(self, store: MemberStore, statements: StatementRunner, writes: MemberWrites, executor: Executor) -> None:
+    def __init__(
+        self, store: MemberStore, statements: StatementRunner, places: TablePlaces, writes: MemberWrites, loads: MemberLoads, executor: Executor
+    ) -> None:
         self._store = store
         self._statements = statements
+        self._places = places
         self._writes = writes
+        self._loads = loads
         self._executor = executor
         self._turns: WeakValueDictionary[tuple[int, int], asyncio.Lock] = WeakValueDictionary()
 
@@ -78,7 +86,7 @@ class MemberChanges:
         if plan.scans[0].replicated or len(partitions[0]) != 1:
             raise ProtocolError(f"change is for one partition, the statement concerns {len(partitions[0])} of them: the controller publishes it")
         partition = partitions[0][0]
-        backups = self._writes.backups(table_id, [partition])
+        backups = self._places.backups(table_id, [partition])
         make = partial(self._change_partition, plan, params, partitions, operation, args["change_id"], pruning=pruning)
         rows = await self._writes.write_once(table_id, args["change_id"], make)
         return Reply({"rows": rows, "members_touched": 1 + len(backups)})
@@ -97,14 +105,14 @@ class MemberChanges:
         wanted: Sequence[int] = args["partitions"]
         partitions = [wanted, *bound_partitions(plan, params, pruning=pruning)[1:]]
         load_id, table_id = args["load_id"], plan.scans[0].table_id
-        self._writes.backups(table_id, wanted)
-        async with self._writes.closed_unless_failed(load_id, table_id):
+        self._places.backups(table_id, wanted)
+        async with self._loads.closed_unless_failed(load_id, table_id):
             call = local_call(self._store, plan, params, partitions, pruning=pruning)
             found = await asyncio.get_running_loop().run_in_executor(self._executor, run, call.fragment, call.relations, params)
             rows = self._shaped(found, table_id, operation)
-            pieces = split(rows, self._writes.table(table_id)) if not plan.scans[0].replicated else {0: rows} if rows.num_rows else {}
-            copies = self._writes.other_copies(table_id, wanted)
-            await self._writes.stage_pieces(load_id, table_id, ATTEMPT, pieces, copies, keys=operation is Operation.DELETE)
+            pieces = split(rows, self._places.table(table_id)) if not plan.scans[0].replicated else {0: rows} if rows.num_rows else {}
+            copies = self._places.other_copies(table_id, wanted)
+            await self._loads.stage_pieces(load_id, table_id, ATTEMPT, pieces, copies, keys=operation is Operation.DELETE)
         return Reply({"parts": list(pieces)})
 
     async def _change_partition(
@@ -132,7 +140,7 @@ class MemberChanges:
         return run(call.fragment, call.relations, params)
 
     def _shaped(self, rows: pa.Table, table_id: int, operation: Operation) -> pa.Table:
-        return rows if operation is Operation.DELETE else conform(rows, self._writes.table(table_id))
+        return rows if operation is Operation.DELETE else conform(rows, self._places.table(table_id))
 
 
 def _operation(text: str) -> Operation:

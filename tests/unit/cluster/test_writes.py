@@ -1,9 +1,8 @@
-"""Loads and direct writes on one member, while tables come and go."""
+"""Direct writes on one member, and their copies."""
 
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pyarrow as pa
@@ -11,8 +10,9 @@ import pytest
 
 from secateur.cluster.peers import Peers
 from secateur.cluster.settings import ClusterSettings
+from secateur.cluster.table_places import TablePlaces
 from secateur.cluster.writes import MemberWrites
-from secateur.errors import LoadFailedError, MemberLostError, TopologyChangedError
+from secateur.errors import MemberLostError, TopologyChangedError
 from secateur.partitioning.affinity import assign
 from secateur.partitioning.scheme import HashComponent, PartitionScheme
 from secateur.partitioning.table import Column, TableDef
@@ -31,52 +31,23 @@ def request(op: str, payload: bytes = b"", **args: object) -> Request:
     return Request(op, args, memoryview(payload), PeerInfo(1, "test", "test", False))
 
 
-def test_a_write_behind_a_load_learns_at_once_that_the_table_was_dropped() -> None:
-    async def run() -> None:
-        store = MemberStore()
-        with ThreadPoolExecutor(1) as executor:
-            writes = MemberWrites("m1", store, Peers("m1", ClusterSettings()), executor)
-            store.create_table(TABLE, [0])
-            writes.add_table(TABLE)
-            writes.update(Topology(1, (MemberAddress("m1", "127.0.0.1", 1),), {SCHEME.affinity_group(): assign(1, ("m1",), 1)}))
-            await writes.stage(request("stage", ROWS, load_id="l", table_id=1, attempt=0, parts=[[0, 1]]))
-            await writes.prepare(request("load_prepare", load_id="l", table_id=1, mode="append", parts=[[0, [0]]]))
-            writing = asyncio.create_task(writes.write(request("write", ROWS, table_id=1, partition=0, mode="append")))
-            await asyncio.sleep(0.01)
-            store.drop_table(1)
-            writes.remove_table(1)
-            with pytest.raises(LoadFailedError):
-                await writes.publish(request("load_publish", load_id="l", number=1))
-            with pytest.raises(TopologyChangedError, match="does not know table 1: dropped"):
-                await asyncio.wait_for(writing, 1)
-
-    asyncio.run(run())
-
-
 def test_a_copy_from_a_primary_that_was_left_behind_is_refused() -> None:
     async def run() -> None:
         store = MemberStore()
-        with ThreadPoolExecutor(1) as executor:
-            writes = MemberWrites("m2", store, Peers("m2", ClusterSettings()), executor)
-            store.create_table(TABLE, [0])
-            writes.add_table(TABLE)
-            members = tuple(MemberAddress(name, "127.0.0.1", 1) for name in ("m1", "m2"))
-            copy = {"table_id": 1, "partition": 0, "mode": "upsert", "change_id": "c", "copy": True}
-            writes.update(Topology(1, members, {SCHEME.affinity_group(): assign(1, ("m1", "m2"), 2)}))
+        places = TablePlaces("m2")
+        writes = MemberWrites("m2", store, places, Peers("m2", ClusterSettings()))
+        store.create_table(TABLE, [0])
+        places.add_table(TABLE)
+        members = tuple(MemberAddress(name, "127.0.0.1", 1) for name in ("m1", "m2"))
+        copy = {"table_id": 1, "partition": 0, "mode": "upsert", "change_id": "c", "copy": True}
+        places.update(Topology(1, members, {SCHEME.affinity_group(): assign(1, ("m1", "m2"), 2)}))
+        await writes.write(request("write", ROWS, **copy, topology_version=1))
+        places.update(Topology(2, members[1:], {SCHEME.affinity_group(): assign(1, ("m2",), 1)}))
+        with pytest.raises(TopologyChangedError, match="belongs to m2 at topology version 2: no copies are taken"):
             await writes.write(request("write", ROWS, **copy, topology_version=1))
-            writes.update(Topology(2, members[1:], {SCHEME.affinity_group(): assign(1, ("m2",), 1)}))
-            with pytest.raises(TopologyChangedError, match="belongs to m2 at topology version 2: no copies are taken"):
-                await writes.write(request("write", ROWS, **copy, topology_version=1))
-            assert store.partition(1, 0).version == 1
+        assert store.partition(1, 0).version == 1
 
     asyncio.run(run())
-
-
-def test_a_table_is_known_or_not() -> None:
-    with ThreadPoolExecutor(1) as executor:
-        writes = MemberWrites("m1", MemberStore(), Peers("m1", ClusterSettings()), executor)
-        with pytest.raises(TopologyChangedError, match="does not know table 1"):
-            writes.table(1)
 
 
 class RefusingPeers(Peers):
@@ -89,15 +60,15 @@ class RefusingPeers(Peers):
 def test_a_write_whose_copy_is_refused_does_not_claim_that_nothing_was_written() -> None:
     async def run() -> None:
         store = MemberStore()
-        with ThreadPoolExecutor(1) as executor:
-            writes = MemberWrites("m1", store, RefusingPeers("m1", ClusterSettings()), executor)
-            store.create_table(TABLE, [0])
-            writes.add_table(TABLE)
-            members = tuple(MemberAddress(name, "127.0.0.1", 1) for name in ("m1", "m2"))
-            writes.update(Topology(1, members, {SCHEME.affinity_group(): assign(1, ("m1", "m2"), 2)}))
-            for _ in range(2):  # asked for again under the same id, it is not made again
-                with pytest.raises(MemberLostError, match="the rows are visible on m1, but m2 refused their copy"):
-                    await writes.write(request("write", ROWS, table_id=1, partition=0, mode="append", change_id="c"))
-            assert store.partition(1, 0).version == 1
+        places = TablePlaces("m1")
+        writes = MemberWrites("m1", store, places, RefusingPeers("m1", ClusterSettings()))
+        store.create_table(TABLE, [0])
+        places.add_table(TABLE)
+        members = tuple(MemberAddress(name, "127.0.0.1", 1) for name in ("m1", "m2"))
+        places.update(Topology(1, members, {SCHEME.affinity_group(): assign(1, ("m1", "m2"), 2)}))
+        for _ in range(2):  # asked for again under the same id, it is not made again
+            with pytest.raises(MemberLostError, match="the rows are visible on m1, but m2 refused their copy"):
+                await writes.write(request("write", ROWS, table_id=1, partition=0, mode="append", change_id="c"))
+        assert store.partition(1, 0).version == 1
 
     asyncio.run(run())

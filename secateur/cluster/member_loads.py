@@ -1,0 +1,139 @@
+"""Loads on a member: rows are staged, here and on the backups, then prepared and published in two phases that the controller runs on all members."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import asynccontextmanager
+from typing import Final
+
+import pyarrow as pa
+
+from secateur.cluster.peers import Peers
+from secateur.cluster.table_places import TablePlaces
+from secateur.cluster.write_gate import WriteGate
+from secateur.errors import ProtocolError
+from secateur.storage.member_store import MemberStore
+from secateur.wire import Reply, Request, decode_table, encode_table
+
+__all__ = ["MemberLoads"]
+
+_ABANDONED_AFTER_S: Final = 3600.0
+
+
+class MemberLoads:
+    """Answers ``stage`` and ``load_*`` requests. Lives on the member's event loop.
+
+    Args:
+        store: The member's partitions.
+        places: Who keeps copies of them, and their gates.
+        peers: The other members.
+        executor: Threads for sorting and merging.
+    """
+
+    def __init__(self, store: MemberStore, places: TablePlaces, peers: Peers, executor: Executor) -> None:
+        self._store = store
+        self._places = places
+        self._peers = peers
+        self._executor = executor
+        self._closed_by: dict[str, WriteGate] = {}
+
+    async def stage(self, request: Request) -> Reply:
+        """Keep rows of a load aside, here and on the backups.
+
+        Raises:
+            TopologyChangedError: This member is not the primary of a partition; nothing was staged.
+        """
+        args, rows = request.args, decode_table(request.payload, validate=True)
+        table_id, parts = args["table_id"], args["parts"]
+        if sum(count for _, count in parts) != rows.num_rows:
+            raise ProtocolError(f"stage: the parts name {sum(count for _, count in parts)} rows, the payload has {rows.num_rows}")
+        pieces = dict(_pieces(parts, rows))
+        copies = {} if args.get("copy") else self._places.backups(table_id, pieces)
+        await self.stage_pieces(args["load_id"], table_id, args["attempt"], pieces, copies, keys=bool(args.get("keys")))
+        return Reply({"rows": rows.num_rows})
+
+    async def stage_pieces(
+        self, load_id: str, table_id: int, attempt: int, pieces: Mapping[int, pa.Table], copies: Mapping[str, Sequence[int]], *, keys: bool
+    ) -> None:
+        """Keep rows of a load aside by partition, here and on other members.
+
+        Args:
+            load_id: The load.
+            table_id: Its table.
+            attempt: The number of the attempt that brings the rows.
+            pieces: The rows by partition.
+            copies: The partitions that other members keep copies of, by member; those without rows do not matter.
+            keys: Whether the rows are keys, for a deletion.
+
+        Raises:
+            Error: As ``MemberStore.stage``.
+        """
+        for partition, piece in pieces.items():
+            self._store.stage(load_id, table_id, partition, attempt, piece, keys=keys)
+        args = {"load_id": load_id, "table_id": table_id, "attempt": attempt, "keys": keys, "copy": True}
+        sends = []
+        for member, partitions in copies.items():
+            copied = [(partition, pieces[partition]) for partition in partitions if partition in pieces]
+            if copied:
+                parts = [[partition, piece.num_rows] for partition, piece in copied]
+                sends.append(self._peers.call(member, "stage", {**args, "parts": parts}, encode_table(pa.concat_tables([piece for _, piece in copied]))))
+        await asyncio.gather(*sends)
+
+    @asynccontextmanager
+    async def closed_unless_failed(self, load_id: str, table_id: int) -> AsyncIterator[None]:
+        """Around the staging of what was read from this member's partitions: other writes wait until the load is published or aborted, or this fails."""
+        self._places.place(table_id)
+        gate = self._closed_by[load_id] = self._places.gate(table_id)
+        await gate.close(load_id)
+        try:
+            yield
+        except BaseException:
+            self._closed_by.pop(load_id, None)  # an abort that came before the gate was closed has taken it out, but could not open it
+            await gate.open(load_id)
+            raise
+
+    async def prepare(self, request: Request) -> Reply:
+        """First phase of publishing a load; see :mod:`secateur.cluster.loads`. Sorting and merging happen in a thread."""
+        args = request.args
+        load_id, table_id = args["load_id"], args["table_id"]
+        async with self.closed_unless_failed(load_id, table_id):
+            preparation = self._store.begin_prepare(load_id, table_id, args["mode"], dict(args["parts"]))
+            await asyncio.get_running_loop().run_in_executor(self._executor, preparation.run)
+            rows = self._store.finish_prepare(preparation)
+        prepared = preparation.prepared or []
+        primaries = self._places.primaries(table_id)
+        return Reply({"rows": rows, "rows_primary": sum(part.rows.rows for part in prepared if part.partition in primaries)})
+
+    async def publish(self, request: Request) -> Reply:
+        """Second phase of publishing a load: make it visible."""
+        try:
+            rows = self._store.publish(request.args["load_id"], request.args["number"])
+        finally:
+            await self._reopen(request.args["load_id"])  # also when the table was dropped meanwhile: its writes wait here, and shall learn of it
+        return Reply({"rows": rows})
+
+    async def abort(self, request: Request) -> Reply:
+        """Drop a load."""
+        dropped = self._store.abort(request.args["load_id"])
+        await self._reopen(request.args["load_id"])
+        return Reply({"dropped": dropped})
+
+    def drop_abandoned(self) -> None:
+        """Forget loads whose client has gone without a word, so that their rows do not stay for ever."""
+        for load in self._store.loads():
+            if not load.prepared and load.idle_s > _ABANDONED_AFTER_S:
+                self._store.abort(load.load_id)
+
+    async def _reopen(self, load_id: str) -> None:
+        gate = self._closed_by.pop(load_id, None)
+        if gate is not None:
+            await gate.open(load_id)
+
+
+def _pieces(parts: Sequence[Sequence[int]], rows: pa.Table) -> Iterable[tuple[int, pa.Table]]:
+    start = 0
+    for partition, count in parts:
+        yield partition, rows.slice(start, count)
+        start += count

@@ -1,0 +1,65 @@
+"""Loads on one member, while tables come and go."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+import pytest
+
+from secateur.cluster.member_loads import MemberLoads
+from secateur.cluster.peers import Peers
+from secateur.cluster.settings import ClusterSettings
+from secateur.cluster.table_places import TablePlaces
+from secateur.cluster.writes import MemberWrites
+from secateur.errors import LoadFailedError, ProtocolError, TopologyChangedError
+from secateur.partitioning.affinity import assign
+from secateur.partitioning.scheme import HashComponent, PartitionScheme
+from secateur.partitioning.table import Column, TableDef
+from secateur.partitioning.topology import MemberAddress, Topology
+from secateur.partitioning.types import SqlType, TypeKind
+from secateur.storage.member_store import MemberStore
+from secateur.wire import PeerInfo, Request, encode_table
+
+BIGINT = SqlType(TypeKind.BIGINT)
+SCHEME = PartitionScheme(hashes=(HashComponent(("id",), 1),), types=(("id", BIGINT),))
+TABLE = TableDef("t", 1, (Column("id", BIGINT, nullable=False),), ("id",), SCHEME, 0, False)
+ROWS = encode_table(pa.table({"id": pa.array([1], pa.int64())}, schema=pa.schema([pa.field("id", pa.int64(), nullable=False)])))
+
+
+def request(op: str, payload: bytes = b"", **args: object) -> Request:
+    return Request(op, args, memoryview(payload), PeerInfo(1, "test", "test", False))
+
+
+def test_a_write_behind_a_load_learns_at_once_that_the_table_was_dropped() -> None:
+    async def run() -> None:
+        store = MemberStore()
+        with ThreadPoolExecutor(1) as executor:
+            places, peers = TablePlaces("m1"), Peers("m1", ClusterSettings())
+            writes, loads = MemberWrites("m1", store, places, peers), MemberLoads(store, places, peers, executor)
+            store.create_table(TABLE, [0])
+            places.add_table(TABLE)
+            places.update(Topology(1, (MemberAddress("m1", "127.0.0.1", 1),), {SCHEME.affinity_group(): assign(1, ("m1",), 1)}))
+            await loads.stage(request("stage", ROWS, load_id="l", table_id=1, attempt=0, parts=[[0, 1]]))
+            await loads.prepare(request("load_prepare", load_id="l", table_id=1, mode="append", parts=[[0, [0]]]))
+            writing = asyncio.create_task(writes.write(request("write", ROWS, table_id=1, partition=0, mode="append")))
+            await asyncio.sleep(0.01)
+            store.drop_table(1)
+            places.remove_table(1)
+            with pytest.raises(LoadFailedError):
+                await loads.publish(request("load_publish", load_id="l", number=1))
+            with pytest.raises(TopologyChangedError, match="does not know table 1: dropped"):
+                await asyncio.wait_for(writing, 1)
+
+    asyncio.run(run())
+
+
+def test_parts_that_name_other_rows_are_refused() -> None:
+    async def run() -> None:
+        with ThreadPoolExecutor(1) as executor:
+            loads = MemberLoads(MemberStore(), TablePlaces("m1"), Peers("m1", ClusterSettings()), executor)
+            with pytest.raises(ProtocolError, match="the parts name 2 rows, the payload has 1"):
+                await loads.stage(request("stage", ROWS, load_id="l", table_id=1, attempt=0, parts=[[0, 2]]))
+
+    asyncio.run(run())
