@@ -23,7 +23,7 @@ from secateur.cluster.writes import MemberWrites
 from secateur.engine.kernels.fragment import run
 from secateur.engine.plan import SelectPlan
 from secateur.engine.runtime import JobRuntime
-from secateur.engine.services import MemberServices
+from secateur.engine.services import EngineLimits, MemberServices
 from secateur.errors import ProtocolError, UnknownTableError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
@@ -127,7 +127,15 @@ class Member:
 
             configure(memory_limit_bytes=self._settings.kernel_memory_bytes_max)
         write_rows = JobWrites(self.member_id, self._writes, self._peers, self._controller, self._table, lambda: self._topology)
-        services = MemberServices(self._store, run, self._executor, table=self._table, write_rows=write_rows, allow_code=self._settings.allow_code)
+        services = MemberServices(
+            self._store,
+            run,
+            self._executor,
+            table=self._table,
+            write_rows=write_rows,
+            allow_code=self._settings.allow_code,
+            limits=EngineLimits(gathered_bytes_max=self._settings.gathered_bytes_max),
+        )
         self._jobs = JobRuntime(self.member_id, services, self._peers)
         self._client_jobs = MemberJobs(self._jobs, lambda: self._topology, allow_code=self._settings.allow_code)
         self._live_metrics = LiveMetrics(self._jobs, self._peers)

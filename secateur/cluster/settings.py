@@ -25,6 +25,8 @@ class ClusterSettings:
         allow_code: Whether authenticated clients may submit DAGs that carry Python functions.
         kernel_memory_bytes_max: What the duckdb kernel of one member process may use; a statement that needs more fails with LimitExceededError. None leaves
             DuckDB's default, 80 % of the machine.
+        gathered_bytes_max: What the stages of one statement may gather of each other's rows on one member; a statement that needs more fails with
+            LimitExceededError.
         kernel_threads: Threads of one member for kernel calls that may take long.
         plan_cache_max: Plans kept by the controller and by each member.
         start_timeout_s: Seconds that controller and members may take to come up.
@@ -38,6 +40,7 @@ class ClusterSettings:
     token: str | None = field(default=None, repr=False)
     allow_code: bool = True
     kernel_memory_bytes_max: int | None = None
+    gathered_bytes_max: int = 2 << 30
     kernel_threads: int = 2
     plan_cache_max: int = 1024
     start_timeout_s: float = 60.0

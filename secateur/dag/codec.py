@@ -15,7 +15,22 @@ from typing import Any, Final, Protocol, TypeVar, assert_never
 import cloudpickle
 
 from secateur.dag.dag import DAG, FrozenDAG
-from secateur.dag.edge import AllToOne, Broadcast, Distributed, DistributedTo, Edge, EdgeConfig, FanOut, Isolated, Local, Partitioned, Reach, Routing, Unicast
+from secateur.dag.edge import (
+    AllToOne,
+    Broadcast,
+    Distributed,
+    DistributedTo,
+    Edge,
+    EdgeConfig,
+    FanOut,
+    Isolated,
+    Local,
+    Partitioned,
+    Reach,
+    Routing,
+    Strays,
+    Unicast,
+)
 from secateur.dag.supplier import ProcessorMetaSupplier, ReplicatedMetaSupplier
 from secateur.dag.vertex import Vertex
 from secateur.errors import DagError, Error, ProtocolError, SerializationError
@@ -215,8 +230,8 @@ def _decode_edge(data: list[Any]) -> Edge:
 def encode_routing(routing: Routing) -> list[Any]:
     """A routing as plain data; :func:`decode_routing` reads it back."""
     match routing:
-        case Partitioned(columns, scheme, table):
-            return ["partitioned", list(columns), None if scheme is None else scheme.to_wire(), table]
+        case Partitioned(columns, scheme, table, strays):
+            return ["partitioned", list(columns), None if scheme is None else scheme.to_wire(), table, strays.value]
         case AllToOne(key):
             return ["all-to-one", key]
         case Unicast():
@@ -238,8 +253,8 @@ def decode_routing(data: list[Any]) -> Routing:
         ProtocolError: It is none of ours.
     """
     match data:
-        case ["partitioned", columns, scheme, table]:
-            return Partitioned(tuple(columns), None if scheme is None else PartitionScheme.from_wire(scheme), table)
+        case ["partitioned", columns, scheme, table, strays]:
+            return Partitioned(tuple(columns), None if scheme is None else PartitionScheme.from_wire(scheme), table, Strays(strays))
         case ["all-to-one", key]:
             return AllToOne(key)
         case ["unicast"]:

@@ -6,6 +6,7 @@ Source: Hazelcast Jet, ``com.hazelcast.jet.core.Edge`` and ``EdgeConfig``.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from secateur.errors import DagError
@@ -28,6 +29,7 @@ __all__ = [
     "Partitioned",
     "Reach",
     "Routing",
+    "Strays",
     "Unicast",
     "between",
     "from_",
@@ -43,6 +45,17 @@ class Unicast:
     """Each batch goes to one consumer; they take turns, and one without room is passed over. Distributed: to any consumer of the job."""
 
 
+class Strays(Enum):
+    """What becomes of the rows on an edge partitioned like a table whose partition the destination does not read."""
+
+    REFUSE = "refuse"
+    """Rows of partitions whose owner takes no part are dealt over those that do; a row that belongs to no partition at all fails the job."""
+    KEEP = "keep"
+    """All of them are dealt: for a join that keeps rows without a match."""
+    DROP = "drop"
+    """None of them travels: for a join that needs a match. The destination says by its placement which partitions it reads."""
+
+
 @dataclass(frozen=True, slots=True)
 class Partitioned:
     """Each row goes to the consumer that its key belongs to: equal keys meet in one processor.
@@ -55,11 +68,13 @@ class Partitioned:
         table: In place of ``scheme``: the scheme that this table has when the job starts; ``columns`` may then be left out, for columns of the same names. A
             row without a partition of the table goes to any consumer, which has to know what to do with it: a sink of the table has a range made for it,
             or says why it cannot be written.
+        strays: With a scheme: what becomes of rows whose partition the destination does not read.
     """
 
     columns: tuple[str, ...]
     scheme: PartitionScheme | None = None
     table: str | None = None
+    strays: Strays = Strays.REFUSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +207,9 @@ class Edge:
         """Each batch to one consumer; the default."""
         return replace(self, routing=Unicast())
 
-    def partitioned(self, *columns: str, scheme: PartitionScheme | None = None, table: str | None = None) -> Edge:
+    def partitioned(self, *columns: str, scheme: PartitionScheme | None = None, table: str | None = None, strays: Strays = Strays.REFUSE) -> Edge:
         """Each row to the consumer of its key; see :class:`Partitioned`."""
-        return replace(self, routing=Partitioned(columns, scheme, table))
+        return replace(self, routing=Partitioned(columns, scheme, table, strays))
 
     def broadcast(self) -> Edge:
         """Every batch to every consumer."""

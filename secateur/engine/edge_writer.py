@@ -138,20 +138,21 @@ def partitioned_route(
 
     Args:
         groups: One for each lane.
-        lane_of_partition: Index into ``groups`` for each routing partition.
+        lane_of_partition: Index into ``groups`` for each routing partition, and a last one for rows of no partition (-1); the number of groups says that the
+            rows are dropped.
         partitions: Computes the routing partition of each row.
         lane_without_rows: Where a batch without rows goes when none has gone anywhere yet: somebody has to hear of its columns, or the schema of an empty
             result would be lost.
 
     Returns:
-        The route. A batch whose rows all belong to one lane is passed on as it is; otherwise its rows are copied once, in their order. Cost beside
+        The route. A batch whose rows all belong to one lane is passed on as it is; otherwise those not dropped are copied once, in their order. Cost beside
         ``partitions``: 3 ns a row for two columns of integers and three lanes.
     """
-    if len(groups) == 1:
+    if len(groups) == 1 and not lane_of_partition.any():
         only = groups[0]
         return lambda batch: ((only, batch),)
 
-    lane_of_partition = lane_of_partition.astype(np.uint8 if len(groups) <= 1 << 8 else np.uint16)
+    lane_of_partition = lane_of_partition.astype(np.uint8 if len(groups) < 1 << 8 else np.uint16)
     is_schema_known = False
 
     def route(batch: pa.RecordBatch) -> Iterable[tuple[LaneGroup, pa.RecordBatch]]:

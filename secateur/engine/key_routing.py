@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from secateur.dag.edge import Strays
 from secateur.errors import DagError, DataError, NoRangeError, NotSupportedError, NullKeyError
 from secateur.partitioning.encoding import ByteKeys, EncodedColumn, WordKeys, encode_array
 from secateur.partitioning.hashing import SPARK_SEED, hash_columns, hash_values, pmod
@@ -58,15 +59,16 @@ def routing_partitions(batch: pa.RecordBatch, columns: Sequence[str], edge: str)
     return partitions.view(np.int64)
 
 
-def scheme_partitions(batch: pa.RecordBatch, columns: Sequence[str], scheme: PartitionScheme, edge: str) -> npt.NDArray[np.int64]:
-    """The partition of each row under a table's scheme, whose columns ``columns`` stand for in order.
+def scheme_partitions(batch: pa.RecordBatch, columns: Sequence[str], scheme: PartitionScheme, strays: Strays, edge: str) -> npt.NDArray[np.int64]:
+    """The partition of each row under a table's scheme, whose columns ``columns`` stand for in order; -1 for a row of no partition, where such rows may be.
 
     Raises:
         DagError: A column is missing.
-        NullKeyError, NoRangeError, DataError: A row belongs to no partition of the scheme.
+        NullKeyError, NoRangeError: A row belongs to no partition of the scheme, and ``strays`` refuses it.
+        DataError: A value that the column of the scheme cannot hold.
     """
     keys = pa.RecordBatch.from_arrays([_key_column(batch, name, edge) for name in columns], names=list(scheme.columns))
-    return scheme.partitions_of(keys).astype(np.int64)
+    return scheme.partitions_of(keys, strays_allowed=strays is not Strays.REFUSE).astype(np.int64)
 
 
 def table_partitions(batch: pa.RecordBatch, columns: Sequence[str], scheme: PartitionScheme, edge: str) -> npt.NDArray[np.int64]:
@@ -79,7 +81,7 @@ def table_partitions(batch: pa.RecordBatch, columns: Sequence[str], scheme: Part
     """
     names = {name.casefold(): name for name in batch.schema.names}
     try:
-        return scheme_partitions(batch, [names.get(name.casefold(), name) for name in columns], scheme, edge)
+        return scheme_partitions(batch, [names.get(name.casefold(), name) for name in columns], scheme, Strays.REFUSE, edge)
     except (NullKeyError, NoRangeError, DataError):
         return np.zeros(batch.num_rows, dtype=np.int64)
 

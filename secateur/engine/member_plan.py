@@ -52,7 +52,8 @@ class EdgePlan:
         config: Bounds of the queues.
         origins: Members that run the source, in topology order.
         targets: Members that run the destination and may receive, in topology order.
-        owners: For a partitioned distributed edge, the index in ``targets`` of the owner of each routing partition, uint16; else empty.
+        owners: For a partitioned distributed edge, the index in ``targets`` of the owner of each routing partition, uint16; their number says that its rows
+            are dropped. Else empty.
     """
 
     index: int

@@ -28,6 +28,7 @@ class TaskletMetrics:
         rows_out: Their rows.
         bytes_out: Their bytes.
         busy_s: Seconds that its turns took, with the routing of what it offered and without what it offloaded; in its own thread, seconds in its calls.
+        offload_s: Seconds spent in what it offloaded, such as kernel calls.
     """
 
     index: int
@@ -38,6 +39,7 @@ class TaskletMetrics:
     rows_out: int
     bytes_out: int
     busy_s: float
+    offload_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ class VertexMetrics:
         bytes_out: Their bytes.
         busy_s: Seconds that its processors were busy: see :class:`TaskletMetrics`.
         bytes_in: Bytes taken from inbound edges.
+        offload_s: Seconds spent in what the processors offloaded, such as kernel calls.
         tasklets: Its processors one by one.
         inputs: Its inbound edges, by ordinal.
         outputs: Its outbound edges, by ordinal.
@@ -110,6 +113,7 @@ class VertexMetrics:
     bytes_out: int
     busy_s: float
     bytes_in: int = 0
+    offload_s: float = 0.0
     tasklets: tuple[TaskletMetrics, ...] = ()
     inputs: tuple[InputMetrics, ...] = ()
     outputs: tuple[OutputMetrics, ...] = ()
@@ -153,6 +157,7 @@ def measure(vertex: str, member: str, tasklets: Sequence[Tasklet], edges: Sequen
         bytes_out=sum(entry.bytes_out for entry in each),
         busy_s=sum(entry.busy_s for entry in each),
         bytes_in=sum(entry.bytes_in for entry in each),
+        offload_s=sum(entry.offload_s for entry in each),
         tasklets=each,
         inputs=tuple(_measure_input(edge, tasklets) for edge in inbound),
         outputs=tuple(_measure_output(edge, position, tasklets) for position, edge in enumerate(outbound)),
@@ -170,6 +175,7 @@ def _measure_tasklet(index: int, tasklet: Tasklet) -> TaskletMetrics:
         rows_out=sum(writer.rows for writer in tasklet.writers),
         bytes_out=sum(writer.bytes for writer in tasklet.writers),
         busy_s=tasklet.busy_s,
+        offload_s=tasklet.offload_s,
     )
 
 

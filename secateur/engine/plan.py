@@ -211,7 +211,7 @@ def check_stages(scans: Sequence[ScanPlan], stages: Sequence[Stage]) -> None:
             problem = f"reads {sorted(set(stage.fragment.relations) - filled)}, which neither a scan nor an input fills"
         elif stage.at_coordinator and partitioned:
             problem = "scans a partitioned table at the coordinator"
-        elif not stage.at_coordinator and not partitioned and all(stages[number].exchange is not Exchange.SHUFFLE for number in stage.inputs):
+        elif not stage.at_coordinator and not partitioned and not any(stages[number].exchange is Exchange.SHUFFLE for number in stage.inputs):
             problem = "would give the same rows at every member: it has neither a partitioned scan nor a shuffled input"
         elif index < len(stages) - 1:
             problem = _problem_of_exchange(stage, consumers, scans)
@@ -233,8 +233,11 @@ def _problem_of_exchange(stage: Stage, consumers: Sequence[Stage], scans: Sequen
         case Exchange.ROUTE:
             if stage.route is None or any(stage.route not in consumer.scans for consumer in elsewhere):
                 return "follows the partitions of a scan that a consumer does not have"
-            if len(stage.columns) != len(scans[stage.route].tree.scheme.columns) or not set(stage.columns) <= set(stage.fragment.column_names):
-                return f"is routed by {stage.columns}, which do not stand for {scans[stage.route].tree.scheme.columns}"
+            scheme = scans[stage.route].tree.scheme
+            wanted = [scheme.type_of(column).arrow for column in scheme.columns]
+            given = {field.name: field.type for field in stage.fragment.schema}
+            if [given.get(column) for column in stage.columns] != wanted:
+                return f"is routed by {stage.columns}, which do not stand for {scheme.columns} of the types {', '.join(map(str, wanted))}"
             return None
         case _:
             assert_never(stage.exchange)

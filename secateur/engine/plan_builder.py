@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from secateur.dag.dag import FrozenDAG
-from secateur.dag.edge import AllToOne, Distributed, DistributedTo, Edge, Local, Partitioned, Routing, Unicast
+from secateur.dag.edge import AllToOne, Distributed, DistributedTo, Edge, Local, Partitioned, Routing, Strays, Unicast
 from secateur.dag.job_config import JobConfig
 from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Spread, Unrestricted
 from secateur.dag.processor import Params
@@ -112,7 +112,7 @@ class ExecutionPlanBuilder:
         allowed = {name: self._allowed(placement, participants) for name, placement in placements.items()}
         presence = self._place(allowed, participants)
         parallelism = {vertex.name: self._parallelism(vertex, placements[vertex.name], presence[vertex.name]) for vertex in self._dag.vertices}
-        edges = self._resolve_edges(allowed, presence, parallelism)
+        edges = self._resolve_edges(placements, allowed, presence, parallelism)
         job = JobPlan(
             job_id=self._job_id,
             coordinator=self._coordinator,
@@ -226,7 +226,11 @@ class ExecutionPlanBuilder:
             raise DagError(f"vertex {vertex.name!r} has local_parallelism {vertex.local_parallelism}, but its supplier allows {most}; leave it out")
 
     def _resolve_edges(
-        self, allowed: Mapping[str, tuple[str, ...]], presence: Mapping[str, tuple[str, ...]], parallelism: Mapping[str, Mapping[str, int]]
+        self,
+        placements: Mapping[str, Placement],
+        allowed: Mapping[str, tuple[str, ...]],
+        presence: Mapping[str, tuple[str, ...]],
+        parallelism: Mapping[str, Mapping[str, int]],
     ) -> list[EdgePlan]:
         plans: list[EdgePlan] = []
         for edge in self._dag.edges:
@@ -250,7 +254,7 @@ class ExecutionPlanBuilder:
                     config=edge.config,
                     origins=origins,
                     targets=targets,
-                    owners=self._owners(routing, edge.is_distributed, targets),
+                    owners=self._owners(routing, edge.is_distributed, targets, placements[edge.destination]),
                 )
             )
         return plans
@@ -267,20 +271,28 @@ class ExecutionPlanBuilder:
             raise DagError(f"edge {edge.name} is partitioned by {routing.columns!r} like {table.name}, whose partitions depend on {table.scheme.columns!r}")
         return replace(routing, columns=routing.columns or table.scheme.columns, scheme=table.scheme)
 
-    def _owners(self, routing: Routing, is_distributed: bool, targets: Sequence[Target]) -> npt.NDArray[np.uint16]:
-        """The owner of each routing partition as index into ``targets``: who owns it and takes part keeps it, the rest is dealt in turn."""
+    def _owners(self, routing: Routing, is_distributed: bool, targets: Sequence[Target], destination: Placement) -> npt.NDArray[np.uint16]:
+        """The owner of each routing partition as index into ``targets``: who owns it and takes part keeps it, the rest is dealt in turn or dropped."""
         if not isinstance(routing, Partitioned) or not is_distributed or not targets:
             return np.empty(0, dtype=np.uint16)
         if routing.scheme is None:
             return (np.arange(ROUTING_PARTITIONS) % len(targets)).astype(np.uint16)
-        return self._owners_of_scheme(routing.scheme, targets)
+        return self._owners_of_scheme(routing.scheme, routing.strays, targets, destination)
 
-    def _owners_of_scheme(self, scheme: PartitionScheme, targets: Sequence[Target]) -> npt.NDArray[np.uint16]:
-        ownership = self._topology.ownership(scheme.affinity_group())
+    def _owners_of_scheme(self, scheme: PartitionScheme, strays: Strays, targets: Sequence[Target], destination: Placement) -> npt.NDArray[np.uint16]:
+        group = scheme.affinity_group()
+        ownership = self._topology.ownership(group)
         position = {target.member: index for index, target in enumerate(targets)}
         orphan = len(targets)
         by_member = np.array([position.get(member, orphan) for member in ownership.members], dtype=np.uint16)
         owners = by_member[ownership.owners[0]]
+        if strays is Strays.DROP:
+            if isinstance(destination, OnPartitions) and destination.group == group:
+                read = [partition for partitions in destination.by_member.values() for partition in partitions]
+                wanted = np.full_like(owners, orphan)
+                wanted[read] = owners[read]
+                return wanted
+            return owners
         orphans = np.flatnonzero(owners == orphan)
         owners[orphans] = np.arange(len(orphans)) % len(targets)
         return owners

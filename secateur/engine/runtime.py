@@ -14,6 +14,7 @@ from secateur.dag.processor import Params
 from secateur.engine.early_messages import EarlyMessages
 from secateur.engine.execution import Execution
 from secateur.engine.failure import lost_member
+from secateur.engine.gather_budget import GatherBudget
 from secateur.engine.kernels.cancellation import Cancellation
 from secateur.engine.light_job import Finish
 from secateur.engine.member_plan import MemberPlan, pack_job, pack_plan, unpack_plan
@@ -245,7 +246,7 @@ class JobRuntime:
     def _make_execution(self, plan: MemberPlan, collector: ResultCollector | None) -> Execution:
         job_id = plan.job.job_id
         cancellation = Cancellation()
-        extra: dict[type, Any] = {Cancellation: cancellation}
+        extra: dict[type, Any] = {Cancellation: cancellation, GatherBudget: GatherBudget(self.limits.gathered_bytes_max)}
         if collector is not None:
             extra[ResultCollector] = collector
         return Execution(

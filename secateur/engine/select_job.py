@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, assert_never
 
 from secateur.dag.dag import DAG, FrozenDAG
-from secateur.dag.edge import Edge, between, from_
+from secateur.dag.edge import Edge, Strays, between, from_
 from secateur.dag.job_config import JobConfig
 from secateur.engine.plan import SelectPlan
 from secateur.engine.plan_builder import ExecutionPlanBuilder
@@ -80,11 +80,8 @@ def _running(plan: SelectPlan, partitions: Sequence[Sequence[int]]) -> list[bool
     """Which stages run anywhere: those that have something to read and somebody to hear them."""
     fed: list[bool] = []
     for stage in plan.stages:
-        partitioned = [number for number in stage.scans if not plan.scans[number].replicated]
-        if partitioned:
-            fed.append(any(partitions[number] for number in partitioned))
-        else:
-            fed.append(stage.at_coordinator or any(fed[number] for number in stage.inputs))
+        has_partitions = any(partitions[number] for number in stage.scans if not plan.scans[number].replicated)
+        fed.append(stage.at_coordinator or has_partitions or any(fed[number] and plan.stages[number].spreads for number in stage.inputs))
     heard = [False] * len(fed)
     heard[-1] = True
     for index in reversed(range(len(fed))):
@@ -104,7 +101,8 @@ def _exchanged(edge: Edge, stage: Stage, consumer: Stage, plan: SelectPlan) -> E
         case Exchange.SHUFFLE:
             return edge.partitioned(*stage.columns).distributed()
         case Exchange.ROUTE if stage.route is not None:
-            return edge.partitioned(*stage.columns, scheme=plan.scans[stage.route].tree.scheme).distributed()
+            strays = Strays.KEEP if stage.keeps_unmatched else Strays.DROP
+            return edge.partitioned(*stage.columns, scheme=plan.scans[stage.route].tree.scheme, strays=strays).distributed()
         case Exchange.GATHER | Exchange.ROUTE:
             raise InternalError(f"stage {stage.name} does not say how its rows reach {consumer.name}")
         case _:

@@ -57,6 +57,7 @@ class EngineLimits:
         early_wait_s: Seconds for which they are kept.
         cancel_wait_s: Seconds that a coordinator waits, after a failure, for the other participants to say that they have stopped.
         frame_bytes_max: Bytes of rows in one exchange message, unless a single batch is larger.
+        gathered_bytes_max: Bytes of rows that the stages of one SELECT may gather here.
         slice_s: Seconds for which processors may keep the event loop before the network gets its turn.
     """
 
@@ -65,6 +66,7 @@ class EngineLimits:
     early_wait_s: float = 30.0
     cancel_wait_s: float = 5.0
     frame_bytes_max: int = 4 << 20
+    gathered_bytes_max: int = 2 << 30
     slice_s: float = 0.002
 
 

@@ -26,8 +26,7 @@ class Exchange(Enum):
     BROADCAST = "broadcast"
     """All rows to every member that runs the consumer."""
     ROUTE = "route"
-    """Each row to the owner of the partition that it belongs to by the partition function of a table that the consumer scans: rows meet the table's data. A row
-    of a partition that the consumer does not read, or of none at all, is dropped."""
+    """Each row to the owner of the partition that it belongs to by the partition function of a table that the consumer scans: rows meet the table's data."""
     SHUFFLE = "shuffle"
     """Each row to the member that the hash of some columns names: rows with equal keys meet. Keys that are to meet are of one type."""
 
@@ -49,8 +48,11 @@ class Stage:
         at_coordinator: Whether it runs once, at the coordinator, where it can read replicated tables only. Otherwise it runs at each member that owns a kept
             partition of one of its scans or, when it scans no partitioned table, at every participant.
         exchange: Where its output goes; of no meaning for the last stage, whose output is the answer.
-        columns: The key of ``ROUTE`` or ``SHUFFLE``, columns of its output. For ``ROUTE`` they stand for the partitioning key of the table, in order.
+        columns: The key of ``ROUTE`` or ``SHUFFLE``, columns of its output. For ``ROUTE`` they stand for the partitioning key of the table, in order, and are
+            of its types; a NULL from a ``TRY_CAST`` does for a value that none of them can hold.
         route: For ``ROUTE``: the index of the scan, one of each consumer's, whose partitions the rows follow. Else None.
+        keeps_unmatched: For ``ROUTE``: whether a row for which the consumer reads no partition travels all the same, to any member that runs the consumer, as
+            an outer join needs it that keeps such rows. Otherwise it is dropped.
     """
 
     name: str
@@ -61,6 +63,12 @@ class Stage:
     exchange: Exchange = Exchange.GATHER
     columns: tuple[str, ...] = ()
     route: int | None = None
+    keeps_unmatched: bool = False
+
+    @property
+    def spreads(self) -> bool:
+        """Whether each of its rows reaches exactly one of the members that run a consumer, whatever the consumer scans."""
+        return self.exchange is Exchange.SHUFFLE or (self.exchange is Exchange.ROUTE and self.keeps_unmatched)
 
     def to_wire(self) -> list[Any]:
         """Plain data for msgpack; :meth:`from_wire` reads it back."""
@@ -73,9 +81,10 @@ class Stage:
             self.exchange.value,
             list(self.columns),
             self.route,
+            self.keeps_unmatched,
         ]
 
     @classmethod
     def from_wire(cls, data: Sequence[Any]) -> Stage:
-        name, fragment, scans, inputs, at_coordinator, exchange, columns, route = data
-        return cls(name, Fragment.from_wire(fragment), tuple(scans), tuple(inputs), at_coordinator, Exchange(exchange), tuple(columns), route)
+        name, fragment, scans, inputs, at_coordinator, exchange, columns, route, keeps_unmatched = data
+        return cls(name, Fragment.from_wire(fragment), tuple(scans), tuple(inputs), at_coordinator, Exchange(exchange), tuple(columns), route, keeps_unmatched)

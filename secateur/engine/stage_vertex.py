@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from secateur.dag.placement import OnCoordinator, OnMembers, Placement, Unrestricted
+from secateur.dag.placement import OnCoordinator, OnMembers, OnPartitions, Placement, Unrestricted
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier
 from secateur.engine.member_scan import MemberScan
 from secateur.engine.plan import ScanPlan
@@ -71,9 +71,18 @@ class StageVertex(ProcessorMetaSupplier):
             return OnMembers((), 1)
         if self._stage.at_coordinator:
             return OnCoordinator()
-        if all(item.scan.replicated for item in self._scans):
-            return Unrestricted()
-        return OnMembers(tuple(dict.fromkeys(member for owned in self._owned for member in owned)), 1)
+        by_group: dict[str, dict[str, tuple[int, ...]]] = {}
+        for item, owned in zip(self._scans, self._owned, strict=True):
+            by_member = by_group.setdefault(item.scan.group, {}) if owned else {}
+            for member, partitions in owned.items():
+                by_member[member] = tuple(sorted({*by_member.get(member, ()), *partitions}))
+        match list(by_group.items()):
+            case []:
+                return Unrestricted()
+            case [(group, by_member)]:
+                return OnPartitions(group, by_member)
+            case several:
+                return OnMembers(tuple(dict.fromkeys(member for _, owned in several for member in owned)), 1)
 
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
         return {member: FragmentStageSupplier(self._stage.fragment, self._inputs, self._reads_of(member)) for member in members}

@@ -107,6 +107,7 @@ class Tasklet:
         self._is_ended = False
         self.is_scheduled = False
         self.turns_s = 0.0
+        self.offload_s = 0.0
         self._thread_s = 0.0
 
     @property
@@ -141,7 +142,7 @@ class Tasklet:
         """Run a call in a thread and wake the processor when it is over; the ``offload`` of its context."""
         if self._offload is not None and not self._offload.done():
             raise DagError(f"vertex {self.vertex!r}: a second offload was begun before the first was done; a processor may have one at a time")
-        future = self._executor.submit(call)
+        future = self._executor.submit(self._timed_offload, call)
         self._offload = future
         future.add_done_callback(lambda _: self.wake_from_thread())
         return future
@@ -301,6 +302,13 @@ class Tasklet:
             return method(*args)
         finally:
             self._thread_s += perf_counter() - start
+
+    def _timed_offload(self, call: Callable[[], T]) -> T:
+        start = perf_counter()
+        try:
+            return call()
+        finally:
+            self.offload_s += perf_counter() - start
 
     def _called(self, outcome: Outcome) -> None:
         """In the processor's thread."""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from secateur.dag.edge import AllToOne, Broadcast, FanOut, Isolated, Partitioned, Unicast
+from secateur.dag.edge import AllToOne, Broadcast, FanOut, Isolated, Partitioned, Strays, Unicast
 from secateur.engine.edge_writer import EdgeWriter, EndOfEdge, Lane, LaneGroup, Route, partitioned_route
 from secateur.engine.exchange import Post, Receiver, RemoteLane, Sender
 from secateur.engine.inbox import Inbox
@@ -115,15 +115,17 @@ class Wiring:
                 return _to_all([LaneGroup([self._lane(edge, target.member, routing_partition_of_name(key) % target.consumers)])])
             case Broadcast():
                 return _to_all([LaneGroup([lane]) for lane in self._broadcast_lanes(edge, targets)])
-            case Partitioned(columns, scheme, table):
+            case Partitioned(columns, scheme, table, strays):
                 places = [(t.member, c) for t in targets for c in range(t.consumers)]
                 groups = [LaneGroup([self._lane(edge, member, consumer)]) for member, consumer in places]
                 at_home = next((lane for lane, (member, _) in enumerate(places) if member == self._member), 0)
-                lanes = _lane_of_partition(edge.owners if edge.is_distributed else np.zeros(_partition_count(edge.routing), dtype=np.uint16), targets)
+                owners = edge.owners if edge.is_distributed else np.zeros(_partition_count(edge.routing), dtype=np.uint16)
+                lanes = _lane_of_partition(owners, targets, strays)
                 if scheme is None:
                     return partitioned_route(groups, lanes, partial(routing_partitions, columns=columns, edge=edge.name), at_home)
-                of_rows = scheme_partitions if table is None else table_partitions
-                return partitioned_route(groups, lanes, partial(of_rows, columns=columns, scheme=scheme, edge=edge.name), at_home)
+                if table is not None:
+                    return partitioned_route(groups, lanes, partial(table_partitions, columns=columns, scheme=scheme, edge=edge.name), at_home)
+                return partitioned_route(groups, lanes, partial(scheme_partitions, columns=columns, scheme=scheme, strays=strays, edge=edge.name), at_home)
             case _:
                 assert_never(edge.routing)
 
@@ -149,9 +151,14 @@ def _partition_count(routing: Partitioned) -> int:
     return ROUTING_PARTITIONS if routing.scheme is None else routing.scheme.partition_count
 
 
-def _lane_of_partition(owners: npt.NDArray[np.uint16], targets: Sequence[Target]) -> npt.NDArray[np.uint16]:
-    """The lane of each routing partition: a target's partitions are dealt over its consumers in turn. Every member computes the same."""
-    lanes = np.zeros(len(owners), dtype=np.uint16)
+def _lane_of_partition(owners: npt.NDArray[np.uint16], targets: Sequence[Target], strays: Strays) -> npt.NDArray[np.uint16]:
+    """The lane of each routing partition and, at the end, of the rows of none: a target's partitions are dealt over its consumers in turn.
+
+    The number of lanes in place of a lane says that rows are dropped. Every member computes the same.
+    """
+    lanes = np.full(len(owners) + 1, sum(target.consumers for target in targets), dtype=np.uint16)
+    if strays is not Strays.DROP:
+        lanes[-1] = 0
     first_lane = 0
     for position, target in enumerate(targets):
         mine = np.flatnonzero(owners == position)

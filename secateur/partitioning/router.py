@@ -24,7 +24,10 @@ from secateur.partitioning.ordering import minimum
 from secateur.partitioning.ranges import NO_RANGE, RangeIndex
 from secateur.partitioning.types import SqlType
 
-__all__ = ["Router"]
+__all__ = ["NO_PARTITION", "Router"]
+
+NO_PARTITION: Final = -1
+"""Stands for the partition of a row that belongs to none."""
 
 _NOT_CANONICAL: Final = (TypeError, ValueError, AttributeError, KeyError, OverflowError, ArithmeticError, struct.error)
 
@@ -90,13 +93,26 @@ class Router:
         outside = present.filter(pa.array(self._index.locate_rows([present]) == NO_RANGE))
         return self._every.cells_of(outside, self._types[self._range_columns[0]]) if len(outside) else frozenset()
 
-    def partitions_of(self, batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
-        """The partition of each row of a batch whose columns have exactly the Arrow types of the scheme."""
-        rows = batch.num_rows
-        hashes = _RowHashes(batch, self._types)
+    def partitions_of(self, batch: pa.RecordBatch, *, strays_allowed: bool = False) -> npt.NDArray[np.int32]:
+        """The partition of each row of a batch whose columns have exactly the Arrow types of the scheme; -1 for rows of none, if those are allowed."""
         if self._index is None:
-            return self._combine(self._groups[0], hashes, None, np.zeros(rows, dtype=np.int64)).astype(np.int32)
-        position = self._locate_rows(batch, self._index)
+            hashes = _RowHashes(batch, self._types)
+            return self._combine(self._groups[0], hashes, None, np.zeros(batch.num_rows, dtype=np.int64)).astype(np.int32)
+        if not strays_allowed:
+            return self._partitions_at(batch, self._locate_rows(batch, self._index))
+        at = self._rows_without_null(batch)
+        located = batch if at is None else batch.take(pa.array(at))
+        position = self._index.locate_rows([located.column(name) for name in self._range_columns])
+        inside = np.flatnonzero(position != NO_RANGE)
+        if at is None and len(inside) == batch.num_rows:
+            return self._partitions_at(batch, position)
+        ids = np.full(batch.num_rows, NO_PARTITION, dtype=np.int32)
+        ids[inside if at is None else at[inside]] = self._partitions_at(located.take(pa.array(inside)), position[inside])
+        return ids
+
+    def _partitions_at(self, batch: pa.RecordBatch, position: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """The partitions of rows whose segments are known."""
+        hashes = _RowHashes(batch, self._types)
         ids = self._bases[position]
         if len(self._groups) == 1:
             return self._combine(self._groups[0], hashes, None, ids).astype(np.int32)
@@ -168,6 +184,14 @@ class Router:
         if len(outside):
             raise self._no_range([scalar_text(column[int(outside[0])]) for column in columns], rows=len(outside))
         return position
+
+    def _rows_without_null(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64] | None:
+        """The rows whose range columns all have a value; None for all rows."""
+        columns = [column for name in self._range_columns if (column := batch.column(name)).null_count]
+        if not columns:
+            return None
+        valid = np.logical_and.reduce([column.is_valid().to_numpy(zero_copy_only=False) for column in columns])
+        return np.flatnonzero(valid)
 
     def _null_key(self, column: str) -> NullKeyError:
         return NullKeyError(f"column {column} partitions its table by range and is NULL; give it a value", column=column)

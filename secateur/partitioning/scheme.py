@@ -177,11 +177,12 @@ class PartitionScheme:
         router = self._router
         return (self._compiled() if router is None else router).partition_of(values)
 
-    def partitions_of(self, table: pa.Table | pa.RecordBatch) -> npt.NDArray[np.int32]:
+    def partitions_of(self, table: pa.Table | pa.RecordBatch, *, strays_allowed: bool = False) -> npt.NDArray[np.int32]:
         """The partition of each row.
 
         Args:
             table: Has at least the partitioning columns, by name; other columns are ignored. Columns that are not in their Arrow form are converted first.
+            strays_allowed: Whether rows that belong to no partition, because no range holds them or a range column is NULL, get -1 instead of an error.
 
         Returns:
             int32 of shape (rows,).
@@ -204,7 +205,7 @@ class PartitionScheme:
             key = key.combine_chunks()
         start = 0
         for batch in key.to_batches():
-            ids[start : start + batch.num_rows] = router.partitions_of(batch)
+            ids[start : start + batch.num_rows] = router.partitions_of(batch, strays_allowed=strays_allowed)
             start += batch.num_rows
         return ids
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from secateur.dag.job_config import JobConfig
 from secateur.dag.processor import Params, Processor, ProcessorContext
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SupplierContext, meta_supplier_of
+from secateur.engine.gather_budget import GatherBudget
 from secateur.engine.kernels.cancellation import Cancellation
 from secateur.engine.kernels.fragment import run
 from secateur.engine.services import MemberServices
@@ -131,7 +132,8 @@ class _Bench:
             suppliers = meta.get([self._member])
             assert set(suppliers) == {self._member}, f"the meta-supplier was asked for a supplier for {self._member} and returned some for {sorted(suppliers)}"
             supplier = copy(suppliers[self._member])
-            supplier.init(SupplierContext("trial", "trial", self._member, count, count, self._params, {Cancellation: Cancellation(), **self._services}))
+            job = {Cancellation: Cancellation(), GatherBudget: GatherBudget(self._services[MemberServices].limits.gathered_bytes_max)}
+            supplier.init(SupplierContext("trial", "trial", self._member, count, count, self._params, {**job, **self._services}))
             processors = supplier.get(count)
             assert len(processors) == len({id(p) for p in processors}) == count, (
                 f"the supplier was asked for {count} new processors and returned {processors!r}"

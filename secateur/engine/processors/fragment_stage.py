@@ -11,6 +11,7 @@ from secateur.dag.codec import portable
 from secateur.dag.processor import Emitter, Processor
 from secateur.dag.supplier import ProcessorSupplier, SupplierContext
 from secateur.engine.batches import batches_of
+from secateur.engine.gather_budget import GatherBudget
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.member_scan import MemberScan
 from secateur.engine.processors.fragment_call import FragmentCall
@@ -39,18 +40,21 @@ class FragmentStageSupplier(ProcessorSupplier):
         self._inputs = tuple(inputs)
         self._scans = tuple(scans)
         self._call: FragmentCall | None = None
+        self._budget: GatherBudget | None = None
         self._relations: dict[str, pa.Table] = {}
 
     def init(self, context: SupplierContext) -> None:
         self._call = FragmentCall.of(self._fragment, context)
+        self._budget = context.service(GatherBudget)
         if self._scans:
             store = context.service(MemberServices).store
             self._relations = {scan.relation: scan.read(store) for scan in self._scans}
 
     def get(self, count: int) -> Sequence[Processor]:
         assert self._call is not None
+        assert self._budget is not None
         relations, self._relations = self._relations, {}
-        return [_FragmentStage(self._call, self._inputs, relations) for _ in range(count)]
+        return [_FragmentStage(self._call, self._inputs, relations, self._budget) for _ in range(count)]
 
     def to_spec(self) -> Any:
         inputs = [[relation, schema.serialize().to_pybytes()] for relation, schema in self._inputs]
@@ -64,16 +68,23 @@ class FragmentStageSupplier(ProcessorSupplier):
 
 
 class _FragmentStage(Processor):
-    def __init__(self, call: FragmentCall, inputs: tuple[tuple[str, pa.Schema], ...], relations: Mapping[str, pa.Table]) -> None:
+    def __init__(self, call: FragmentCall, inputs: tuple[tuple[str, pa.Schema], ...], relations: Mapping[str, pa.Table], budget: GatherBudget) -> None:
         self._call = call
         self._inputs = inputs
         self._relations = dict(relations)
+        self._budget = budget
         self._gathered: list[list[pa.RecordBatch]] = [[] for _ in inputs]
+        self._gathered_bytes = 0
         self._poll: Callable[[], pa.Table | None] | None = None
         self._emitter: Emitter | None = None
 
     def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
-        self._gathered[ordinal].append(batch)
+        gathered = self._gathered[ordinal]
+        if batch.num_rows or not gathered:  # the first, even without rows, says what types the columns came to
+            size: int = batch.nbytes
+            self._gathered_bytes += size
+            self._budget.take(size)
+            gathered.append(batch)
         return True
 
     def complete(self) -> bool:
@@ -83,12 +94,19 @@ class _FragmentStage(Processor):
             result = self._poll()
             if result is None:
                 return False
+            self._give_back()
             self._emitter = Emitter(self.outbox, batches_of(result))
         return self._emitter.emit()
 
     def close(self) -> None:
         self._relations.clear()
         self._gathered.clear()
+        self._poll = self._emitter = None
+        self._give_back()
+
+    def _give_back(self) -> None:
+        self._budget.give_back(self._gathered_bytes)
+        self._gathered_bytes = 0
 
     def _take_relations(self) -> dict[str, pa.Table]:
         relations, self._relations = self._relations, {}

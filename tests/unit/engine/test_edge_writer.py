@@ -95,6 +95,23 @@ def test_partitioned_rows_go_to_the_lane_of_their_partition(partitions: list[int
     assert [values(inbox) for inbox in inboxes] == expected
 
 
+@pytest.mark.parametrize(
+    ("lane_count", "of_partition", "partitions", "expected"),
+    [
+        pytest.param(2, [0, 1, 2, 2], [0, 1, 2, -1, 0], [[[10, 14]], [[11]]], id="partition and stray dropped"),
+        pytest.param(2, [0, 1, 2, 2], [2, 2, -1, 2, 2], [[], []], id="all dropped"),
+        pytest.param(2, [0, 1, 2, 0], [0, 1, 2, -1, 0], [[[10, 13, 14]], [[11]]], id="stray kept"),
+        pytest.param(1, [0, 1, 1], [0, 1, -1, 0, 1], [[[10, 13]]], id="one lane"),
+        pytest.param(9, [0, 8, 9, 9], [1, 2, -1, 0, 1], [[[13]], *[[]] * 7, [[10, 14]]], id="many lanes"),
+    ],
+)
+def test_rows_of_no_lane_are_dropped(lane_count: int, of_partition: list[int], partitions: list[int], expected: list[list[list[int]]]) -> None:
+    inboxes = lanes(lane_count)
+    route = partitioned_route([LaneGroup([inbox]) for inbox in inboxes], np.array(of_partition, dtype=np.uint16), lambda b: np.array(partitions))
+    EdgeWriter(route, inboxes).write(batch(10, 11, 12, 13, 14))
+    assert [values(inbox) for inbox in inboxes] == expected
+
+
 @pytest.mark.parametrize("lane_count", [1, 2])
 def test_a_batch_that_is_not_split_is_passed_by_reference(lane_count: int) -> None:
     inboxes = lanes(lane_count)

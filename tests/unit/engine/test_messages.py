@@ -12,7 +12,20 @@ from secateur.errors import DataError, ProtocolError
 from secateur.wire.values import pack, unpack
 
 METRICS = VertexMetrics(
-    "v", "m1", 1, 2, 3, 4, 5, 6, 0.5, 7, (TaskletMetrics(0, 2, 3, 7, 4, 5, 6, 0.5),), (InputMetrics("e", 2, 3, 7, 1, 9, 0.25),), (OutputMetrics("f", 4, 5, 6),)
+    "v",
+    "m1",
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    0.5,
+    7,
+    0.25,
+    (TaskletMetrics(0, 2, 3, 7, 4, 5, 6, 0.5, 0.25),),
+    (InputMetrics("e", 2, 3, 7, 1, 9, 0.25),),
+    (OutputMetrics("f", 4, 5, 6),),
 )
 
 

@@ -84,5 +84,5 @@ def test_a_full_queue_is_seen_while_the_job_runs(run: RunTest) -> None:
 
 
 def test_metrics_travel() -> None:
-    metrics = VertexMetrics("v", "m1", 1, 2, 3, 4, 5, 6, 0.5, 7, (TaskletMetrics(0, 2, 3, 7, 4, 5, 6, 0.5),), (), (OutputMetrics("f", 4, 5, 6),))
+    metrics = VertexMetrics("v", "m1", 1, 2, 3, 4, 5, 6, 0.5, 7, 0.25, (TaskletMetrics(0, 2, 3, 7, 4, 5, 6, 0.5, 0.25),), (), (OutputMetrics("f", 4, 5, 6),))
     assert VertexMetrics.from_wire(metrics.to_wire()) == metrics

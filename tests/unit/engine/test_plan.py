@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -74,6 +75,11 @@ def test_a_plan_travels(stages: Sequence[Stage]) -> None:
         pytest.param([Stage("r", over("s0"), scans=(0,), exchange=Exchange.ROUTE, columns=("k",)), JOIN, LAST], "follows the partitions", id="no route"),
         pytest.param([Stage("r", over("s0"), scans=(0,), exchange=Exchange.ROUTE, columns=("k",), route=0), JOIN, LAST], "does not have", id="route elsewhere"),
         pytest.param([Stage("r", over("s0"), scans=(0,), exchange=Exchange.ROUTE, route=1), JOIN, LAST], "do not stand for", id="route without key"),
+        pytest.param(
+            [Stage("r", replace(over("s0"), columns=(("k", "INTEGER"),)), scans=(0,), exchange=Exchange.ROUTE, columns=("k",), route=1), JOIN, LAST],
+            "of the types int64",
+            id="route by another type",
+        ),
     ],
 )
 def test_stages_that_do_not_fit_together(stages: Sequence[Stage], message: str) -> None:
