@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pyarrow as pa
 from secateur.connectors.table_sink import TableSink
 from secateur.dag.edge import Edge
 from secateur.engine.processors.result_sink import ResultSink
+from secateur.errors import DagError
 from secateur.pipeline.keyed_stage import KeyedStage
 from secateur.pipeline.step import Input, Maker, Route, Step, is_local, made
 from secateur.processors import (
@@ -159,6 +161,7 @@ class Stage:
         *,
         how: str = "inner",
         build_schema: pa.Schema | None = None,
+        probe_schema: pa.Schema | None = None,
         build_suffix: str = "_build",
         partitioned: bool = False,
         name: str | None = None,
@@ -168,17 +171,23 @@ class Stage:
         Args:
             build: The smaller side.
             on: The columns of the key: names that both sides have, or for each column of this side its partner in ``build``.
-            how: ``inner``, ``left``, ``semi`` or ``anti``.
-            build_schema: The columns of ``build``; needed for ``left``.
+            how: ``inner``, ``left``, ``right``, ``full``, ``semi`` or ``anti``.
+            build_schema: The columns of ``build``; needed for ``left`` and ``full``.
+            probe_schema: The columns of these rows; needed for ``right`` and ``full``.
             build_suffix: What is put behind the name of a column of ``build`` that this side has too.
             partitioned: False: these rows stay where they are and every participant gets all of ``build``. True: both sides travel to where their keys meet, so
                 each processor keeps its share of ``build`` only.
             name: Of the vertex.
 
         Raises:
-            DagError: There is no key, ``how`` is none of these, or ``left`` comes without ``build_schema``. In ``to_dag``, when both sides come from one stage:
-                the job would deadlock; read the source twice.
+            DagError: There is no key, ``how`` is none of these, a schema is missing, or a ``right`` or ``full`` join is not ``partitioned``. In ``to_dag``,
+                when both sides come from one stage: the job would deadlock; read the source twice.
         """
+        if how in ("right", "full") and not partitioned:
+            raise DagError(
+                f"stage 'hash join' after {self.step.name!r}: a {how} join needs partitioned=True: where every member has all of the build side, none can "
+                "tell which of its rows have no partner anywhere"
+            )
         to_probe: Route = is_local
         to_build: Route = _to_all_first
         if partitioned:
@@ -186,7 +195,8 @@ class Stage:
             to_probe = _by(tuple(pairs), 0)
             to_build = _by(tuple(pairs.values()), _FIRST)
         inputs = [Input(self.step, to_probe), Input(build.step, to_build)]
-        step = made("hash join", name, lambda: hash_join(on, how, build_schema=build_schema, build_suffix=build_suffix), inputs)
+        make = partial(hash_join, on, how, build_schema=build_schema, probe_schema=probe_schema, build_suffix=build_suffix)
+        step = made("hash join", name, make, inputs)
         return Stage(self.pipeline.together(build.pipeline), step)
 
     def rebalance(self, *columns: str) -> Stage:

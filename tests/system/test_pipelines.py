@@ -16,7 +16,7 @@ import secateur
 from secateur.cluster import Cluster
 from secateur.connectors import collect, parquet_sink, table_sink
 from secateur.dag import Param
-from secateur.errors import UnknownTableError
+from secateur.errors import DagError, UnknownTableError
 from secateur.processors import count_rows, desc, sum_of
 
 ROWS = pa.table({"user_id": [n % 50 for n in range(2000)], "event_id": range(2000), "value": [n % 7 for n in range(2000)]})
@@ -102,6 +102,22 @@ def test_a_left_join_over_all_members(conn: secateur.Connection, clicks: str, pa
     rows = joined.key_by("name").aggregate(n=count_rows()).write_to(collect()).submit(conn).result(timeout_s=30)
     three = sum(n % 7 == 3 for n in range(2000))
     assert {row["name"]: row["n"] for row in rows.to_pylist()} == {"three": three, None: 2000 - three}
+
+
+@pytest.mark.parametrize("how", ["right", "full"])
+def test_joins_that_keep_the_build_side(conn: secateur.Connection, clicks: str, how: str) -> None:
+    names = P.read_rows([{"number": 3, "name": "three"}, {"number": 9, "name": "nine"}, {"number": None, "name": "none"}])
+    schemas = {"build_schema": pa.schema({"number": pa.int64(), "name": pa.string()}), "probe_schema": pa.schema({"value": pa.int64()})}
+    joined = P.read_table(clicks, columns=["value"]).hash_join(names, {"value": "number"}, how=how, partitioned=True, **schemas)
+    rows = joined.key_by("value", "name").aggregate(n=count_rows()).write_to(collect()).submit(conn).result(timeout_s=30)
+    counts = Counter(n % 7 for n in range(2000))
+    without = {(value, None): n for value, n in counts.items() if value != 3} if how == "full" else {}
+    assert {(row["value"], row["name"]): row["n"] for row in rows.to_pylist()} == {(3, "three"): counts[3], (None, "nine"): 1, (None, "none"): 1, **without}
+
+
+def test_a_join_that_keeps_a_build_side_that_everybody_has_is_refused() -> None:
+    with pytest.raises(DagError, match=r"after 'read t': a right join needs partitioned=True: where every member has all of the build side, none can tell"):
+        P.read_table("t").hash_join(P.read_table("u"), ["k"], how="right")
 
 
 def test_required_partitions_of_the_user_are_kept(conn: secateur.Connection, clicks: str) -> None:

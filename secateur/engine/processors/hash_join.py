@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, assert_never
 
+import numpy as np
 import pyarrow as pa
 
 from secateur.dag.codec import portable
@@ -14,7 +16,7 @@ from secateur.engine.batches import batches_of, empty_batch
 from secateur.engine.processors.gathering import BYTES_MAX
 from secateur.engine.processors.kernel import Kernel, KernelSupplier, column_of, numbered
 from secateur.engine.row_buffer import RowBuffer
-from secateur.errors import DagError, LimitExceededError
+from secateur.errors import DagError, DataError, LimitExceededError
 
 __all__ = ["HashJoinSupplier", "JoinKind", "hash_join"]
 
@@ -24,13 +26,28 @@ _BLOCK_ROWS: Final = 1 << 16
 _BLOCK_BYTES: Final = 64 << 20
 
 
+Call = Callable[[], pa.Table | None]
+
+
 class JoinKind(Enum):
     """Which rows a join emits."""
 
     INNER = "inner"
     LEFT = "left"
+    RIGHT = "right"
+    FULL = "full"
     SEMI = "semi"
     ANTI = "anti"
+
+    @property
+    def keeps_probe(self) -> bool:
+        """Whether rows of the probe side come out with NULLs for the partner that they lack."""
+        return self in (JoinKind.LEFT, JoinKind.FULL)
+
+    @property
+    def keeps_build(self) -> bool:
+        """Whether rows of the build side come out with NULLs for the partner that they lack."""
+        return self in (JoinKind.RIGHT, JoinKind.FULL)
 
 
 def hash_join(
@@ -38,6 +55,7 @@ def hash_join(
     how: str = "inner",
     *,
     build_schema: pa.Schema | None = None,
+    probe_schema: pa.Schema | None = None,
     build_suffix: str = "_build",
     bytes_max: int = BYTES_MAX,
 ) -> HashJoinSupplier:
@@ -48,20 +66,25 @@ def hash_join(
         dag.edge(from_("orders").to("join", 0).partitioned("customer").distributed())
         dag.edge(from_("customers").to("join", 1).partitioned("id").distributed().with_priority(-1))
 
-    or, for a small build side, leave the probe side where it is and ``broadcast().distributed()`` the build side. Rows come in the order of the probe side, the
-    matches of one row in that of the build side. NULL agrees with nothing, as in SQL; NaN agrees with NaN.
+    or, for a small build side, leave the probe side where it is and ``broadcast().distributed()`` the build side; but not for ``right`` and ``full``: there,
+    each row of the build side has to reach one processor alone, the one that sees all its partners.
+
+    Rows come in the order of the probe side, the matches of one row in that of the build side, and what is left of the build side at the end. NULL agrees with
+    nothing, as in SQL; NaN agrees with NaN.
 
     Args:
         on: The columns of the key: names that both sides have, or for each column of the probe side its partner in the build side.
-        how: ``inner``: the pairs that agree. ``left``: also the rows of the probe side without a partner, with NULLs. ``semi``: the rows of the probe side that
-            have a partner, each once. ``anti``: those that have none.
-        build_schema: The columns of the build side. Needed for ``left``: a processor may have to fill them with NULLs without having seen a row of them.
+        how: ``inner``: the pairs that agree. ``left``: also the rows of the probe side without a partner, with NULLs. ``right``: those of the build side.
+            ``full``: both. ``semi``: the rows of the probe side that have a partner, each once. ``anti``: those that have none.
+        build_schema: The columns of the build side. Needed for ``left`` and ``full``: a processor may have to fill them with NULLs without having seen a row of
+            them.
+        probe_schema: The columns of the probe side. Needed for ``right`` and ``full``, likewise.
         build_suffix: What is put behind the name of a column of the build side that the probe side has too. Key columns of the build side that have the
-            name of their partner are left out: they say the same.
+            name of their partner are left out: they say the same. (Of a row without partner the one column has the key, whichever side it is of.)
         bytes_max: Bound on the rows of the build side that one processor keeps.
 
     Raises:
-        DagError: There is no key, ``how`` is none of these, or ``left`` comes without ``build_schema``. Running, when a side lacks a column of the key, the
+        DagError: There is no key, ``how`` is none of these, or a schema is missing. Running, when a side lacks a column of the key, the
             types of partners do not compare, two columns of the result have one name, or the probe side is read before the build side has ended.
         LimitExceededError: Running, past ``bytes_max``.
     """
@@ -72,54 +95,71 @@ def hash_join(
         kind = JoinKind(how)
     except ValueError:
         raise DagError(f"hash_join() knows {', '.join(kind.value for kind in JoinKind)}, not {how!r}") from None
-    if kind is JoinKind.LEFT and build_schema is None:
-        raise DagError("hash_join(how='left') needs build_schema: a processor without a row of the build side has to know the columns that it fills with NULLs")
-    return HashJoinSupplier(pairs, kind, build_schema, build_suffix, bytes_max)
+    for is_needed, side, schema in ((kind.keeps_probe, "build", build_schema), (kind.keeps_build, "probe", probe_schema)):
+        if is_needed and schema is None:
+            raise DagError(
+                f"hash_join(how={how!r}) needs {side}_schema: a processor without a row of the {side} side has to know the columns that it fills with NULLs"
+            )
+    return HashJoinSupplier(pairs, kind, Schemas(build_schema, probe_schema), build_suffix, bytes_max)
+
+
+@dataclass(frozen=True, slots=True)
+class Schemas:
+    """The columns of both sides, as far as they are known before a batch comes."""
+
+    build: pa.Schema | None
+    probe: pa.Schema | None
+
+    def to_wire(self) -> list[bytes | None]:
+        """Plain data; :meth:`from_wire` reads it back."""
+        return [None if schema is None else schema.serialize().to_pybytes() for schema in (self.build, self.probe)]
+
+    @classmethod
+    def from_wire(cls, data: Sequence[bytes | None]) -> Schemas:
+        return cls(*(None if schema is None else pa.ipc.read_schema(pa.py_buffer(schema)) for schema in data))
 
 
 @portable("hash-join")
 class HashJoinSupplier(KernelSupplier):
     """The supplier of :func:`hash_join`."""
 
-    def __init__(self, on: tuple[tuple[str, str], ...], kind: JoinKind, build_schema: pa.Schema | None, build_suffix: str, bytes_max: int) -> None:
+    def __init__(self, on: tuple[tuple[str, str], ...], kind: JoinKind, schemas: Schemas, build_suffix: str, bytes_max: int) -> None:
         self._on = on
         self._kind = kind
-        self._build_schema = build_schema
+        self._schemas = schemas
         self._build_suffix = build_suffix
         self._bytes_max = bytes_max
 
     def get(self, count: int) -> Sequence[Processor]:
-        return [_HashJoin(self.kernel, self._on, self._kind, self._build_schema, self._build_suffix, self._bytes_max) for _ in range(count)]
+        return [_HashJoin(self.kernel, self._on, self._kind, self._schemas, self._build_suffix, self._bytes_max) for _ in range(count)]
 
     def to_spec(self) -> Any:
-        schema = None if self._build_schema is None else self._build_schema.serialize().to_pybytes()
-        return [[list(pair) for pair in self._on], self._kind.value, schema, self._build_suffix, self._bytes_max]
+        return [[list(pair) for pair in self._on], self._kind.value, self._schemas.to_wire(), self._build_suffix, self._bytes_max]
 
     @classmethod
     def from_spec(cls, spec: Any) -> HashJoinSupplier:
-        on, kind, schema, build_suffix, bytes_max = spec
-        build_schema = None if schema is None else pa.ipc.read_schema(pa.py_buffer(schema))
-        return cls(tuple((probe, build) for probe, build in on), JoinKind(kind), build_schema, build_suffix, bytes_max)
+        on, kind, schemas, build_suffix, bytes_max = spec
+        return cls(tuple((probe, build) for probe, build in on), JoinKind(kind), Schemas.from_wire(schemas), build_suffix, bytes_max)
 
 
 class _HashJoin(Processor):
     """The kernel builds its hash table anew for each block of the probe side; blocks are as long as the build side, so that each row is hashed about twice."""
 
-    def __init__(
-        self, kernel: Kernel, on: tuple[tuple[str, str], ...], kind: JoinKind, build_schema: pa.Schema | None, build_suffix: str, bytes_max: int
-    ) -> None:
+    def __init__(self, kernel: Kernel, on: tuple[tuple[str, str], ...], kind: JoinKind, schemas: Schemas, build_suffix: str, bytes_max: int) -> None:
         self._kernel = kernel
         self._on = on
         self._kind = kind
         self._suffix = build_suffix
         self._bytes_max = bytes_max
-        self._building = RowBuffer()
-        if build_schema is not None:
-            self._building.add(empty_batch(build_schema))
+        self._building, self._probe = RowBuffer(), RowBuffer()
+        for buffer, schema in ((self._building, schemas.build), (self._probe, schemas.probe)):
+            if schema is not None:
+                buffer.add(empty_batch(schema))
         self._build: pa.Table | None = None
         self._is_built = False
-        self._probe = RowBuffer()
-        self._work: Offload[pa.Table] | None = None
+        self._has_partner = np.empty(0, np.bool_)
+        self._last_work: Iterator[Call] | None = None
+        self._work: Offload[pa.Table | None] | None = None
         self._emitter: Emitter | None = None
 
     def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
@@ -127,25 +167,33 @@ class _HashJoin(Processor):
             return self._keep(batch)
         if not self._is_built:
             raise DagError("rows of input 0 came before input 1, the build side, had ended; give its edge a smaller priority: with_priority(-1)")
-        if self._work is None and self._emitter is None:
+        if self._is_idle:
             self._probe.add(batch)
             if self._probe.rows < max(_BLOCK_ROWS, 0 if self._build is None else self._build.num_rows) and self._probe.bytes < _BLOCK_BYTES:
                 return True
+            self._work = self.context.offload(self._block())
         return self._step()
 
     def complete_edge(self, ordinal: int) -> bool:
         if ordinal == _BUILD:
             self._build = self._building.take()
             self._is_built = True
+            if self._build is not None and self._kind.keeps_build:
+                self._has_partner = np.zeros(self._build.num_rows, np.bool_)
         return True
 
     def complete(self) -> bool:
-        if self._work is None and self._emitter is None and (self._probe.schema is None or (self._build is None and self._kind is JoinKind.INNER)):
-            return True  # a side of which nothing is known, not even its columns: there is nothing to emit
-        return self._step()
+        if self._last_work is None:
+            self._last_work = self._work_at_the_end()
+        while self._is_idle or self._step():
+            call = next(self._last_work, None)
+            if call is None:
+                return True
+            self._work = self.context.offload(call)
+        return False
 
     def close(self) -> None:
-        self._build = self._work = self._emitter = None
+        self._build = self._work = self._emitter = self._last_work = None
         self._building, self._probe = RowBuffer(), RowBuffer()
 
     def _keep(self, batch: pa.RecordBatch) -> bool:
@@ -157,27 +205,42 @@ class _HashJoin(Processor):
             )
         return True
 
+    @property
+    def _is_idle(self) -> bool:
+        return self._work is None and self._emitter is None
+
+    def _block(self) -> Call:
+        """The join of what has come of the probe side."""
+        probe = self._probe.take()
+        assert probe is not None
+        return lambda: self._joined(probe)
+
+    def _work_at_the_end(self) -> Iterator[Call]:
+        if self._probe.schema is not None:
+            yield self._block()  # without a row it still says which columns come out
+        if self._kind.keeps_build:
+            yield self._rest
+
     def _step(self) -> bool:
-        """Join what has come of the probe side and emit it; call it again until True."""
+        """Go on with what is under way, and emit what came of it; call it again until True."""
         if self._emitter is None:
-            if self._work is None:
-                probe = self._probe.take()
-                assert probe is not None
-                self._work = self.context.offload(lambda: self._joined(probe))
+            assert self._work is not None
             if not self._work.done():
                 return False
             joined, self._work = self._work.result(), None
+            if joined is None:
+                return True
             self._emitter = Emitter(self.outbox, batches_of(joined))
         if not self._emitter.emit():
             return False
         self._emitter = None
         return True
 
-    def _joined(self, probe: pa.Table) -> pa.Table:
-        """In a thread."""
+    def _joined(self, probe: pa.Table) -> pa.Table | None:
+        """The join of some rows of the probe side; None where the columns of the result are not known. In a thread."""
         build = self._build
         if build is None:
-            return probe if self._kind is JoinKind.ANTI else probe.slice(0, 0)
+            return probe if self._kind is JoinKind.ANTI else probe.slice(0, 0) if self._kind is JoinKind.SEMI else None
         self._check_types(probe.schema, build.schema)
         relations = {"probe": numbered(probe, [name for name, _ in self._on]), "build": numbered(build, [name for _, name in self._on])}
         agree = " AND ".join(f"probe.k{i} = build.k{i}" for i in range(len(self._on)))
@@ -185,15 +248,33 @@ class _HashJoin(Processor):
             case JoinKind.SEMI | JoinKind.ANTI:
                 join = f"probe {self._kind.value.upper()} JOIN build ON {agree}"
                 return probe.take(self._kernel.rows(f"SELECT probe.row AS probe_row FROM {join} ORDER BY probe_row", relations))
-            case JoinKind.INNER | JoinKind.LEFT:
-                join = f"probe {self._kind.value.upper()} JOIN build ON {agree}"
+            case JoinKind.INNER | JoinKind.LEFT | JoinKind.RIGHT | JoinKind.FULL:
+                join = f"probe {'LEFT' if self._kind.keeps_probe else 'INNER'} JOIN build ON {agree}"
                 sql = f"SELECT probe.row AS probe_row, build.row AS build_row FROM {join} ORDER BY probe_row, build_row"
                 rows = self._kernel.select(sql, relations, [("probe_row", "BIGINT"), ("build_row", "BIGINT")])
             case _:
                 assert_never(self._kind)
         names = self._build_names(probe.schema, build.schema)
+        if self._kind.keeps_build:
+            self._has_partner[rows.column(1).drop_null().to_numpy()] = True
         partners = build.select(list(names)).take(rows.column(1))
         return pa.Table.from_arrays([*probe.take(rows.column(0)).columns, *partners.columns], names=[*probe.schema.names, *names.values()])
+
+    def _rest(self) -> pa.Table | None:
+        """The rows of the build side that have no partner. In a thread."""
+        build, probe = self._build, self._probe.schema
+        if build is None:
+            return None
+        assert probe is not None
+        self._check_types(probe, build.schema)
+        rest = build.take(pa.array(np.flatnonzero(~self._has_partner)))
+        partner = {name: other for name, other in self._on if name == other}
+        columns = [
+            _as(rest.column(column_of(rest.schema, partner[field.name])), field) if field.name in partner else pa.nulls(rest.num_rows, field.type)
+            for field in probe
+        ]
+        names = self._build_names(probe, build.schema)
+        return pa.Table.from_arrays([*columns, *rest.select(list(names)).columns], names=[*probe.names, *names.values()])
 
     def _build_names(self, probe: pa.Schema, build: pa.Schema) -> dict[int, str]:
         """The columns of the build side that the result has, by position, with their names there."""
@@ -211,6 +292,14 @@ class _HashJoin(Processor):
             one, other = (_kind(side.field(column_of(side, column)).type) for side, column in ((probe, name), (build, partner)))
             if one != other and "null" not in (one, other):
                 raise DagError(f"the join compares {name!r}, which is {one}, with {partner!r}, which is {other}; cast one of them upstream")
+
+
+def _as(key: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    """The key of a row of the build side in the column of the probe side."""
+    try:
+        return key.cast(field.type)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"a key of the build side does not fit column {field.name!r} of the probe side ({field.type}): {error}; cast one upstream") from error
 
 
 def _kind(arrow: pa.DataType) -> str:

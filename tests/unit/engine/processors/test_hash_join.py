@@ -13,7 +13,7 @@ import pytest
 from secateur.connectors import batch_source, collect, table_source
 from secateur.dag import DAG, ProcessorSupplier, between, from_
 from secateur.engine.processors import hash_join as hash_join_module
-from secateur.errors import DagError, LimitExceededError
+from secateur.errors import DagError, DataError, LimitExceededError
 from secateur.partitioning.table import TableDef
 from secateur.processors import hash_join
 from secateur.testing import LocalCluster, verify_processor
@@ -28,12 +28,23 @@ LATER = [1, 0]
 """Priorities: the build side first."""
 
 
-def joined(k: list[str | None], v: list[int], v_build: list[int | None], w: list[float | None]) -> pa.Table:
-    return pa.table({"k": pa.array(k, pa.string()).dictionary_encode(), "v": v, "v_build": pa.array(v_build, pa.int64()), "w": pa.array(w, pa.float64())})
+def joined(k: list[str | None], v: list[int] | list[None], v_build: list[int | None], w: list[float | None]) -> pa.Table:
+    return pa.table(
+        {
+            "k": pa.array(k, pa.string()).dictionary_encode(),
+            "v": pa.array(v, pa.int64()),
+            "v_build": pa.array(v_build, pa.int64()),
+            "w": pa.array(w, pa.float64()),
+        }
+    )
 
 
 INNER = joined(["a", "b", "b", "a"], [1, 2, 2, 4], [20, 10, 40, 20], [None, 0.5, 2.5, None])
 LEFT = joined(["a", "b", "b", None, "a", "z"], [1, 2, 2, 3, 4, 5], [20, 10, 40, None, 20, None], [None, 0.5, 2.5, None, None, None])
+
+REST = joined([None], [None], [30], [1.5])
+"""The rows of the build side without a partner."""
+ALL_REST = joined(BUILD["k"].to_pylist(), [None] * 4, BUILD["v"].to_pylist(), BUILD["w"].to_pylist())
 
 
 @pytest.mark.parametrize("block_rows", [1, 2, 1000])
@@ -42,13 +53,16 @@ LEFT = joined(["a", "b", "b", None, "a", "z"], [1, 2, 2, 3, 4, 5], [20, 10, 40, 
     [
         pytest.param("inner", INNER, id="inner"),
         pytest.param("left", LEFT, id="left"),
+        pytest.param("right", pa.concat_tables([INNER, REST]), id="right"),
+        pytest.param("full", pa.concat_tables([LEFT, REST]), id="full"),
         pytest.param("semi", PROBE.take([0, 1, 3]), id="semi"),
         pytest.param("anti", PROBE.take([2, 4]), id="anti"),
     ],
 )
 def test_kinds(how: str, expected: pa.Table, block_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hash_join_module, "_BLOCK_ROWS", block_rows)
-    verify_processor(hash_join(["k"], how, build_schema=BUILD.schema), [PROBE, BUILD], expected, ordered=True, priorities=LATER)
+    stage = hash_join(["k"], how, build_schema=BUILD.schema, probe_schema=PROBE.schema)
+    verify_processor(stage, [PROBE, BUILD], expected, ordered=True, priorities=LATER)
 
 
 @pytest.mark.parametrize(
@@ -56,13 +70,15 @@ def test_kinds(how: str, expected: pa.Table, block_rows: int, monkeypatch: pytes
     [
         pytest.param("inner", INNER.slice(0, 0), INNER.slice(0, 0), id="inner"),
         pytest.param("left", joined(PROBE["k"].to_pylist(), [1, 2, 3, 4, 5], [None] * 5, [None] * 5), LEFT.slice(0, 0), id="left"),
+        pytest.param("right", INNER.slice(0, 0), ALL_REST, id="right"),
+        pytest.param("full", joined(PROBE["k"].to_pylist(), [1, 2, 3, 4, 5], [None] * 5, [None] * 5), ALL_REST, id="full"),
         pytest.param("semi", PROBE.slice(0, 0), PROBE.slice(0, 0), id="semi"),
         pytest.param("anti", PROBE, PROBE.slice(0, 0), id="anti"),
     ],
 )
 @pytest.mark.parametrize("empty", [[], [pa.RecordBatch.from_pylist([], schema=BUILD.schema)]], ids=["no batch", "empty"])
 def test_a_side_without_rows(how: str, no_build: pa.Table, no_probe: pa.Table, empty: list[Any]) -> None:
-    stage = hash_join(["k"], how, build_schema=BUILD.schema)
+    stage = hash_join(["k"], how, build_schema=BUILD.schema, probe_schema=PROBE.schema)
     verify_processor(stage, [PROBE, empty], no_build, ordered=True, priorities=LATER)
     verify_processor(stage, [PROBE.slice(0, 0), BUILD], no_probe, priorities=LATER)
     verify_processor(stage, [[], BUILD], no_probe, priorities=LATER)
@@ -92,7 +108,9 @@ def test_several_columns_of_other_names_and_widths() -> None:
     [
         pytest.param(lambda: hash_join([]), "name at least one column", id="no key"),
         pytest.param(lambda: hash_join("k"), "joins on 'k'; name at least one column, as a list", id="text"),
-        pytest.param(lambda: hash_join(["k"], "right"), "knows inner, left, semi, anti, not 'right'", id="unknown kind"),
+        pytest.param(lambda: hash_join(["k"], "outer"), "knows inner, left, right, full, semi, anti, not 'outer'", id="unknown kind"),
+        pytest.param(lambda: hash_join(["k"], "right"), r"hash_join\(how='right'\) needs probe_schema", id="right without schema"),
+        pytest.param(lambda: hash_join(["k"], "full", build_schema=BUILD.schema), r"hash_join\(how='full'\) needs probe_schema", id="full without schema"),
         pytest.param(lambda: hash_join(["k"], "left"), r"hash_join\(how='left'\) needs build_schema", id="left without schema"),
     ],
 )
@@ -109,6 +127,14 @@ def test_what_cannot_be_is_refused_at_once(make: Callable[[], ProcessorSupplier]
         pytest.param(hash_join({"v": "k"}), BUILD, LATER, DagError, "compares 'v', which is integer, with 'k', which is string", id="types"),
         pytest.param(hash_join({"v": "w"}), BUILD, LATER, DagError, "compares 'v', which is integer, with 'w', which is float", id="integer and float"),
         pytest.param(hash_join(["k"], build_suffix=""), BUILD, LATER, DagError, "two columns 'v'; rename one", id="names"),
+        pytest.param(
+            hash_join(["v"], "right", probe_schema=pa.schema({"v": pa.int8()})),
+            pa.table({"v": [1000]}),
+            LATER,
+            DagError,
+            "batches of different columns arrived: v, then k, v",
+            id="another schema than the one given",
+        ),
         pytest.param(hash_join(["k"], bytes_max=10), BUILD, LATER, LimitExceededError, "make the smaller input the build side", id="memory"),
     ],
 )
@@ -122,6 +148,8 @@ def test_what_goes_wrong_is_named(stage: ProcessorSupplier, build: pa.Table, pri
 QUERIES = {
     "inner": "SELECT l.*, r.* EXCLUDE (j) FROM l JOIN r ON l.j = r.j",
     "left": "SELECT l.*, r.* EXCLUDE (j) FROM l LEFT JOIN r ON l.j = r.j",
+    "right": "SELECT l.id, r.j, r.* EXCLUDE (j) FROM l RIGHT JOIN r ON l.j = r.j",
+    "full": "SELECT l.id, coalesce(l.j, r.j) AS j, r.* EXCLUDE (j) FROM l FULL JOIN r ON l.j = r.j",
     "semi": "SELECT l.* FROM l SEMI JOIN r ON l.j = r.j",
     "anti": "SELECT l.* FROM l ANTI JOIN r ON l.j = r.j",
 }
@@ -133,6 +161,8 @@ QUERIES = {
 def test_in_a_job_on_three_members_as_duckdb_does(
     run: RunTest, table_of: TableOf, seed: int, how: str, is_broadcast: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if is_broadcast and how in ("right", "full"):
+        pytest.skip("a broadcast build side has no processor that sees all partners of a row")
     monkeypatch.setattr(hash_join_module, "_BLOCK_ROWS", 32)
     rng = np.random.default_rng(seed)
     probe = pa.table({"id": pa.array(range(400)), "j": pa.array(rng.integers(0, 60, 400), pa.int32(), mask=rng.random(400) < 0.1)})
@@ -140,7 +170,7 @@ def test_in_a_job_on_three_members_as_duckdb_does(
     dag = DAG()
     dag.new_vertex("probe", table_source("rows"))
     dag.new_vertex("build", batch_source(build.to_batches(max_chunksize=7)))
-    dag.new_vertex("join", hash_join(["j"], how, build_schema=build.schema), 2)
+    dag.new_vertex("join", hash_join(["j"], how, build_schema=build.schema, probe_schema=probe.schema), 2)
     dag.new_vertex("result", collect())
     if is_broadcast:
         dag.edge(from_("probe").to("join", 0)).edge(from_("build").to("join", 1).broadcast().distributed().with_priority(-1))
@@ -157,5 +187,34 @@ def test_in_a_job_on_three_members_as_duckdb_does(
     connection = duckdb.connect()
     connection.register("l", probe)
     connection.register("r", build)
-    problem = difference(run(main()), connection.sql(QUERIES[how]).to_arrow_table(), ordered=False)
+    rows = run(main())
+    problem = difference(rows, connection.sql(QUERIES[how]).to_arrow_table().cast(rows.schema), ordered=False)
     assert problem is None, problem
+
+
+def test_a_key_that_does_not_fit_the_other_side_is_refused() -> None:
+    probe, build = pa.table({"k": pa.array([1], pa.int8())}), pa.table({"k": [1000]})
+    with pytest.raises(AssertionError) as caught:
+        verify_processor(hash_join(["k"], "right", probe_schema=probe.schema), [probe, build], priorities=LATER)
+    assert isinstance(caught.value.__cause__, DataError)
+    assert "a key of the build side does not fit column 'k' of the probe side (int8)" in str(caught.value.__cause__)
+
+
+def test_a_processor_that_saw_no_build_side_does_not_guess_its_columns(run: RunTest, table_of: TableOf) -> None:
+    """An inner join by key, of which one processor of six has all of the build side: the others know only half of the columns."""
+    probe = pa.table({"id": pa.array(range(200)), "j": pa.array([n % 20 for n in range(200)])})
+    dag = DAG()
+    dag.new_vertex("probe", table_source("rows"))
+    dag.new_vertex("build", batch_source(pa.table({"j": [7], "name": ["seven"]})))
+    dag.new_vertex("join", hash_join(["j"]), 2)
+    dag.new_vertex("result", collect())
+    dag.edge(from_("probe").to("join", 0).partitioned("j").distributed())
+    dag.edge(from_("build").to("join", 1).partitioned("j").distributed().with_priority(-1))
+    dag.edge(between("join", "result").distributed())
+
+    async def main() -> pa.Table:
+        async with LocalCluster(3) as cluster:
+            cluster.create_table(table_of(probe, "id"), probe)
+            return (await cluster.run(dag)).table()
+
+    assert sorted(run(main())["id"].to_pylist()) == list(range(7, 200, 20))
