@@ -20,6 +20,7 @@ __all__ = ["StartUp", "bars_of_start_up", "measure_start_up"]
 
 _ROWS: Final = 640
 _WARM_UP_JOBS: Final = 20
+_COUNTED_JOBS: Final = 10
 _RATIO_MAX: Final = 1.1
 _CONFIG: Final = JobConfig()
 
@@ -50,13 +51,13 @@ class StartUp:
 
 
 def measure_start_up(runtime: Runtime, sizes: Sequence[int], *, rounds: int, jobs: int) -> list[StartUp]:
-    """Run jobs on clusters of several sizes, all of them up at the same time, in turn.
+    """Run jobs on clusters of several sizes, all of them up at the same time, in turn job by job.
 
     Args:
         runtime: Where the members live.
         sizes: Members of each cluster.
-        rounds: How often each cluster has its turn.
-        jobs: Jobs on one member in a turn; a tenth of them on all.
+        rounds: Rounds, of which each gives a median.
+        jobs: Jobs of a round on one member; a tenth of them on all.
 
     Returns:
         Two entries for each size: on one member, and on all.
@@ -76,11 +77,16 @@ def measure_start_up(runtime: Runtime, sizes: Sequence[int], *, rounds: int, job
         for size, cluster, connection, pruned in kinds:
             _run(connection, _dags(pruned, _WARM_UP_JOBS))
             before = _frames(cluster)
-            _run(connection, _dags(pruned, jobs // 10))
-            frames[size, pruned] = (_frames(cluster) - before) / (jobs // 10)
+            _run(connection, _dags(pruned, _COUNTED_JOBS))
+            frames[size, pruned] = (_frames(cluster) - before) / _COUNTED_JOBS
         for _ in range(rounds):
-            for size, _, connection, pruned in kinds:
-                medians[size, pruned].append(median(_run(connection, _dags(pruned, jobs if pruned else jobs // 10))))
+            times: dict[tuple[int, bool], list[float]] = {key: [] for key in medians}
+            for number in range(jobs):
+                for size, _, connection, pruned in kinds:
+                    if pruned or number % 10 == 0:
+                        times[size, pruned] += _run(connection, _dags(pruned, 1))
+            for key, found in times.items():
+                medians[key].append(median(found))
     return [StartUp(runtime, *key, frames[key], median(found), min(found), max(found)) for key, found in medians.items()]
 
 
