@@ -17,6 +17,7 @@ from secateur.engine.kernels.arrow_fragment import AggregateFunction
 from secateur.engine.kernels.exact_values import InexactError
 from secateur.engine.processors.aggregates import Aggregate, Function
 from secateur.engine.processors.arrow_grouping import State, grouped_by_arrow
+from secateur.engine.processors.dense_grouping import grouped_densely
 from secateur.engine.processors.kernel import Kernel, column_of, numbered
 from secateur.errors import DagError, DataError, NotSupportedError
 from secateur.partitioning.types import SqlType, TypeKind, type_of_arrow
@@ -103,7 +104,9 @@ class KernelGrouping:
 
     def _grouped(self, kernel: Kernel, rows: pa.Table, arguments: Mapping[str, tuple[Any, SqlType]], states: Sequence[State]) -> pa.Table:
         keys = [rows.column(column_of(rows.schema, name)) for name in self.by]
-        found = grouped_by_arrow(keys, arguments, states, rows.num_rows) if rows.num_rows else None
+        found = None
+        if rows.num_rows:
+            found = grouped_densely(keys, arguments, states, rows.num_rows) or grouped_by_arrow(keys, arguments, states, rows.num_rows)
         if found is None:
             found = _grouped_by_duckdb(kernel, rows, self.by, arguments, states)
         return pa.Table.from_arrays(found, names=[*self.by, *(state.name for state in states)])

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from secateur.engine.kernels import fragment
+from secateur.engine.kernels.cancellation import Cancellation
+from secateur.engine.processors import grouping
+from secateur.engine.processors.aggregates import Aggregate
+from secateur.engine.processors.kernel import Kernel
 from secateur.partitioning.build import build_scheme
 from secateur.partitioning.scheme import HashComponent
 from secateur.partitioning.table import Column, TableDef
@@ -23,3 +29,31 @@ def table_of() -> Callable[[pa.Table, str], TableDef]:
         return TableDef("rows", 1, tuple(Column(name, kind, nullable=name != key) for name, kind in types.items()), (key,), scheme, backups=0)
 
     return describe
+
+
+@pytest.fixture
+def grouped_twice(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[list[pa.Table], list[bool]]]:
+    """Groups a table in one of the ways that may decline, then by DuckDB.
+
+    Called with the name of the way, the keys, the aggregates and the table, it returns the partial results and their combination with themselves, each
+    first one way and then the other; and whether the first way answered.
+    """
+
+    def run(way: str, keys: tuple[str, ...], aggregates: dict[str, Aggregate], table: pa.Table) -> tuple[list[pa.Table], list[bool]]:
+        kernel, made, answered = Kernel(fragment.run, Cancellation()), grouping.KernelGrouping(keys, aggregates), []
+        tried = getattr(grouping, way)
+
+        def noted(*args: Any) -> list[Any] | None:
+            found: list[Any] | None = tried(*args)
+            answered.append(found is not None)
+            return found
+
+        tables = []
+        for choices in ({way: noted}, {}):
+            for name in ("grouped_densely", "grouped_by_arrow"):
+                monkeypatch.setattr(grouping, name, choices.get(name, lambda *_: None))
+            partials = made.accumulate(kernel, table)
+            tables += [partials, made.combine(kernel, pa.concat_tables([partials, partials]))]
+        return tables, answered
+
+    return run
