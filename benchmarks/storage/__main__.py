@@ -157,8 +157,8 @@ def loads() -> list[Candidate]:
         store = MemberStore()
         store.create_table(table, range(271))
         for partition, piece in pieces.items():
-            store.stage("load", _LOADED, partition, 0, piece)
-        if store.prepare("load", _LOADED, "append", {partition: [0] for partition in pieces}) != store.publish("load"):
+            store.loads.stage("load", _LOADED, partition, 0, piece)
+        if store.loads.prepare("load", _LOADED, "append", {partition: [0] for partition in pieces}) != store.loads.publish("load"):
             raise AssertionError("rows were lost")
 
     group = "load 1,000,000 rows into 271 partitions"

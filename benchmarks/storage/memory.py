@@ -67,11 +67,11 @@ def _load(store: MemberStore, path: Path, load_id: str, frames: int | None = Non
         raw += rows.nbytes
         start = 0
         for partition, count in parts:
-            store.stage(load_id, _TABLE.table_id, partition, 0, rows.slice(start, count))
+            store.loads.stage(load_id, _TABLE.table_id, partition, 0, rows.slice(start, count))
             attempts[partition] = [0]
             start += count
-    store.prepare(load_id, _TABLE.table_id, "upsert", attempts)
-    store.publish(load_id)
+    store.loads.prepare(load_id, _TABLE.table_id, "upsert", attempts)
+    store.loads.publish(load_id)
     return raw
 
 

@@ -68,10 +68,10 @@ class MemberLoads:
             keys: Whether the rows are keys, for a deletion.
 
         Raises:
-            Error: As ``MemberStore.stage``.
+            Error: As ``StoreLoads.stage``.
         """
         for partition, piece in pieces.items():
-            self._store.stage(load_id, table_id, partition, attempt, piece, keys=keys)
+            self._store.loads.stage(load_id, table_id, partition, attempt, piece, keys=keys)
         args = {"load_id": load_id, "table_id": table_id, "attempt": attempt, "keys": keys, "copy": True}
         sends = []
         for member, partitions in copies.items():
@@ -99,9 +99,9 @@ class MemberLoads:
         args = request.args
         load_id, table_id = args["load_id"], args["table_id"]
         async with self.closed_unless_failed(load_id, table_id):
-            preparation = self._store.begin_prepare(load_id, table_id, args["mode"], dict(args["parts"]))
+            preparation = self._store.loads.begin_prepare(load_id, table_id, args["mode"], dict(args["parts"]))
             await asyncio.get_running_loop().run_in_executor(self._executor, preparation.run)
-            rows = self._store.finish_prepare(preparation)
+            rows = self._store.loads.finish_prepare(preparation)
         prepared = preparation.prepared or []
         primaries = self._places.primaries(table_id)
         return Reply({"rows": rows, "rows_primary": sum(part.rows.rows for part in prepared if part.partition in primaries)})
@@ -109,22 +109,22 @@ class MemberLoads:
     async def publish(self, request: Request) -> Reply:
         """Second phase of publishing a load: make it visible."""
         try:
-            rows = self._store.publish(request.args["load_id"], request.args["number"])
+            rows = self._store.loads.publish(request.args["load_id"], request.args["number"])
         finally:
             await self._reopen(request.args["load_id"])  # also when the table was dropped meanwhile: its writes wait here, and shall learn of it
         return Reply({"rows": rows})
 
     async def abort(self, request: Request) -> Reply:
         """Drop a load."""
-        dropped = self._store.abort(request.args["load_id"])
+        dropped = self._store.loads.abort(request.args["load_id"])
         await self._reopen(request.args["load_id"])
         return Reply({"dropped": dropped})
 
     def drop_abandoned(self) -> None:
         """Forget loads whose client has gone without a word, so that their rows do not stay for ever."""
-        for load in self._store.loads():
+        for load in self._store.loads.under_way():
             if not load.prepared and load.idle_s > _ABANDONED_AFTER_S:
-                self._store.abort(load.load_id)
+                self._store.loads.abort(load.load_id)
 
     async def _reopen(self, load_id: str) -> None:
         gate = self._closed_by.pop(load_id, None)

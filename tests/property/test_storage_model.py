@@ -118,7 +118,7 @@ class StorageMachine(RuleBasedStateMachine):
     def stage(self, slot: str, batch: list[tuple[Key, int | None]]) -> None:
         if slot in self.prepared:
             return
-        self.store.stage(self.load_id(slot), 1, 0, 0, table_of(batch))
+        self.store.loads.stage(self.load_id(slot), 1, 0, 0, table_of(batch))
         self.staged.setdefault(slot, []).extend(batch)
 
     @rule(slot=load_ids, mode=modes, between=st.one_of(st.none(), st.tuples(keys, values)))
@@ -128,7 +128,7 @@ class StorageMachine(RuleBasedStateMachine):
             return
         batch = self.staged[slot]
         given = self.given(mode, batch)
-        preparation = self.store.begin_prepare(self.load_id(slot), 1, mode, {0: [0]})
+        preparation = self.store.loads.begin_prepare(self.load_id(slot), 1, mode, {0: [0]})
         before = dict(self.rows)
         if between is not None:
             self.write("upsert", [between])
@@ -139,7 +139,7 @@ class StorageMachine(RuleBasedStateMachine):
         clash = any("append" in (mode, other_mode) and given.keys() & loaded.keys() for other_mode, loaded in others)
         try:
             preparation.run()
-            rows = self.store.finish_prepare(preparation)
+            rows = self.store.loads.finish_prepare(preparation)
         except DuplicateKeyError:
             assert duplicate
         except LoadFailedError:
@@ -155,7 +155,7 @@ class StorageMachine(RuleBasedStateMachine):
         if slot not in self.prepared:
             return
         mode, given = self.prepared.pop(slot)
-        assert self.store.publish(self.load_id(slot)) == len(given)
+        assert self.store.loads.publish(self.load_id(slot)) == len(given)
         if mode == "append":
             assert not given.keys() & self.rows.keys()
         self.rows = given if mode == "overwrite" else given | self.rows if mode == "ignore" else self.rows | given
@@ -163,7 +163,7 @@ class StorageMachine(RuleBasedStateMachine):
 
     @rule(slot=load_ids)
     def abort(self, slot: str) -> None:
-        assert self.store.abort(self.load_id(slot))
+        assert self.store.loads.abort(self.load_id(slot))
         self.prepared.pop(slot, None)
         self.end(slot)
 

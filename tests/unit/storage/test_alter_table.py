@@ -79,25 +79,25 @@ def test_a_catch_all_is_checked_row_by_row(store: MemberStore, wrong: int) -> No
     with pytest.raises(TopologyChangedError, match=r"the row with key \(n=25\) belongs to partition 2, not 1"):
         store.write(1, 1, rows(*numbers), "append")
     with pytest.raises(TopologyChangedError, match="belongs to partition 2, not 1"):
-        store.stage("load", 1, 1, 0, rows(*numbers))
+        store.loads.stage("load", 1, 1, 0, rows(*numbers))
     assert keys(store, [1]) == [50, 60]
 
 
 def test_rows_staged_for_the_catch_all_before_a_range_was_added_are_not_published(store: MemberStore) -> None:
-    store.stage("load", 1, 1, 0, rows(19, 25, 31))
-    store.stage("other", 1, 1, 0, rows(19, 31))
+    store.loads.stage("load", 1, 1, 0, rows(19, 25, 31))
+    store.loads.stage("other", 1, 1, 0, rows(19, 31))
     store.alter_table(changed(TABLE, AddRange(RangeSpec((20,), (30,)))), [0, 1, 2])
     with pytest.raises(TopologyChangedError, match="belongs to partition 2, not 1"):
-        store.prepare("load", 1, "append", {1: [0]})
-    assert store.prepare("other", 1, "append", {1: [0]}) == 2
+        store.loads.prepare("load", 1, "append", {1: [0]})
+    assert store.loads.prepare("other", 1, "append", {1: [0]}) == 2
 
 
 def test_a_load_for_a_dropped_range_ends_quietly(store: MemberStore) -> None:
-    store.stage("load", 1, 0, 0, rows(7))
-    store.stage("prepared", 1, 0, 0, rows(8))
-    store.prepare("prepared", 1, "append", {0: [0]})
+    store.loads.stage("load", 1, 0, 0, rows(7))
+    store.loads.stage("prepared", 1, 0, 0, rows(8))
+    store.loads.prepare("prepared", 1, "append", {0: [0]})
     store.alter_table(changed(TABLE, DropNamed("low")), [1])
     with pytest.raises(TopologyChangedError, match="partition 0 of t is not on this member"):
-        store.prepare("load", 1, "append", {0: [0]})
-    assert store.abort("load")
-    assert store.abort("prepared")
+        store.loads.prepare("load", 1, "append", {0: [0]})
+    assert store.loads.abort("load")
+    assert store.loads.abort("prepared")

@@ -123,8 +123,8 @@ def test_a_partition_that_is_elsewhere(store: MemberStore) -> None:
         pytest.param(lambda store: store.partition(8, 0), id="partition"),
         pytest.param(lambda store: store.data_version(8), id="data_version"),
         pytest.param(lambda store: store.hosted(8), id="hosted"),
-        pytest.param(lambda store: store.stage("l", 8, 0, 0, None), id="stage"),
-        pytest.param(lambda store: store.prepare("l", 8, "append", {}), id="prepare"),
+        pytest.param(lambda store: store.loads.stage("l", 8, 0, 0, None), id="stage"),
+        pytest.param(lambda store: store.loads.prepare("l", 8, "append", {}), id="prepare"),
         pytest.param(lambda store: store.write(8, 0, None, "append"), id="write"),
     ],
 )

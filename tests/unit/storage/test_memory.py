@@ -65,13 +65,13 @@ def test_at_rest_at_most_1_3_times_the_raw_table(make_events: Any, partitions: i
     parts = split(table, events)
     for partition, rows in parts.items():
         # Two frames for each partition, as a loader sends them; every slice keeps the whole table alive until it is prepared.
-        store.stage("L", 1, partition, 0, rows.slice(0, 100))
-        store.stage("L", 1, partition, 0, rows.slice(100))
+        store.loads.stage("L", 1, partition, 0, rows.slice(0, 100))
+        store.loads.stage("L", 1, partition, 0, rows.slice(100))
     attempts = {partition: [0] for partition in parts}
     del parts, rows, table
-    assert store.prepare("L", 1, mode, attempts) == ROWS
+    assert store.loads.prepare("L", 1, mode, attempts) == ROWS
     in_pool = allocated()
-    store.publish("L")
+    store.loads.publish("L")
     for partition in range(partitions):
         store.partition(1, partition).snapshot().lookup(["N10000"])
     behind = memory_behind(store)
@@ -99,10 +99,10 @@ def test_an_aborted_load_gives_its_memory_back_to_the_system(make_events: Any) -
     parts = split(rows_of(events), events)
     for load in range(20):
         for partition, rows in parts.items():
-            store.stage("L", 1, partition, load, gather([rows]))
-    staged = store.loads()[0].nbytes
+            store.loads.stage("L", 1, partition, load, gather([rows]))
+    staged = store.loads.under_way()[0].nbytes
     before = resident_bytes()
-    store.abort("L")
+    store.loads.abort("L")
     assert before - resident_bytes() > 0.7 * staged
 
 

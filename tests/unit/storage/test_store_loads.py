@@ -73,54 +73,54 @@ def content(store: MemberStore) -> dict[int, int]:
 
 def test_nothing_is_seen_before_publication_and_everything_after(store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
     before = content(store)
-    assert store.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1)) == 2
-    assert store.stage("L", 1, 0, 0, batch(keys_of[0][4:5], 1)) == 3
-    store.stage("L", 1, 1, 0, batch(keys_of[1][2:3], 1))
+    assert store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1)) == 2
+    assert store.loads.stage("L", 1, 0, 0, batch(keys_of[0][4:5], 1)) == 3
+    store.loads.stage("L", 1, 1, 0, batch(keys_of[1][2:3], 1))
     assert content(store) == before
-    assert store.prepare("L", 1, "append", {0: [0], 1: [0]}) == 4
+    assert store.loads.prepare("L", 1, "append", {0: [0], 1: [0]}) == 4
     assert content(store) == before
-    assert store.publish("L") == 4
+    assert store.loads.publish("L") == 4
     assert content(store) == before | dict.fromkeys([*keys_of[0][2:5], keys_of[1][2]], 1)
 
 
 def test_upsert_replaces_and_adds(store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
     before = content(store)
-    store.stage("L", 1, 0, 0, batch([*keys_of[0][1:3], keys_of[0][1]], 1))
-    assert store.prepare("L", 1, "upsert", {0: [0]}) == 2
-    store.publish("L")
+    store.loads.stage("L", 1, 0, 0, batch([*keys_of[0][1:3], keys_of[0][1]], 1))
+    assert store.loads.prepare("L", 1, "upsert", {0: [0]}) == 2
+    store.loads.publish("L")
     assert content(store) == before | dict.fromkeys(keys_of[0][1:3], 1)
 
 
 def test_overwrite_empties_the_partitions_without_rows(store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
-    store.stage("L", 1, 2, 0, batch(keys_of[2][5:7], 1))
-    store.prepare("L", 1, "overwrite", {2: [0]})
-    store.publish("L")
+    store.loads.stage("L", 1, 2, 0, batch(keys_of[2][5:7], 1))
+    store.loads.prepare("L", 1, "overwrite", {2: [0]})
+    store.loads.publish("L")
     assert content(store) == dict.fromkeys(keys_of[2][5:7], 1)
 
 
 def test_overwrite_by_nothing_empties_the_table(store: MemberStore) -> None:
-    assert store.prepare("L", 1, "overwrite", {}) == 0
+    assert store.loads.prepare("L", 1, "overwrite", {}) == 0
     assert len(content(store)) == 6
-    store.publish("L")
+    store.loads.publish("L")
     assert content(store) == {}
 
 
 def test_only_the_attempt_named_counts(store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
     before = content(store)
-    store.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
-    store.stage("L", 1, 0, 1, batch(keys_of[0][2:4], 2))
-    store.stage("L", 1, 1, 0, batch(keys_of[1][2:4], 3))
-    assert store.prepare("L", 1, "append", {0: [1]}) == 2
-    store.publish("L")
+    store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
+    store.loads.stage("L", 1, 0, 1, batch(keys_of[0][2:4], 2))
+    store.loads.stage("L", 1, 1, 0, batch(keys_of[1][2:4], 3))
+    assert store.loads.prepare("L", 1, "append", {0: [1]}) == 2
+    store.loads.publish("L")
     assert content(store) == before | dict.fromkeys(keys_of[0][2:4], 2)
 
 
 def test_several_attempts_may_each_bring_a_share(store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
     before = content(store)
-    store.stage("L", 1, 0, 5, batch(keys_of[0][2:4], 1))
-    store.stage("L", 1, 0, 3, batch(keys_of[0][3:6], 2))
-    assert store.prepare("L", 1, "upsert", {0: [5, 3]}) == 4
-    store.publish("L")
+    store.loads.stage("L", 1, 0, 5, batch(keys_of[0][2:4], 1))
+    store.loads.stage("L", 1, 0, 3, batch(keys_of[0][3:6], 2))
+    assert store.loads.prepare("L", 1, "upsert", {0: [5, 3]}) == 4
+    store.loads.publish("L")
     assert content(store) == before | {keys_of[0][2]: 1} | dict.fromkeys(keys_of[0][3:6], 2)
 
 
@@ -128,32 +128,32 @@ def test_abort_leaves_everything_as_it_was_and_frees_the_rows(store: MemberStore
     before = content(store)
     store.stats()  # takes over the merges that reading has just paid for, and lets the old rows go
     bytes_before = allocated()
-    store.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
-    store.prepare("L", 1, "append", {0: [0]})
-    assert store.abort("L")
+    store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
+    store.loads.prepare("L", 1, "append", {0: [0]})
+    assert store.loads.abort("L")
     assert content(store) == before
     assert allocated() == bytes_before
-    assert store.loads() == []
+    assert store.loads.under_way() == []
     store.write(1, 0, batch(keys_of[0][2:4], 5), "append")
 
 
 @pytest.mark.parametrize("mode", ["append", "upsert", "overwrite"])
 def test_publication_and_abort_may_be_repeated(store: MemberStore, keys_of: list[list[int]], batch: Any, mode: str) -> None:
-    store.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
-    assert store.prepare("L", 1, mode, {0: [0]}) == store.prepare("L", 1, mode, {0: [0]}) == 2
-    assert store.publish("L") == 2
+    store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
+    assert store.loads.prepare("L", 1, mode, {0: [0]}) == store.loads.prepare("L", 1, mode, {0: [0]}) == 2
+    assert store.loads.publish("L") == 2
     version, after = store.data_version(1), content(store)
-    assert store.publish("L") == 2
-    assert not store.abort("L")
+    assert store.loads.publish("L") == 2
+    assert not store.loads.abort("L")
     assert (store.data_version(1), content(store)) == (version, after)
-    assert store.abort("M")
-    assert store.abort("M")
+    assert store.loads.abort("M")
+    assert store.loads.abort("M")
 
 
 def test_published_numbers_come_from_the_caller_or_count_on(store: MemberStore) -> None:
     for load, number, expected in [("A", None, 1), ("B", 17, 17), ("C", None, 18)]:
-        store.prepare(load, 1, "upsert", {})
-        store.publish(load, number)
+        store.loads.prepare(load, 1, "upsert", {})
+        store.loads.publish(load, number)
         assert store.data_version(1).published == expected
 
 
@@ -167,13 +167,13 @@ def test_published_numbers_come_from_the_caller_or_count_on(store: MemberStore) 
 )
 def test_duplicates_are_found_at_preparation(store: MemberStore, keys_of: list[list[int]], batch: Any, mode: str, attempt: int, match: str) -> None:
     before = content(store)
-    store.stage("L", 1, 0, 0, batch(keys_of[0][1:3], 1))
-    store.stage("L", 1, 0, 1, batch(keys_of[0][5:6] * 2, 1))
+    store.loads.stage("L", 1, 0, 0, batch(keys_of[0][1:3], 1))
+    store.loads.stage("L", 1, 0, 1, batch(keys_of[0][5:6] * 2, 1))
     with pytest.raises(DuplicateKeyError, match=match):
-        store.prepare("L", 1, mode, {0: [attempt]})
+        store.loads.prepare("L", 1, mode, {0: [attempt]})
     with pytest.raises(LoadFailedError, match="load L is not prepared on this member"):
-        store.publish("L")
-    store.abort("L")
+        store.loads.publish("L")
+    store.loads.abort("L")
     assert content(store) == before
 
 
@@ -183,77 +183,77 @@ class TestWhatComesInBetween:
     @pytest.mark.parametrize("mode", ["append", "upsert"])
     def test_a_write_of_other_keys_is_kept(self, store: MemberStore, keys_of: list[list[int]], batch: Any, mode: str) -> None:
         before = content(store)
-        store.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
-        store.prepare("L", 1, mode, {0: [0]})
+        store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
+        store.loads.prepare("L", 1, mode, {0: [0]})
         store.write(1, 0, batch(keys_of[0][4:5], 2), "append")
         store.write(1, 0, batch(keys_of[0][:1], 3), "upsert")
         store.delete(1, 0, batch(keys_of[0][1:2], 0))
-        store.publish("L")
+        store.loads.publish("L")
         expected = before | dict.fromkeys(keys_of[0][2:4], 1) | {keys_of[0][4]: 2, keys_of[0][0]: 3}
         del expected[keys_of[0][1]]
         assert content(store) == expected
 
     def test_an_upsert_load_published_later_wins(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
-        store.stage("L", 1, 0, 0, batch(keys_of[0][:3], 1))
-        store.prepare("L", 1, "upsert", {0: [0]})
+        store.loads.stage("L", 1, 0, 0, batch(keys_of[0][:3], 1))
+        store.loads.prepare("L", 1, "upsert", {0: [0]})
         store.write(1, 0, batch(keys_of[0][1:4], 2), "upsert")
-        store.publish("L")
+        store.loads.publish("L")
         assert [content(store)[key] for key in keys_of[0][:4]] == [1, 1, 1, 2]
 
     def test_overwriting_replaces_also_what_was_written_since(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
-        store.stage("L", 1, 0, 0, batch(keys_of[0][:1], 1))
-        store.prepare("L", 1, "overwrite", {0: [0]})
+        store.loads.stage("L", 1, 0, 0, batch(keys_of[0][:1], 1))
+        store.loads.prepare("L", 1, "overwrite", {0: [0]})
         store.write(1, 0, batch(keys_of[0][4:5], 2), "append")
         store.write(1, 1, batch(keys_of[1][4:5], 2), "append")
-        store.publish("L")
+        store.loads.publish("L")
         assert content(store) == {keys_of[0][0]: 1}
 
     @pytest.mark.parametrize("mode", ["append", "upsert"])
     def test_a_write_of_a_key_that_an_append_brings_is_refused(self, store: MemberStore, keys_of: list[list[int]], batch: Any, mode: str) -> None:
-        store.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
-        store.prepare("L", 1, "append", {0: [0]})
+        store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
+        store.loads.prepare("L", 1, "append", {0: [0]})
         with pytest.raises(LoadFailedError, match="belongs to load L, which is about to be published"):
             store.write(1, 0, batch(keys_of[0][3:5], 2), mode)
-        store.publish("L")
+        store.loads.publish("L")
         assert content(store)[keys_of[0][3]] == 1
         assert keys_of[0][4] not in content(store)
         assert store.write(1, 0, batch(keys_of[0][3:5], 2), "upsert") == 2
 
     def test_a_key_written_while_the_preparation_runs_is_found(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
-        store.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
-        preparation = store.begin_prepare("L", 1, "append", {0: [0]})
+        store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
+        preparation = store.loads.begin_prepare("L", 1, "append", {0: [0]})
         store.write(1, 0, batch(keys_of[0][3:4], 2), "append")
         preparation.run()
         with pytest.raises(DuplicateKeyError, match="is already there"):
-            store.finish_prepare(preparation)
-        store.abort("L")
+            store.loads.finish_prepare(preparation)
+        store.loads.abort("L")
         assert content(store)[keys_of[0][3]] == 2
 
     def test_another_key_written_while_the_preparation_runs_is_kept(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
         before = content(store)
-        store.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
-        preparation = store.begin_prepare("L", 1, "append", {0: [0]})
+        store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
+        preparation = store.loads.begin_prepare("L", 1, "append", {0: [0]})
         store.write(1, 0, batch(keys_of[0][4:5], 2), "append")
         preparation.run()
-        store.finish_prepare(preparation)
-        store.publish("L")
+        store.loads.finish_prepare(preparation)
+        store.loads.publish("L")
         assert content(store) == before | dict.fromkeys(keys_of[0][2:4], 1) | {keys_of[0][4]: 2}
 
     def test_a_load_aborted_while_its_preparation_runs(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
-        store.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
-        preparation = store.begin_prepare("L", 1, "append", {0: [0]})
-        store.abort("L")
+        store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
+        preparation = store.loads.begin_prepare("L", 1, "append", {0: [0]})
+        store.loads.abort("L")
         preparation.run()
         with pytest.raises(LoadFailedError, match="load L was aborted"):
-            store.finish_prepare(preparation)
+            store.loads.finish_prepare(preparation)
 
     def test_a_table_dropped_in_between(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
-        store.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
-        store.prepare("L", 1, "append", {0: [0]})
+        store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
+        store.loads.prepare("L", 1, "append", {0: [0]})
         store.drop_table(1)
         with pytest.raises(LoadFailedError, match="load L was aborted"):
-            store.publish("L")
-        assert store.loads() == []
+            store.loads.publish("L")
+        assert store.loads.under_way() == []
 
 
 class TestTwoLoads:
@@ -264,100 +264,100 @@ class TestTwoLoads:
     def test_loads_of_different_keys_both_arrive(self, store: MemberStore, keys_of: list[list[int]], batch: Any, order: str, modes: tuple[str, str]) -> None:
         before = content(store)
         for load, mode, keys, value in [("A", modes[0], keys_of[0][2:4], 1), ("B", modes[1], keys_of[0][4:6], 2)]:
-            store.stage(load, 1, 0, 0, batch(keys, value))
-            store.prepare(load, 1, mode, {0: [0]})
+            store.loads.stage(load, 1, 0, 0, batch(keys, value))
+            store.loads.prepare(load, 1, mode, {0: [0]})
         for load in order:
-            store.publish(load)
+            store.loads.publish(load)
         assert content(store) == before | dict.fromkeys(keys_of[0][2:4], 1) | dict.fromkeys(keys_of[0][4:6], 2)
 
     @pytest.mark.parametrize(
         "modes", [("append", "append"), ("append", "upsert"), ("upsert", "append"), ("overwrite", "append"), ("append", "overwrite")], ids=str
     )
     def test_a_common_key_is_refused_when_either_appends(self, store: MemberStore, keys_of: list[list[int]], batch: Any, modes: tuple[str, str]) -> None:
-        store.stage("A", 1, 0, 0, batch(keys_of[0][2:4], 1))
-        store.stage("B", 1, 0, 0, batch(keys_of[0][3:5], 2))
-        store.prepare("A", 1, modes[0], {0: [0]})
+        store.loads.stage("A", 1, 0, 0, batch(keys_of[0][2:4], 1))
+        store.loads.stage("B", 1, 0, 0, batch(keys_of[0][3:5], 2))
+        store.loads.prepare("A", 1, modes[0], {0: [0]})
         with pytest.raises(LoadFailedError, match=rf"points: load B has key \(k={keys_of[0][3]}\), and so has load A, which is about to be published"):
-            store.prepare("B", 1, modes[1], {0: [0]})
-        store.abort("A")
-        assert store.prepare("B", 1, modes[1], {0: [0]}) == 2
-        store.publish("B")
+            store.loads.prepare("B", 1, modes[1], {0: [0]})
+        store.loads.abort("A")
+        assert store.loads.prepare("B", 1, modes[1], {0: [0]}) == 2
+        store.loads.publish("B")
         assert content(store)[keys_of[0][3]] == 2
 
     def test_of_two_upserts_the_one_published_last_wins(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
         for load, value in [("A", 1), ("B", 2)]:
-            store.stage(load, 1, 0, 0, batch(keys_of[0][2:4], value))
-            store.prepare(load, 1, "upsert", {0: [0]})
-        store.publish("B")
-        store.publish("A")
+            store.loads.stage(load, 1, 0, 0, batch(keys_of[0][2:4], value))
+            store.loads.prepare(load, 1, "upsert", {0: [0]})
+        store.loads.publish("B")
+        store.loads.publish("A")
         assert [content(store)[key] for key in keys_of[0][2:4]] == [1, 1]
 
 
 class TestRefused:
     def test_stage_on_another_member(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
         with pytest.raises(TopologyChangedError, match="partition 3 of points is not on this member"):
-            store.stage("L", 1, 3, 0, batch(keys_of[3][:1], 1))
+            store.loads.stage("L", 1, 3, 0, batch(keys_of[3][:1], 1))
 
     def test_stage_into_the_wrong_partition(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
         with pytest.raises(TopologyChangedError, match="belongs to partition 0, not 1"):
-            store.stage("L", 1, 1, 0, batch(keys_of[0][:1], 1))
+            store.loads.stage("L", 1, 1, 0, batch(keys_of[0][:1], 1))
 
     def test_stage_of_bad_rows(self, store: MemberStore, keys_of: list[list[int]]) -> None:
         with pytest.raises(NullKeyError, match=r"points\.k is NOT NULL"):
-            store.stage("L", 1, 0, 0, pa.table({"k": pa.array([None], pa.int64()), "v": [1]}))
+            store.loads.stage("L", 1, 0, 0, pa.table({"k": pa.array([None], pa.int64()), "v": [1]}))
         with pytest.raises(DataError, match="points: expected the columns"):
-            store.stage("L", 1, 0, 0, pa.table({"k": [1]}))
-        assert store.loads() == []
+            store.loads.stage("L", 1, 0, 0, pa.table({"k": [1]}))
+        assert store.loads.under_way() == []
 
     def test_one_load_has_one_table(self, store: MemberStore, keys_of: list[list[int]], batch: Any, make_table: Any) -> None:
         store.create_table(make_table({"k": "BIGINT"}, ["k"], table_id=2), [0])
-        store.stage("L", 1, 0, 0, batch(keys_of[0][2:3], 1))
+        store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:3], 1))
         with pytest.raises(LoadFailedError, match="load L loads table 1, not 2"):
-            store.stage("L", 2, 0, 0, pa.table({"k": [1]}))
+            store.loads.stage("L", 2, 0, 0, pa.table({"k": [1]}))
         with pytest.raises(LoadFailedError, match="load L loads table 1, not 2"):
-            store.prepare("L", 2, "append", {})
+            store.loads.prepare("L", 2, "append", {})
 
     @pytest.mark.parametrize(("end", "match"), [("prepare", "is prepared already"), ("publish", "was published already"), ("abort", "was aborted")])
     def test_rows_that_come_late(self, store: MemberStore, keys_of: list[list[int]], batch: Any, end: str, match: str) -> None:
-        store.stage("L", 1, 0, 0, batch(keys_of[0][2:3], 1))
+        store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:3], 1))
         if end == "abort":
-            store.abort("L")
+            store.loads.abort("L")
         else:
-            store.prepare("L", 1, "append", {0: [0]})
+            store.loads.prepare("L", 1, "append", {0: [0]})
         if end == "publish":
-            store.publish("L")
+            store.loads.publish("L")
         with pytest.raises(LoadFailedError, match=f"load L {match}.*; use a new load id|load L {match} and takes no more rows"):
-            store.stage("L", 1, 0, 0, batch(keys_of[0][3:4], 1))
+            store.loads.stage("L", 1, 0, 0, batch(keys_of[0][3:4], 1))
 
     def test_parts_that_were_not_staged_here(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
-        store.stage("L", 1, 0, 0, batch(keys_of[0][2:3], 1))
+        store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:3], 1))
         with pytest.raises(LoadFailedError, match="points: load L has no rows here for partition 1, attempt 0"):
-            store.prepare("L", 1, "append", {0: [0], 1: [0]})
+            store.loads.prepare("L", 1, "append", {0: [0], 1: [0]})
         with pytest.raises(LoadFailedError, match="load L has no rows here for partition 0, attempt 3"):
-            store.prepare("L", 1, "append", {0: [3]})
+            store.loads.prepare("L", 1, "append", {0: [3]})
         with pytest.raises(TopologyChangedError, match="partition 3 of points is not on this member"):
-            store.prepare("L", 1, "append", {3: [0]})
+            store.loads.prepare("L", 1, "append", {3: [0]})
 
     def test_an_unknown_mode(self, store: MemberStore) -> None:
         with pytest.raises(ProgrammingError, match="load mode 'replace' does not exist"):
-            store.prepare("L", 1, "replace", {})
+            store.loads.prepare("L", 1, "replace", {})
 
     def test_a_second_preparation_that_asks_for_something_else(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
-        store.stage("L", 1, 0, 0, batch(keys_of[0][2:3], 1))
-        store.prepare("L", 1, "append", {0: [0]})
+        store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:3], 1))
+        store.loads.prepare("L", 1, "append", {0: [0]})
         with pytest.raises(LoadFailedError, match="load L was prepared with another table, mode or partitions"):
-            store.prepare("L", 1, "upsert", {0: [0]})
+            store.loads.prepare("L", 1, "upsert", {0: [0]})
 
     def test_publication_of_what_is_not_prepared(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
         for load in ("unknown", "L"):
-            store.stage("L", 1, 0, 0, batch(keys_of[0][2:3], 1))
+            store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:3], 1))
             with pytest.raises(LoadFailedError, match=f"load {load} is not prepared on this member; stage its rows and prepare it first"):
-                store.publish(load)
+                store.loads.publish(load)
 
     def test_finishing_what_did_not_run_is_our_bug(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
-        store.stage("L", 1, 0, 0, batch(keys_of[0][2:3], 1))
+        store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:3], 1))
         with pytest.raises(InternalError, match="finished before it was run"):
-            store.finish_prepare(store.begin_prepare("L", 1, "append", {0: [0]}))
+            store.loads.finish_prepare(store.loads.begin_prepare("L", 1, "append", {0: [0]}))
 
 
 def test_staged_bytes_are_bounded(points: TableDef, keys_of: list[list[int]], batch: Any) -> None:
@@ -365,44 +365,44 @@ def test_staged_bytes_are_bounded(points: TableDef, keys_of: list[list[int]], ba
     store = MemberStore(staged_bytes_max=3 * message_bytes(one))
     store.create_table(points, range(3))
     for load in "ABC":
-        store.stage(load, 1, 0, 0, one)
+        store.loads.stage(load, 1, 0, 0, one)
     with pytest.raises(LimitExceededError, match=r"load D needs \d+ bytes, but (\d+) of \1 are taken by staged rows; publish or abort other loads"):
-        store.stage("D", 1, 0, 0, one)
-    store.abort("A")
-    store.stage("D", 1, 0, 0, one)
-    store.prepare("B", 1, "append", {0: [0]})
-    store.publish("B")
-    store.stage("E", 1, 0, 0, batch(keys_of[0][1:2], 1))
+        store.loads.stage("D", 1, 0, 0, one)
+    store.loads.abort("A")
+    store.loads.stage("D", 1, 0, 0, one)
+    store.loads.prepare("B", 1, "append", {0: [0]})
+    store.loads.publish("B")
+    store.loads.stage("E", 1, 0, 0, batch(keys_of[0][1:2], 1))
 
 
 def test_loads_under_way_are_listed_with_their_age(store: MemberStore, keys_of: list[list[int]], batch: Any, clock: Clock) -> None:
     two, one = batch(keys_of[0][2:4], 1), batch(keys_of[0][4:5], 1)
-    store.stage("L", 1, 0, 0, two)
+    store.loads.stage("L", 1, 0, 0, two)
     clock.now_s += 30
-    assert store.loads() == [LoadInfo("L", 1, rows=2, nbytes=message_bytes(two), prepared=False, idle_s=30.0)]
-    store.stage("L", 1, 0, 0, one)
-    store.prepare("L", 1, "append", {0: [0]})
-    assert store.loads() == [LoadInfo("L", 1, rows=3, nbytes=message_bytes(two) + message_bytes(one), prepared=True, idle_s=0.0)]
+    assert store.loads.under_way() == [LoadInfo("L", 1, rows=2, nbytes=message_bytes(two), prepared=False, idle_s=30.0)]
+    store.loads.stage("L", 1, 0, 0, one)
+    store.loads.prepare("L", 1, "append", {0: [0]})
+    assert store.loads.under_way() == [LoadInfo("L", 1, rows=3, nbytes=message_bytes(two) + message_bytes(one), prepared=True, idle_s=0.0)]
 
 
 def test_outcomes_are_not_remembered_without_bound(store: MemberStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load_book, "_OUTCOMES_MAX", 2)
     for load in "ABC":
-        store.prepare(load, 1, "upsert", {})
-        store.publish(load)
-    assert store.publish("C") == 0
+        store.loads.prepare(load, 1, "upsert", {})
+        store.loads.publish(load)
+    assert store.loads.publish("C") == 0
     with pytest.raises(LoadFailedError, match="load A is not prepared on this member"):
-        store.publish("A")
+        store.loads.publish("A")
 
 
 def test_a_load_of_keys_deletes_them_at_publication(store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
     kept, gone = keys_of[0][1], keys_of[0][0]
     store.write(1, 0, batch([gone, kept], 5), "upsert")
-    store.stage("l", 1, 0, 0, batch([gone], 0).select(["k"]), keys=True)
+    store.loads.stage("l", 1, 0, 0, batch([gone], 0).select(["k"]), keys=True)
     before = store.partition(1, 0).rows
-    assert store.prepare("l", 1, "delete", {0: [0]}) == 1
+    assert store.loads.prepare("l", 1, "delete", {0: [0]}) == 1
     assert store.partition(1, 0).rows == before, "nothing is gone before publication"
-    assert store.publish("l") == 1
+    assert store.loads.publish("l") == 1
     assert store.partition(1, 0).snapshot().lookup([gone]).num_rows == 0
     assert store.partition(1, 0).snapshot().lookup([kept]).num_rows == 1
 
@@ -410,6 +410,6 @@ def test_a_load_of_keys_deletes_them_at_publication(store: MemberStore, keys_of:
 @pytest.mark.parametrize(("mode", "keys"), [("delete", False), ("upsert", True)])
 def test_keys_and_rows_are_not_taken_for_each_other(store: MemberStore, keys_of: list[list[int]], batch: Any, mode: str, keys: bool) -> None:
     rows = batch([keys_of[0][0]], 0)
-    store.stage("l", 1, 0, 0, rows.select(["k"]) if keys else rows, keys=keys)
+    store.loads.stage("l", 1, 0, 0, rows.select(["k"]) if keys else rows, keys=keys)
     with pytest.raises(LoadFailedError, match=f"cannot {mode}: a deletion takes keys, and everything else complete rows"):
-        store.prepare("l", 1, mode, {0: [0]})
+        store.loads.prepare("l", 1, mode, {0: [0]})

@@ -1,0 +1,72 @@
+"""The tables that a member hosts, by id, and the partitions of each that are here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from secateur.errors import TopologyChangedError, UnknownTableError
+from secateur.storage.change import ChangeCount
+from secateur.storage.layout import TableLayout
+from secateur.storage.partition import Partition
+
+__all__ = ["HostedTable", "HostedTables"]
+
+
+@dataclass(slots=True)
+class HostedTable:
+    """One table on one member.
+
+    Attributes:
+        layout: Its description, with what is worked out from it.
+        partitions: Those that are here, by number.
+        changes: Counts changes of any kind.
+        published: Number of the load published last; 0 before the first.
+    """
+
+    layout: TableLayout
+    partitions: dict[int, Partition]
+    changes: ChangeCount
+    published: int = 0
+
+    def partition(self, number: int) -> Partition:
+        """One partition.
+
+        Raises:
+            TopologyChangedError: It is not here.
+        """
+        try:
+            return self.partitions[number]
+        except KeyError:
+            raise self._not_here(number) from None
+
+    def pick(self, numbers: Iterable[int]) -> list[Partition]:
+        """Several partitions; one that is named twice comes once.
+
+        Raises:
+            TopologyChangedError: One is not here.
+        """
+        try:
+            return [self.partitions[number] for number in dict.fromkeys(numbers)]
+        except KeyError as missing:
+            raise self._not_here(missing.args[0]) from None
+
+    def _not_here(self, number: int) -> TopologyChangedError:
+        name = self.layout.tdef.name
+        return TopologyChangedError(f"partition {number} of {name} is not on this member; fetch the topology again and retry", table=name, partition=number)
+
+
+class HostedTables(dict[int, HostedTable]):
+    """The tables by id."""
+
+    def table(self, table_id: int) -> HostedTable:
+        """One table.
+
+        Raises:
+            UnknownTableError: It is not here.
+        """
+        try:
+            return self[table_id]
+        except KeyError:
+            message = f"this member has no table with id {table_id}; it was dropped, or the catalog here is older than yours"
+            raise UnknownTableError(message, table_id=table_id) from None

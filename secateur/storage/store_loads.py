@@ -1,0 +1,221 @@
+"""The loads into the tables of a member: rows are staged aside, prepared aside, and published at once or dropped.
+
+What that means for readers and other writers is in :mod:`secateur.storage.load`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pyarrow as pa
+
+from secateur.errors import InternalError, LoadFailedError
+from secateur.storage.change import Operation, load_mode
+from secateur.storage.hosted_tables import HostedTable, HostedTables
+from secateur.storage.load import Load, Preparation, PreparedPart, StagedPart
+from secateur.storage.load_book import LoadBook, LoadInfo, LoadOutcome
+from secateur.storage.merge import merge
+from secateur.storage.sorted_rows import SortedRows
+
+__all__ = ["StoreLoads"]
+
+
+class StoreLoads:
+    """All loads of one member; made by its :class:`~secateur.storage.member_store.MemberStore`. Every method runs on the member's loop thread.
+
+    Args:
+        tables: Those of the store.
+        staged_bytes_max: Bytes of rows that all loads together may have staged; None for no limit.
+        clock: Seconds that only grow.
+    """
+
+    def __init__(self, tables: HostedTables, staged_bytes_max: int | None, clock: Callable[[], float]) -> None:
+        self._tables = tables
+        self._book = LoadBook(staged_bytes_max, clock)
+
+    def under_way(self) -> list[LoadInfo]:
+        """The loads that are neither published nor aborted."""
+        return self._book.infos()
+
+    def stage(self, load_id: str, table_id: int, partition: int, attempt: int, rows: pa.Table, *, keys: bool = False) -> int:
+        """Keep rows of a load aside. Calls with the same partition and attempt add up.
+
+        Args:
+            load_id: The load.
+            table_id: Its table.
+            partition: The partition that all rows belong to.
+            attempt: The number of the attempt that brings them.
+            rows: Of exactly the table's schema.
+            keys: Whether they are keys instead, with at least the key columns, for a load that deletes.
+
+        Returns:
+            Rows staged for this partition and attempt so far.
+
+        Raises:
+            LoadFailedError: The load was published, prepared or aborted, or loads another table.
+            LimitExceededError: More is staged than this member allows.
+            UnknownTableError: The table is not here.
+            TopologyChangedError: The partition is not here, or the rows belong to another.
+            DataError: The rows are not of the table's schema.
+            NullKeyError: A NULL in a NOT NULL column.
+        """
+        table = self._tables.table(table_id)
+        table.partition(partition)
+        layout = table.layout
+        admitted = layout.admit_keys(rows) if keys else layout.admit(rows)
+        layout.check_partition(admitted, partition)
+        return self._book.stage(self._book.open(load_id, table_id), partition, attempt, admitted)
+
+    def prepare(self, load_id: str, table_id: int, mode: str, parts: Mapping[int, Sequence[int]]) -> int:
+        """Check everything that can fail and build the new partitions aside; readers see nothing of it.
+
+        The three steps of it can be called one by one, so that the heavy one runs in a thread: :meth:`begin_prepare`, ``Preparation.run``,
+        :meth:`finish_prepare`.
+
+        Args:
+            load_id: The load.
+            table_id: Its table.
+            mode: ``append``, ``overwrite``, ``upsert``, ``ignore`` or, for keys, ``delete``. Overwriting empties the partitions of this member that
+                ``parts`` does not name.
+            parts: The attempts that count, in the order of their rows, for each partition of this member that has rows: several tasks may each bring
+                a share of a partition.
+
+        Returns:
+            Rows that publication brings.
+
+        Raises:
+            LoadFailedError: Rows are missing, the load has ended, or its keys are those of another load about to be published.
+            DuplicateKeyError: A key occurs twice, or for an append is there already.
+            UnknownTableError: The table is not here.
+            TopologyChangedError: A partition is not here.
+            ProgrammingError: An unknown mode.
+        """
+        preparation = self.begin_prepare(load_id, table_id, mode, parts)
+        preparation.run()
+        return self.finish_prepare(preparation)
+
+    def begin_prepare(self, load_id: str, table_id: int, mode: str, parts: Mapping[int, Sequence[int]]) -> Preparation:
+        """First step of :meth:`prepare`: collect what the second needs. Costs microseconds per partition."""
+        operation = Operation.DELETE if mode == Operation.DELETE else load_mode(mode)
+        table = self._tables.table(table_id)
+        table.pick(parts)
+        prepared = self._book.find(load_id)
+        if prepared is not None and prepared.operation is not None:
+            return self._prepared_again(prepared, table, operation, parts)
+        load = self._book.open(load_id, table_id)
+        missing = [(number, attempt) for number, attempts in parts.items() for attempt in attempts if (number, attempt) not in load.staged]
+        if missing:
+            name, (number, attempt) = table.layout.tdef.name, missing[0]
+            message = f"{name}: load {load_id} has no rows here for partition {number}, attempt {attempt}; stage them on this member first"
+            raise LoadFailedError(message, load_id=load_id, table=name)
+        staged = []
+        wanted = table.layout.key_schema if operation is Operation.DELETE else table.layout.schema
+        for number in sorted(parts):
+            partition = table.partitions[number]
+            tables = [rows for attempt in parts[number] for rows in load.staged[number, attempt]]
+            if any(rows.schema.names != wanted.names for rows in tables):
+                message = f"{table.layout.tdef.name}: load {load_id} cannot {operation.value}: a deletion takes keys, and everything else complete rows"
+                raise LoadFailedError(message, load_id=load_id, table=table.layout.tdef.name)
+            staged.append(StagedPart(number, tables, partition.snapshot(), partition.version))
+        return Preparation(load_id, table.layout, operation, parts, staged)
+
+    def finish_prepare(self, preparation: Preparation) -> int:
+        """Last step of :meth:`prepare`: take the prepared partitions over, and reserve the keys of an append.
+
+        Returns:
+            Rows that publication brings.
+        """
+        load = self._book.find(preparation.load_id)
+        if load is None:
+            raise self._book.ended(preparation.load_id)
+        if preparation.prepared is None:
+            raise InternalError(f"load {preparation.load_id}: the preparation was finished before it was run")
+        table = self._tables.table(load.table_id)
+        operation = preparation.operation
+        parts = {}
+        for part in preparation.prepared:
+            partition = table.partitions[part.partition]
+            if operation is Operation.APPEND and part.version != partition.version:
+                # A write came while the preparation ran in its thread: only now is it known whether it took a key.
+                merged = merge(table.layout, partition.snapshot().fold(), part.rows, operation)
+                part = PreparedPart(part.partition, part.rows, merged, partition.version)
+            self._book.check_others(table.layout, load, operation, part)
+            parts[part.partition] = part
+        if operation is Operation.APPEND:
+            for number, part in parts.items():
+                table.partitions[number].reserve(load.load_id, part.rows)
+        load.operation = operation
+        load.parts = parts
+        load.staged.clear()
+        return load.prepared_rows
+
+    def publish(self, load_id: str, number: int | None = None) -> int:
+        """Make a prepared load visible, all of it at once. Repeating the call does nothing.
+
+        Cannot fail once the load is prepared. Costs microseconds per partition; only partitions that were written to since are merged again.
+
+        Args:
+            load_id: The load.
+            number: What ``DataVersion.published`` becomes, the same on all members; None counts on from the last.
+
+        Returns:
+            Rows it brought to this member.
+
+        Raises:
+            LoadFailedError: The load is not prepared here, or was aborted.
+        """
+        outcome = self._book.outcome(load_id)
+        if outcome is not None and outcome.published:
+            return outcome.rows
+        load = self._book.find(load_id)
+        if load is None or load.operation is None:
+            raise self._book.ended(load_id)
+        table = self._tables.table(load.table_id)
+        for part in load.parts.values():
+            partition = table.partitions[part.partition]
+            partition.release(load_id)
+            if load.operation is Operation.OVERWRITE or part.version == partition.version:
+                partition.install(part.merged)
+            else:
+                partition.merge_prepared(load.operation, part.rows)
+        if load.operation is Operation.OVERWRITE:
+            nothing = SortedRows(table.layout.schema.empty_table(), table.layout.order)
+            for partition in table.partitions.values():
+                if partition.number not in load.parts and partition.rows:
+                    partition.install(nothing)
+        table.published = table.published + 1 if number is None else number
+        table.changes.total += 1
+        self._book.end(load_id, LoadOutcome(published=True, rows=load.prepared_rows))
+        return load.prepared_rows
+
+    def abort(self, load_id: str) -> bool:
+        """Drop a load; rows that arrive for it later are refused. May be repeated, and may come before the first row.
+
+        Returns:
+            False when the load has been published before, so that there is nothing to drop; else True.
+        """
+        outcome = self._book.outcome(load_id)
+        if outcome is not None:
+            return not outcome.published
+        load = self._book.find(load_id)
+        if load is not None:
+            partitions = self._tables.table(load.table_id).partitions
+            for number in load.parts:
+                if number in partitions:  # its range may have been dropped
+                    partitions[number].release(load_id)
+        self._book.end(load_id, LoadOutcome(published=False, rows=0))
+        return True
+
+    def forget_table(self, table_id: int) -> None:
+        """A table was dropped: its loads end as if they were aborted."""
+        for load in self._book.of_table(table_id):
+            self._book.end(load.load_id, LoadOutcome(published=False, rows=0))
+
+    def _prepared_again(self, load: Load, table: HostedTable, operation: Operation, parts: Mapping[int, Sequence[int]]) -> Preparation:
+        """A preparation that has run already, for a caller who repeats the call."""
+        if load.table_id != table.layout.tdef.table_id or load.operation is not operation or load.parts.keys() != parts.keys():
+            message = f"load {load.load_id} was prepared with another table, mode or partitions; abort it and use a new load id"
+            raise LoadFailedError(message, load_id=load.load_id)
+        again = Preparation(load.load_id, table.layout, operation, parts, [])
+        again.prepared = list(load.parts.values())
+        return again
