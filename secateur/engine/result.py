@@ -53,8 +53,8 @@ class ResultCollector:
         """A sink has begun: the result has its rows, were it none."""
         self._rows.setdefault(sink, RowBuffer())
 
-    def add(self, sink: str, batch: pa.RecordBatch) -> None:
-        """Keep a batch for a sink that has begun.
+    def add(self, sink: str, batch: pa.RecordBatch) -> bool:
+        """Keep a batch for a sink that has begun. False when there is no room for it now: it is to be offered again.
 
         Raises:
             LimitExceededError: The results of the job have become too large.
@@ -67,6 +67,7 @@ class ResultCollector:
                 "or raise JobConfig.result_bytes_max"
             )
         self._rows[sink].add(batch)
+        return True
 
     def tables(self) -> dict[str, pa.Table]:
         """What was collected, without a copy. Once, at the end."""

@@ -82,8 +82,17 @@ class JobRuntime:
         job = await self.start_light_job(dag, config, params, topology)
         return await job.result()
 
-    async def start_light_job(self, dag: DAG | FrozenDAG, config: JobConfig, params: Params, topology: Topology) -> RunningJob:
+    async def start_light_job(
+        self, dag: DAG | FrozenDAG, config: JobConfig, params: Params, topology: Topology, *, result: ResultCollector | None = None
+    ) -> RunningJob:
         """Start a job and return at once; one message goes to each participant other than this member.
+
+        Args:
+            dag: What to run.
+            config: How.
+            params: Its parameters.
+            topology: Members and owners.
+            result: Takes the rows of its result; None collects them for :meth:`RunningJob.result`.
 
         Raises:
             DagError: The DAG is not valid or cannot run as configured. Nothing was started.
@@ -95,7 +104,7 @@ class JobRuntime:
         try:
             plan = await self._build(builder)
             packed = self._pack(plan)
-            collector = ResultCollector(config.result_bytes_max)
+            collector = ResultCollector(config.result_bytes_max) if result is None else result
             local = self._make_execution(plan.members[self.member_id], collector) if self.member_id in plan.members else None
         except BaseException as error:
             builder.close(error)

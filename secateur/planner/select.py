@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from hashlib import blake2b
 from typing import Any, Final
@@ -100,6 +101,7 @@ def plan_select(
             raise Cut("it is written in a form that is not taken apart")
         partial, final = _halved(query, reading, schemas, columns, binder)
         stages = (_scan_stage(0, scans[0], partial), Stage("final", final, inputs=(0,), at_coordinator=True))
+        local = replace(local, row_by_row=partial.row_by_row)
         strategy = Strategy.TWO_STAGE
     except Cut as refused:
         strategy, reason = Strategy.GATHER, str(refused)
@@ -240,7 +242,8 @@ def _halved(query: Query, reading: SecondReading, schemas: Schemas, columns: Seq
         raise Cut(f"its parts do not bind: {error.message}") from error
     if [text for _, text in final_columns] != [text for _, text in columns]:
         raise Cut("its parts have other types than the whole")
-    return binder.fragment(halves.partial, schemas, partial_columns), binder.fragment(halves.final, gathered, columns)
+    partial, final = binder.fragment(halves.partial, schemas, partial_columns), binder.fragment(halves.final, gathered, columns)
+    return replace(partial, row_by_row=halves.row_by_row), replace(final, row_by_row=halves.row_by_row)
 
 
 def _scan_stage(index: int, read: ScanReading, fragment: Fragment) -> Stage:

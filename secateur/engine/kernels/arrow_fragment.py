@@ -80,6 +80,11 @@ class ArrowFragment:
     #: The closure that the kernel compiled from this value. A memo beside the value: looking it up by value would hash the whole tree in each call.
     program: Any = field(default=None, init=False, compare=False, repr=False)
 
+    @property
+    def is_row_by_row(self) -> bool:
+        """Whether each row of the result comes from one row of the relation, in its order."""
+        return self.keys is None and not self.distinct and not self.order and self.limit is None and self.offset is None
+
     def to_wire(self) -> dict[str, Any]:
         """Plain data for msgpack; :meth:`from_wire` reads it back."""
         return {

@@ -39,6 +39,8 @@ class Fragment:
         arrow: The same for the arrow kernel, or None when only DuckDB can answer exactly.
         casts: Per relation the columns, with their SQL types, that Arrow cannot tell from others: HUGEINT lies in memory as ``decimal128(38, 0)``.
             :meth:`over` fills it in.
+        row_by_row: Whether it is known that each row of the result comes from one row of the one relation, in any order, whatever the other rows are: its
+            answers over the parts of the relation are, together, its answer over the whole.
     """
 
     sql: str
@@ -46,6 +48,7 @@ class Fragment:
     columns: tuple[tuple[str, str], ...]
     arrow: ArrowFragment | None = None
     casts: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+    row_by_row: bool = False
 
     @classmethod
     def over(
@@ -71,6 +74,11 @@ class Fragment:
         return [name for name, _ in self.columns]
 
     @property
+    def is_row_by_row(self) -> bool:
+        """Whether it may be answered part by part: that is known of the statement, or follows from its form for the arrow kernel."""
+        return len(self.relations) == 1 and (self.row_by_row or (self.arrow is not None and self.arrow.is_row_by_row))
+
+    @property
     def schema(self) -> pa.Schema:
         """The Arrow schema of the result, for an empty answer without a run. Cost: a few microseconds."""
         return pa.schema([pa.field(name, arrow_type(text)) for name, text in self.columns])
@@ -83,17 +91,19 @@ class Fragment:
             [list(column) for column in self.columns],
             None if self.arrow is None else self.arrow.to_wire(),
             [[relation, [list(cast) for cast in casts]] for relation, casts in self.casts],
+            self.row_by_row,
         ]
 
     @classmethod
     def from_wire(cls, data: Sequence[Any]) -> Fragment:
-        sql, relations, columns, arrow, casts = data
+        sql, relations, columns, arrow, casts, row_by_row = data
         return cls(
             sql,
             tuple(relations),
             tuple((name, text) for name, text in columns),
             None if arrow is None else ArrowFragment.from_wire(arrow),
             tuple((relation, tuple((name, text) for name, text in columns)) for relation, columns in casts),
+            row_by_row,
         )
 
 

@@ -1,4 +1,4 @@
-"""A kernel fragment as a processor: reads its scans, gathers its inputs as relations, then answers once. A stage of a SELECT on one member."""
+"""A kernel fragment as a processor: reads its scans, gathers its inputs as relations, then answers once; or, where it can, row by row as they come."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from secateur.engine.gather_budget import GatherBudget
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.member_scan import MemberScan
 from secateur.engine.processors.fragment_call import FragmentCall
+from secateur.engine.processors.fragment_rows import FragmentRows
 from secateur.engine.services import MemberServices
 
 __all__ = ["FragmentStageSupplier"]
@@ -54,6 +55,10 @@ class FragmentStageSupplier(ProcessorSupplier):
         assert self._call is not None
         assert self._budget is not None
         relations, self._relations = self._relations, {}
+        if self._fragment.is_row_by_row:
+            known = {**{name: schema.empty_table() for name, schema in self._inputs}, **relations}
+            ((relation, rows),) = known.items()
+            return [FragmentRows(self._call, relation, rows) for _ in range(count)]
         return [_FragmentStage(self._call, self._inputs, relations, self._budget) for _ in range(count)]
 
     def to_spec(self) -> Any:

@@ -67,5 +67,4 @@ class _Keep(Processor):
         self._vertex = vertex
 
     def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
-        self._collector.add(self._vertex, batch)
-        return True
+        return self._collector.add(self._vertex, batch)

@@ -32,10 +32,12 @@ class Halves:
     Attributes:
         partial: Over the relation of the scan.
         final: Over ``x0``, the output of the other; its columns are those of the statement, in order.
+        row_by_row: Whether each row of the result comes from one row of the table, whatever its other rows are; for both texts, and the statement.
     """
 
     partial: str
     final: str
+    row_by_row: bool = False
 
 
 def cut(query: Query, reading: SecondReading, column_count: int, type_of: Callable[[str], str]) -> Halves:
@@ -125,7 +127,8 @@ class _Cutter:
         top = f"{order}{self._partial_limit(limit, offset)}" if limit else ""
         names = ", ".join(f"c{position}" for position in range(len(self._items)))
         partial = f"SELECT {self._distinct}{', '.join(outputs + hidden)} FROM {self._relation}{self._where}{top}"
-        return Halves(partial, f"SELECT {self._distinct}{names} FROM x0{order}{_clause('LIMIT', limit)}{_clause('OFFSET', offset)}")
+        row_by_row = not (self._distinct or order or limit or offset)
+        return Halves(partial, f"SELECT {self._distinct}{names} FROM x0{order}{_clause('LIMIT', limit)}{_clause('OFFSET', offset)}", row_by_row)
 
     def aggregated(self) -> Halves:
         """Grouped or not: the partial aggregates by group, the final combines the groups."""

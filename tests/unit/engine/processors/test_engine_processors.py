@@ -36,6 +36,13 @@ def test_a_stage_of_one_input() -> None:
     verify_processor(stage, [[]], pa.table({"k": pa.array([], pa.string()), "n": pa.array([], pa.int64())}), params=[1])
 
 
+@pytest.mark.parametrize("rows", [pytest.param(ROWS, id="some are kept"), pytest.param(ROWS.slice(0, 1), id="none is kept"), pytest.param([], id="none come")])
+def test_a_stage_that_answers_row_by_row(rows: Any) -> None:
+    fragment = Fragment("SELECT v + 1 AS w FROM s0 WHERE v > $1", ("s0",), (("w", "BIGINT"),), row_by_row=True)
+    expected = pa.table({"w": pa.array([3] if rows is ROWS else [], pa.int64())})
+    verify_processor(FragmentStageSupplier(fragment, [("s0", ROWS.schema)]), [rows], expected, params=[1])
+
+
 @pytest.mark.parametrize("priorities", [[0, 0], [1, 0]])
 def test_a_stage_of_two_inputs(priorities: list[int]) -> None:
     stage = FragmentStageSupplier(

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from secateur.engine.row_pieces import PIECE_BYTES, RowPieces
+
+
+def taken(pieces: RowPieces) -> list[pa.Table]:
+    found = []
+    while not pieces.is_done:
+        found.append(pieces.take())
+    return found
+
+
+def test_pieces_together_are_the_relation_and_none_is_large() -> None:
+    relation = pa.concat_tables([pa.table({"a": list(range(start, start + 40_000)), "b": ["x" * 100] * 40_000}) for start in range(0, 200_000, 40_000)])
+    pieces = taken(RowPieces(relation))
+    assert len(pieces) > 3
+    assert pa.concat_tables(pieces).equals(relation)
+    assert max(piece.nbytes for piece in pieces) <= 1.1 * PIECE_BYTES
+
+
+def test_a_small_relation_is_one_piece_and_an_empty_one_too() -> None:
+    small = pa.table({"a": [1, 2, 3]})
+    assert taken(RowPieces(small)) == [small]
+    assert taken(RowPieces(small.slice(0, 0))) == [small.slice(0, 0)]
+
+
+@pytest.mark.parametrize("rows", [0, 5])
+def test_what_is_dropped_is_done(rows: int) -> None:
+    pieces = RowPieces(pa.table({"a": list(range(rows))}))
+    pieces.drop()
+    assert pieces.is_done
