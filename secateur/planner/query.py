@@ -6,8 +6,9 @@ The text that DuckDB runs is the user's own text with the table names exchanged,
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from sqlglot import Token, TokenType, exp
 
@@ -20,6 +21,9 @@ from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 
 __all__ = ["Query", "Scan", "bind_query", "is_columns_call", "near_names", "renames_columns", "spliced"]
+
+#: With these, how many rows an EXISTS looks at depends on the columns of its star.
+_COUNTS_DISTINCT_ROWS: Final = ("distinct", "group", "having", "qualify", "limit", "offset")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +148,8 @@ def _star_uses(tree: exp.Expr) -> tuple[bool, set[str]]:
             holder = node.parent
             if isinstance(holder, exp.Column) and holder.table:
                 starred.add(folded(holder.table))
+            elif isinstance(holder, exp.Select):
+                starred.update(() if _is_only_counted(holder) else (folded(table.alias or table.name) for table in _own_tables(holder)))
             elif not isinstance(holder, exp.Count):
                 return True, starred
         elif is_columns_call(node) or isinstance(node, exp.Pivot) or (isinstance(node, exp.Join) and node.args.get("method")):
@@ -153,6 +159,26 @@ def _star_uses(tree: exp.Expr) -> tuple[bool, set[str]]:
             # A row as a value, ``SELECT t FROM t``, looks like a column named as the table.
             starred.add(folded(node.name))
     return False, starred
+
+
+def _is_only_counted(select: exp.Select) -> bool:
+    """Whether nobody sees the columns of a query: ``EXISTS (SELECT * FROM t WHERE ...)``."""
+    return isinstance(select.parent, exp.Exists) and not any(select.args.get(clause) for clause in _COUNTS_DISTINCT_ROWS)
+
+
+def _own_tables(select: exp.Select) -> Iterator[exp.Table]:
+    """The tables in the FROM clause of a query, whose columns its star stands for; those in subqueries pass through a select list, which names them."""
+    pending = [clause for key in ("from_", "joins", "laterals") for clause in _children(select.args.get(key))]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, exp.Table):
+            yield node
+        if not isinstance(node, (exp.Select, exp.SetOperation)):
+            pending.extend(child for value in node.args.values() for child in _children(value))
+
+
+def _children(value: object) -> list[exp.Expr]:
+    return [child for child in (value if isinstance(value, list) else [value]) if isinstance(child, exp.Expr)]
 
 
 def is_columns_call(node: exp.Expr) -> bool:

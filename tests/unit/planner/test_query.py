@@ -28,6 +28,39 @@ def test_a_scan_reads_the_columns_that_the_statement_names(bench: Any, sql: str,
     assert bench.select(sql).plan.scans[0].columns == columns
 
 
+OTHER = "metrics m"
+METRICS = ("host", "metric", "time", "value")
+
+
+@pytest.mark.parametrize(
+    ("sql", "columns"),
+    [
+        pytest.param(f"SELECT * FROM orders, {OTHER}", [ORDERS, METRICS], id="of every table in FROM"),
+        pytest.param(f"SELECT * FROM (orders JOIN {OTHER} ON host = priority)", [ORDERS, METRICS], id="in parentheses too"),
+        pytest.param(f"SELECT * FROM (SELECT id FROM orders), {OTHER}", [("id",), METRICS], id="not inside a subquery"),
+        pytest.param("WITH c AS (FROM orders) SELECT id FROM c, metrics", [ORDERS, ("host",)], id="no select list is a star"),
+        pytest.param(f"SELECT * FROM orders UNION ALL BY NAME SELECT value FROM {OTHER}", [ORDERS, ("value",)], id="of its side of a set operation"),
+        pytest.param(
+            f"SELECT id FROM orders WHERE EXISTS (SELECT * FROM {OTHER} WHERE host = priority)", [("id", "priority"), ("host",)], id="of EXISTS for none"
+        ),
+        pytest.param(f"SELECT id FROM orders WHERE EXISTS (SELECT DISTINCT * FROM {OTHER} OFFSET 1)", [("id",), METRICS], id="unless rows are told apart"),
+        pytest.param(f"SELECT id FROM orders WHERE EXISTS (SELECT * FROM {OTHER} GROUP BY ALL HAVING count(*) > 1)", [("id",), METRICS], id="or grouped"),
+        pytest.param(f"SELECT id FROM orders WHERE EXISTS (FROM {OTHER} UNION FROM {OTHER})", [("id",), METRICS, METRICS], id="or put together"),
+        pytest.param(
+            "SELECT id FROM orders WHERE (priority, priority) IN (SELECT * FROM airlines)", [("id", "priority"), ("code", "name")], id="IN counts columns"
+        ),
+        pytest.param(
+            "SELECT id FROM orders WHERE EXISTS (SELECT * FROM customers NATURAL JOIN orders)",
+            [ORDERS, ("customer_id", "name", "score"), ORDERS],
+            id="NATURAL looks at all",
+        ),
+        pytest.param(f"SELECT hash(*COLUMNS(*)) FROM orders, {OTHER}", [ORDERS, METRICS], id="in an expression"),
+    ],
+)
+def test_a_star_stands_for_the_columns_of_its_own_from_clause(bench: Any, sql: str, columns: list[tuple[str, ...]]) -> None:
+    assert [scan.columns for scan in bench.select(sql).plan.scans] == columns
+
+
 @pytest.mark.parametrize(
     ("sql", "local"),
     [
