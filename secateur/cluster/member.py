@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, Final
 
 from secateur.cluster.job_writes import JobWrites
@@ -121,11 +122,12 @@ class Member:
         Raises:
             OperationalError: The socket or the controller is not to be had.
         """
-        if self._settings.kernel_memory_bytes_max is not None:
+        spill_directory = None if self._settings.spill_directory is None else Path(self._settings.spill_directory)
+        if self._settings.kernel_memory_bytes_max is not None or spill_directory is not None:
             # Imported here: a member without a limit loads DuckDB at the first statement that needs it.
             from secateur.engine.kernels.duckdb_kernel import configure
 
-            configure(memory_limit_bytes=self._settings.kernel_memory_bytes_max)
+            configure(memory_limit_bytes=self._settings.kernel_memory_bytes_max, spill_directory=spill_directory)
         write_rows = JobWrites(self.member_id, self._writes, self._peers, self._controller, self._table, lambda: self._topology)
         services = MemberServices(
             self._store,
@@ -134,6 +136,7 @@ class Member:
             table=self._table,
             write_rows=write_rows,
             allow_code=self._settings.allow_code,
+            spill_directory=spill_directory,
             limits=EngineLimits(gathered_bytes_max=self._settings.gathered_bytes_max),
         )
         self._jobs = JobRuntime(self.member_id, services, self._peers)

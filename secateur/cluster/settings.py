@@ -23,8 +23,10 @@ class ClusterSettings:
         port: The controller's port; 0 takes any free one.
         token: The secret that every connection has to prove; None asks for none.
         allow_code: Whether authenticated clients may submit DAGs that carry Python functions.
-        kernel_memory_bytes_max: What the duckdb kernel of one member process may use; a statement that needs more fails with LimitExceededError. None leaves
-            DuckDB's default, 80 % of the machine.
+        kernel_memory_bytes_max: What the duckdb kernel of one member process may use; a statement that needs more spills, or fails with LimitExceededError.
+            None leaves DuckDB's default, 80 % of the machine.
+        spill_directory: A directory of the members' machines for intermediate results that pass a limit; None: to pass it is an error. What a killed process
+            leaves there is nobody's.
         gathered_bytes_max: What the stages of one statement may gather of each other's rows on one member; a statement that needs more fails with
             LimitExceededError.
         kernel_threads: Threads of one member for kernel calls that may take long.
@@ -40,6 +42,7 @@ class ClusterSettings:
     token: str | None = field(default=None, repr=False)
     allow_code: bool = True
     kernel_memory_bytes_max: int | None = None
+    spill_directory: str | None = None
     gathered_bytes_max: int = 2 << 30
     kernel_threads: int = 2
     plan_cache_max: int = 1024

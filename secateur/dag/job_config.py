@@ -33,6 +33,10 @@ class JobConfig:
         member_pruning: False deploys to every member, whatever is required: the switch to find out whether pruning is at fault.
         timeout_s: The job fails with ``DeadlineError`` after that many seconds, restarts included; None: it may run for ever.
         result_bytes_max: Most bytes that the result sinks of the job may collect at the coordinator.
+        kernel_bytes_max: Most memory that the kernel calls of the job (sorts, joins, aggregates) take for intermediate results on each member. What is more
+            goes to disk where members have a spill directory, and fails the job with ``LimitExceededError`` where they have none. None: the job shares the
+            member's kernel, and its limit, with everything else. A limit costs the job some milliseconds on each member, for a kernel of its own,
+            which needs about 50 MB to be able to spill.
         on_member_lost: ``"restart"`` repeats the whole job; choose ``"fail"`` when a sink must not see rows twice. Light jobs always fail.
     """
 
@@ -42,12 +46,15 @@ class JobConfig:
     timeout_s: float | None = None
     result_bytes_max: int = RESULT_BYTES_MAX
     on_member_lost: OnMemberLost | str = OnMemberLost.RESTART
+    kernel_bytes_max: int | None = None
 
     def __post_init__(self) -> None:
         if self.timeout_s is not None and not self.timeout_s > 0:
             raise DagError(f"JobConfig.timeout_s is {self.timeout_s!r}; it must be a positive number of seconds, or None")
         if self.result_bytes_max < 1:
             raise DagError(f"JobConfig.result_bytes_max is {self.result_bytes_max!r}; it must be at least 1")
+        if self.kernel_bytes_max is not None and self.kernel_bytes_max < 1:
+            raise DagError(f"JobConfig.kernel_bytes_max is {self.kernel_bytes_max!r}; it must be at least 1, or None for the limit of the member")
         if self.on_member_lost not in tuple(OnMemberLost):
             raise DagError(f"JobConfig.on_member_lost is {self.on_member_lost!r}; it must be one of {', '.join(repr(str(choice)) for choice in OnMemberLost)}")
         for key, partitions in (self.required_partitions or {}).items():
@@ -63,6 +70,7 @@ class JobConfig:
             "member_pruning": self.member_pruning,
             "timeout_s": self.timeout_s,
             "result_bytes_max": self.result_bytes_max,
+            "kernel_bytes_max": self.kernel_bytes_max,
             "on_member_lost": str(self.on_member_lost),
         }
 
@@ -75,5 +83,6 @@ class JobConfig:
             member_pruning=data["member_pruning"],
             timeout_s=data["timeout_s"],
             result_bytes_max=data["result_bytes_max"],
+            kernel_bytes_max=data["kernel_bytes_max"],
             on_member_lost=data["on_member_lost"],
         )

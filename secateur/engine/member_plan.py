@@ -110,6 +110,7 @@ class JobPlan:
         participants: The members that take part, in topology order.
         timeout_s: Seconds after which a participant gives up even if it hears nothing from the coordinator; None for never.
         result_bytes_max: Most bytes that result sinks may collect.
+        kernel_bytes_max: Most memory of the kernel calls on each member; None for the member's own limit.
         topology_version: The topology the plan was made for.
         params: The parameters of the job.
         edges: All edges that run anywhere.
@@ -120,6 +121,7 @@ class JobPlan:
     participants: tuple[str, ...]
     timeout_s: float | None
     result_bytes_max: int
+    kernel_bytes_max: int | None
     topology_version: int
     params: Params
     edges: tuple[EdgePlan, ...]
@@ -144,7 +146,8 @@ def pack_job(job: JobPlan) -> bytes:
     """The shared part as msgpack: packed once for all participants."""
     params = dict(job.params) if isinstance(job.params, Mapping) else list(job.params)
     edges = [_edge_to_wire(edge) for edge in job.edges]
-    shared = [job.job_id, job.coordinator, list(job.participants), job.timeout_s, job.result_bytes_max, job.topology_version, params, edges]
+    limits = [job.timeout_s, job.result_bytes_max, job.kernel_bytes_max]
+    shared = [job.job_id, job.coordinator, list(job.participants), limits, job.topology_version, params, edges]
     return pack(shared)
 
 
@@ -175,9 +178,17 @@ def unpack_plan(data: bytes | memoryview, *, allow_code: bool) -> MemberPlan:
     """
     try:
         member, vertices, shared = unpack(data)
-        job_id, coordinator, participants, timeout_s, result_bytes_max, topology_version, params, edges = unpack(shared)
+        job_id, coordinator, participants, (timeout_s, result_bytes_max, kernel_bytes_max), topology_version, params, edges = unpack(shared)
         job = JobPlan(
-            job_id, coordinator, tuple(participants), timeout_s, result_bytes_max, topology_version, params, tuple(_edge_from_wire(edge) for edge in edges)
+            job_id,
+            coordinator,
+            tuple(participants),
+            timeout_s,
+            result_bytes_max,
+            kernel_bytes_max,
+            topology_version,
+            params,
+            tuple(_edge_from_wire(edge) for edge in edges),
         )
         return MemberPlan(member, job, tuple(_vertex_from_wire(vertex, allow_code) for vertex in vertices))
     except Error:

@@ -119,6 +119,7 @@ class ExecutionPlanBuilder:
             participants=tuple(member for member in participants if any(member in members for members in presence.values())),
             timeout_s=self._config.timeout_s,
             result_bytes_max=self._config.result_bytes_max,
+            kernel_bytes_max=self._config.kernel_bytes_max,
             topology_version=self._topology.version,
             params=self._params,
             edges=tuple(edges),

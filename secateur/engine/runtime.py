@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final, assert_never
 
 from secateur.dag.dag import DAG, FrozenDAG
@@ -16,6 +17,7 @@ from secateur.engine.execution import Execution
 from secateur.engine.failure import lost_member
 from secateur.engine.gather_budget import GatherBudget
 from secateur.engine.kernels.cancellation import Cancellation
+from secateur.engine.kernels.job_kernel import JobKernel
 from secateur.engine.light_job import Finish
 from secateur.engine.member_plan import MemberPlan, pack_job, pack_plan, unpack_plan
 from secateur.engine.messages import Credit, Exchange, JobCancel, JobDone, JobStart, Message, read_message
@@ -258,15 +260,24 @@ class JobRuntime:
         extra: dict[type, Any] = {Cancellation: cancellation, GatherBudget: GatherBudget(self.limits.gathered_bytes_max)}
         if collector is not None:
             extra[ResultCollector] = collector
+        services, kernel = self.services, None
+        if plan.job.kernel_bytes_max is not None:
+            kernel = JobKernel(plan.job.kernel_bytes_max, services.spill_directory)
+            services = replace(services, run_fragment=kernel.run)
         return Execution(
             plan,
-            self.services,
+            services,
             extra,
             self._scheduler,
             self._outgoing.post,
             on_ended=lambda error: self._execution_ended(job_id, error, cancellation),
-            on_closed=lambda: self._unclosed.pop(job_id).set_result(None),
+            on_closed=lambda: self._execution_closed(job_id, kernel),
         )
+
+    def _execution_closed(self, job_id: str, kernel: JobKernel | None) -> None:
+        self._unclosed.pop(job_id).set_result(None)
+        if kernel is not None:
+            self.services.executor.submit(kernel.close)
 
     def _start_execution(self, execution: Execution) -> None:
         job = execution.plan.job

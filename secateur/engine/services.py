@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -89,6 +90,7 @@ class MemberServices:
         table: Finds a table's description; raises ``UnknownTableError``.
         write_rows: Writes rows of any partition of the cluster.
         allow_code: Whether it accepts suppliers that travel as code.
+        spill_directory: Where kernels of jobs put what passes their limits; None for nowhere.
         limits: Bounds of its engine.
     """
 
@@ -98,4 +100,5 @@ class MemberServices:
     table: Callable[[str], TableDef] = _no_table
     write_rows: RowsWriter = _no_writer
     allow_code: bool = False
+    spill_directory: Path | None = None
     limits: EngineLimits = field(default_factory=EngineLimits)

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import atexit
 import os
+import shutil
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -42,7 +44,8 @@ class DuckDBKernel:
     Args:
         memory_limit_bytes: Most memory for intermediate results of all calls together; None for DuckDB's default, 80 % of the machine.
         threads: Worker threads shared by all calls; None for one per core.
-        spill_directory: Where intermediate results go that pass the limit; None to raise LimitExceededError instead.
+        spill_directory: Where intermediate results go that pass the limit, in a folder of their own that goes with the kernel; None to raise
+            LimitExceededError instead.
     """
 
     def __init__(self, *, memory_limit_bytes: int | None = None, threads: int | None = None, spill_directory: Path | None = None) -> None:
@@ -54,10 +57,11 @@ class DuckDBKernel:
         }
         if memory_limit_bytes is not None:
             config["memory_limit"] = f"{memory_limit_bytes}B"
+        self._spill = None if spill_directory is None else _folder_in(spill_directory)
         self._database = duckdb.connect(":memory:", config=config)
         # GLOBAL: a plain SET would hold for this connection and not for its cursors. The directory is not to be set any more once access is off.
         for setting, value in (
-            ("temp_directory", "" if spill_directory is None else str(spill_directory)),
+            ("temp_directory", "" if self._spill is None else str(self._spill)),
             ("enable_external_access", "false"),
             ("python_enable_replacements", "false"),
             ("TimeZone", "UTC"),
@@ -161,6 +165,8 @@ class DuckDBKernel:
         for slot in idle:
             slot.cursor.close()
         self._database.close()
+        if self._spill is not None:
+            shutil.rmtree(self._spill, ignore_errors=True)
 
     @contextmanager
     def _slot(self, sql: str) -> Iterator[Slot]:
@@ -243,6 +249,12 @@ def _cast_columns(sql: str, given: Sequence[str], wanted: Sequence[str]) -> str:
     names = [f"c{index}" for index in range(len(given))]
     items = (name if have == want else f"CAST({name} AS {want})" for name, have, want in zip(names, given, wanted, strict=True))
     return f"SELECT {', '.join(items)} FROM (\n{sql}\n) AS result({', '.join(names)})"
+
+
+def _folder_in(directory: Path) -> Path:
+    """DuckDB names its files alike in every database, so two of them must not share a folder."""
+    directory.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix="secateur-spill-", dir=directory))
 
 
 def _text(value: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from secateur.wire import ShortTable
 
 if TYPE_CHECKING:
     from secateur.engine.kernels.cancellation import Cancellation
+    from secateur.engine.kernels.duckdb_kernel import DuckDBKernel
 
 __all__ = ["Fragment", "KernelName", "answer", "run", "run_with"]
 
@@ -149,6 +150,7 @@ def run_with(
     *,
     kernel: KernelName | None = None,
     cancellation: Cancellation | None = None,
+    duckdb: Callable[[], DuckDBKernel] | None = None,
 ) -> tuple[pa.Table, KernelName]:
     """As :func:`run`, with a wish for a kernel, and the name of the kernel that answered.
 
@@ -158,6 +160,7 @@ def run_with(
         params: As :func:`run`.
         kernel: ARROW is a wish: a fragment or a parameter value that it cannot answer exactly goes to DuckDB all the same. None takes ARROW where possible.
         cancellation: As :func:`run`.
+        duckdb: Gives the DuckDB kernel, if one is needed; None: that of the process.
     """
     if fragment.arrow is not None and kernel is not KernelName.DUCKDB:
         import secateur.engine.kernels.arrow_kernel as arrow_kernel
@@ -167,5 +170,6 @@ def run_with(
             return found, KernelName.ARROW
     from secateur.engine.kernels import duckdb_kernel  # imported at the first use: a process that plans or serves only simple fragments does not pay for it
 
-    found = duckdb_kernel.default_kernel().run(fragment.sql, relations, params, names=fragment.column_names, casts=fragment.casts, cancellation=cancellation)
+    database = (duckdb or duckdb_kernel.default_kernel)()
+    found = database.run(fragment.sql, relations, params, names=fragment.column_names, casts=fragment.casts, cancellation=cancellation)
     return found, KernelName.DUCKDB

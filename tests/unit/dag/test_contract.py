@@ -84,6 +84,7 @@ def test_bind_value_of_a_missing_parameter(value: Param, params: object, message
         pytest.param({"timeout_s": 0}, "timeout_s is 0", id="no time"),
         pytest.param({"timeout_s": float("nan")}, "timeout_s is nan", id="nan"),
         pytest.param({"result_bytes_max": 0}, "result_bytes_max", id="no result"),
+        pytest.param({"kernel_bytes_max": 0}, "kernel_bytes_max", id="no memory"),
         pytest.param({"on_member_lost": "retry"}, "on_member_lost is 'retry'; it must be one of 'restart', 'fail'", id="no such choice"),
         pytest.param({"required_partitions": {"t": frozenset({-1})}}, r"required_partitions\['t'\]", id="negative partition"),
         pytest.param({"required_partitions": {"t": frozenset({"1"})}}, "partition ids", id="text partition"),
@@ -98,7 +99,7 @@ def test_wrong_arguments_are_refused(arguments: dict[str, object], message: str)
     "config",
     [
         pytest.param(JobConfig(), id="default"),
-        pytest.param(JobConfig("n", {"t": frozenset({3, 1}), "g": frozenset()}, False, 2.5, 100, "fail"), id="everything"),
+        pytest.param(JobConfig("n", {"t": frozenset({3, 1}), "g": frozenset()}, False, 2.5, 100, "fail", 200), id="everything"),
     ],
 )
 def test_job_config_round_trip(config: JobConfig) -> None:
