@@ -21,10 +21,11 @@ from secateur.partitioning.types import SqlType, TypeKind, parse_type
 
 __all__ = ["grouped_densely"]
 
-_SLOTS_MAX: Final = 1 << 21
-_SLOTS_PER_ROW_MAX: Final = 4
+_PLACES_MAX: Final = 1 << 21
+_PLACES_PER_ROW_MAX: Final = 4
 _EXACT_IN_DOUBLE_MAX: Final = 2**53
-_BLOCK_ROWS: Final = 1 << 16
+#: Arrays of so many words stay in the second-level cache, and the allocator gives the same memory again for the next block.
+_BLOCK_ROWS: Final = 1 << 17
 _FUNCTIONS: Final = frozenset({AggregateFunction.COUNT_ROWS, AggregateFunction.COUNT, AggregateFunction.SUM})
 _KEY_TYPES: Final = frozenset({pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32()})
 _SUMMED_KINDS: Final = frozenset(
@@ -62,14 +63,22 @@ def grouped_densely(keys: Sequence[Any], arguments: Mapping[str, tuple[Any, SqlT
         return None
     spans = [_span(key) for key in keys]
     place_count = prod(span.size for span in spans)
-    if place_count > min(_SLOTS_MAX, _SLOTS_PER_ROW_MAX * row_count):
+    if place_count > min(_PLACES_MAX, _PLACES_PER_ROW_MAX * row_count):
         return None
-    places = _places(keys, spans, row_count)
-    counts = np.bincount(places, minlength=place_count)
+    counts = np.zeros(place_count, dtype=np.int64)
+    firsts = np.full(place_count, -1, dtype=np.int64)
+    columns = [_Column(state, arguments, place_count) for state in states]
+    block_rows = max(_BLOCK_ROWS, place_count)
+    for start in range(0, row_count, block_rows):
+        places = _places([key.slice(start, block_rows) for key in keys], spans, min(block_rows, row_count - start))
+        counts += np.bincount(places, minlength=place_count)
+        unseen = np.flatnonzero(firsts[places] < 0)[::-1]  # backwards: of several rows that are written to one place, the first is written last
+        firsts[places[unseen]] = start + unseen
+        for column in columns:
+            column.add(places, start)
     groups = np.flatnonzero(counts)
-    groups = groups[np.argsort(_first_rows(places, place_count, len(groups))[groups])]
-    columns = _keys_of(groups, keys, spans)
-    return columns + [_state(state, arguments, places, place_count, counts, groups) for state in states]
+    groups = groups[np.argsort(firsts[groups])]
+    return [*_keys_of(groups, keys, spans), *(column.result(counts, groups) for column in columns)]
 
 
 def _adds_up(arguments: Mapping[str, tuple[Any, SqlType]], state: State, row_count: int) -> bool:
@@ -97,35 +106,23 @@ def _extremes(values: Any) -> tuple[int, int]:
 
 def _places(keys: Sequence[Any], spans: Sequence[_Span], row_count: int) -> Ints:
     """The place of each row's group."""
-    places = np.empty(row_count, dtype=np.int64)
-    offsets = places if len(keys) == 1 else np.empty(row_count, dtype=np.int64)
-    for index, (key, span) in enumerate(zip(keys, spans, strict=True)):
-        start = 0
-        for chunk in _chunks(key):
-            part = offsets[start : start + len(chunk)]
-            np.subtract(pc.fill_null(chunk, span.low) if chunk.null_count else chunk, span.low, out=part, dtype=np.int64)
-            if chunk.null_count:
-                part[chunk.is_null().to_numpy(zero_copy_only=False)] = span.size - 1
-            start += len(chunk)
-        if index:
-            places *= span.size
-            places += offsets
-        elif len(keys) > 1:
-            places[:] = offsets
+    places = _offsets(keys[0], spans[0], row_count)
+    for key, span in zip(keys[1:], spans[1:], strict=True):
+        places *= span.size
+        places += _offsets(key, span, row_count)
     return places
 
 
-def _first_rows(places: Ints, place_count: int, group_count: int) -> Ints:
-    """The first row of each place; -1 where there is none. Ends as soon as all groups have been seen."""
-    firsts = np.full(place_count, -1, dtype=np.int64)
-    for start in range(0, len(places), _BLOCK_ROWS):
-        block = places[start : start + _BLOCK_ROWS]
-        unseen = np.flatnonzero(firsts[block] < 0)[::-1]  # backwards: of several rows that are written to one place, the first is the last written
-        firsts[block[unseen]] = start + unseen
-        group_count -= int(np.count_nonzero(firsts[block[unseen]] == start + unseen))
-        if not group_count:
-            break
-    return firsts
+def _offsets(key: Any, span: _Span, row_count: int) -> Ints:
+    offsets = np.empty(row_count, dtype=np.int64)
+    start = 0
+    for chunk in _chunks(key):
+        part = offsets[start : start + len(chunk)]
+        np.subtract(chunk.fill_null(span.low) if chunk.null_count else chunk, span.low, out=part, dtype=np.int64)
+        if chunk.null_count:
+            part[_is_null(chunk)] = span.size - 1
+        start += len(chunk)
+    return offsets
 
 
 def _keys_of(groups: Ints, keys: Sequence[Any], spans: Sequence[_Span]) -> list[Any]:
@@ -139,30 +136,49 @@ def _keys_of(groups: Ints, keys: Sequence[Any], spans: Sequence[_Span]) -> list[
     return columns[::-1]
 
 
-def _state(state: State, arguments: Mapping[str, tuple[Any, SqlType]], places: Ints, place_count: int, counts: Ints, groups: Ints) -> pa.Array:
-    wanted = compute_type(parse_type(state.type_text))
-    if state.argument is None:
-        return pa.array(counts[groups])
-    values, kind = arguments[state.argument]
-    present = counts[groups]
-    if values.null_count:
-        missing = np.concatenate([chunk.is_null().to_numpy(zero_copy_only=False) for chunk in _chunks(values)])
-        present = present - np.bincount(places[missing], minlength=place_count)[groups]
-    if state.function is AggregateFunction.COUNT:
-        return pa.array(present)
-    sums = np.bincount(places, weights=_doubles(values), minlength=place_count)[groups]
-    found = pa.array(sums if kind.is_float else sums.astype(np.int64), mask=present == 0)
-    return found if found.type.equals(wanted) else found.cast(wanted)
+class _Column:
+    """A state of each place while rows come."""
+
+    def __init__(self, state: State, arguments: Mapping[str, tuple[Any, SqlType]], place_count: int) -> None:
+        self._values: Any = None
+        self._kind = SqlType(TypeKind.BIGINT)
+        if state.argument is not None:
+            self._values, self._kind = arguments[state.argument]
+        self._type = compute_type(parse_type(state.type_text))
+        has_nulls = self._values is not None and self._values.null_count > 0
+        self._missing = np.zeros(place_count, dtype=np.int64) if has_nulls else None
+        self._sums = np.zeros(place_count) if state.function is AggregateFunction.SUM else None
+
+    def add(self, places: Ints, start: int) -> None:
+        """Take in the rows from ``start`` on, whose places these are."""
+        if self._values is None or (self._missing is None and self._sums is None):
+            return
+        chunks = _chunks(self._values.slice(start, len(places)))
+        position = 0
+        doubles = np.empty(len(places))
+        for chunk in chunks:
+            part = slice(position, position + len(chunk))
+            if self._missing is not None and chunk.null_count:
+                self._missing += np.bincount(places[part][_is_null(chunk)], minlength=len(self._missing))
+            if self._sums is not None:
+                doubles[part] = chunk.fill_null(0) if chunk.null_count else chunk
+            position += len(chunk)
+        if self._sums is not None:
+            self._sums += np.bincount(places, weights=doubles, minlength=len(self._sums))
+
+    def result(self, counts: Ints, groups: Ints) -> pa.Array:
+        """The states of the groups, of which ``counts`` says how many rows each place has."""
+        present = counts[groups] if self._missing is None else counts[groups] - self._missing[groups]
+        if self._sums is None:
+            return pa.array(present)
+        sums = self._sums[groups]
+        found = pa.array(sums if self._kind.is_float else sums.astype(np.int64), mask=present == 0)
+        return found if found.type.equals(self._type) else found.cast(self._type)
 
 
-def _doubles(values: Any) -> npt.NDArray[np.float64]:
-    """The values, 0 where they are NULL."""
-    doubles = np.empty(len(values), dtype=np.float64)
-    start = 0
-    for chunk in _chunks(values):
-        doubles[start : start + len(chunk)] = pc.fill_null(chunk, 0) if chunk.null_count else chunk
-        start += len(chunk)
-    return doubles
+def _is_null(chunk: Any) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_] = chunk.is_null().to_numpy(zero_copy_only=False)
+    return found
 
 
 def _chunks(values: Any) -> list[pa.Array]:
