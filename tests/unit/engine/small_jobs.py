@@ -1,0 +1,79 @@
+"""Processors and DAGs that several tests of the engine run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from secateur.connectors.collect import collect
+from secateur.connectors.table import table_source
+from secateur.dag import DAG, Edge, EdgeConfig, Emitter, OnMembers, Placement, Processor, ProcessorMetaSupplier, ProcessorSupplier, between
+from secateur.dag.supplier import FactorySupplier
+from secateur.engine.processors import filter_rows
+
+
+class Numbers(Processor):
+    """Offers 0 to count - 1, ``rows`` in a batch, with the member that made them."""
+
+    def __init__(self, count: int, rows: int = 1) -> None:
+        self._count = count
+        self._rows = rows
+        self._emitter: Emitter | None = None
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        for start in range(0, self._count, self._rows):
+            xs = range(start, min(start + self._rows, self._count))
+            yield pa.record_batch({"x": pa.array(xs, pa.int64()), "made": [f"{self.context.member}.{self.context.local_index}"] * len(xs)})
+
+    def complete(self) -> bool:
+        self._emitter = self._emitter or Emitter(self.outbox, self._batches())
+        return self._emitter.emit()
+
+
+class Stamp(Processor):
+    """Adds the member and processor that saw the rows."""
+
+    def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
+        seen = f"{self.context.member}.{self.context.local_index}"
+        return self.outbox.offer(batch.append_column("seen", pa.array([seen] * batch.num_rows)))
+
+
+class Place(ProcessorMetaSupplier):
+    """Runs processors on some members."""
+
+    def __init__(self, make: Callable[[], Processor], *members: str) -> None:
+        self._make = make
+        self._members = members
+
+    def placement(self) -> Placement:
+        return OnMembers(self._members, parallelism_max=8)
+
+    def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
+        return {member: FactorySupplier(self._make) for member in members}
+
+
+class Forever(Processor):
+    """A source that never ends."""
+
+    def complete(self) -> bool:
+        self.outbox.offer(pa.record_batch({"x": [1]}))
+        return False
+
+
+def pipeline(source: Any, edge: Callable[[Edge], Edge], middle: Any = Stamp, *, parallelism: int = 2) -> DAG:
+    dag = DAG()
+    dag.new_vertex("source", source, parallelism)
+    dag.new_vertex("middle", middle, parallelism)
+    dag.new_vertex("out", collect())
+    return dag.edge(edge(between("source", "middle"))).edge(between("middle", "out").all_to_one().distributed())
+
+
+def read_by_key(*, window: int = 1 << 20) -> DAG:
+    dag = DAG()
+    dag.new_vertex("scan", table_source("orders", keys=[{"customer": "C7"}]))
+    dag.new_vertex("big", filter_rows(lambda b: pa.compute.greater(b.column("amount"), 36.0)))
+    dag.new_vertex("out", collect())
+    config = EdgeConfig(window_bytes_max=window)
+    return dag.edge(between("scan", "big")).edge(between("big", "out").all_to_one().distributed().with_config(config))
