@@ -10,7 +10,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ from secateur.engine.kernels.fragment import answer, run
 from secateur.engine.plan import SelectPlan
 from secateur.engine.runtime import JobRuntime
 from secateur.engine.select_job import select_dag
-from secateur.errors import DataChangedError, TopologyChangedError
+from secateur.errors import DataChangedError, DataError, TopologyChangedError
 from secateur.partitioning.topology import Topology
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, ShortTable, decode_table, encode_table
@@ -149,6 +149,10 @@ class StatementRunner:
                 if loop.time() > deadline_s:
                     raise
                 await asyncio.sleep(_LOAD_PAUSE_S)
+            except DataError:
+                if not plan.gathered:
+                    raise
+                plan = replace(plan, stages=plan.gathered, gathered=())
             else:
                 members = sorted({self._member_id, *result.members_touched})
                 return _reply(result.table(), plan, partitions, topology, "distributed", members)

@@ -25,6 +25,8 @@ class Strategy(Enum):
 
     TWO_STAGE = "two_stage"
     """Each owner aggregates, sorts and limits what it has; the coordinator combines."""
+    PLACED = "placed"
+    """Joins, groups and subqueries are computed where their rows are, as far as they are on one member; the rest moves between stages."""
     GATHER = "gather"
     """Each owner sends the rows and columns that the statement needs; the coordinator runs the whole statement."""
 
@@ -101,6 +103,8 @@ class SelectPlan:
         scans: Every mention of a table, in the order of the relations ``s0``, ``s1``, ...
         local: The whole statement over the relations of the scans.
         stages: The statement taken apart, each stage after those that feed it; the last runs at the coordinator, and its output is the answer.
+        gathered: For ``PLACED`` the stages of ``GATHER``. A stage may evaluate what the whole statement evaluates behind a filter, so an error in the data has
+            to be one of the whole as well.
         strategy: How the cut was made.
         gather_reason: Why the strategy is ``GATHER``, or None.
         columns: Name and SQL type text of each result column.
@@ -125,6 +129,7 @@ class SelectPlan:
     empty: bytes | None
     deterministic: bool
     schema_version: int
+    gathered: tuple[Stage, ...] = ()
     searched: Fragment | None = field(default=None, init=False, compare=False, repr=False)
 
     @property
@@ -145,6 +150,7 @@ class SelectPlan:
             "scans": [scan.to_wire() for scan in self.scans],
             "local": self.local.to_wire(),
             "stages": [stage.to_wire() for stage in self.stages],
+            "gathered": [stage.to_wire() for stage in self.gathered],
         }
 
     def to_client(self) -> dict[str, Any]:
@@ -189,6 +195,7 @@ class SelectPlan:
             empty=data["empty"],
             deterministic=data["deterministic"],
             schema_version=data["schema_version"],
+            gathered=tuple(Stage.from_wire(stage) for stage in data["gathered"]),
         )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -18,22 +17,20 @@ from sqlglot import Token, exp
 from secateur.engine.kernels.arrow_fragment import ArrowFragment
 from secateur.engine.kernels.duckdb_kernel import default_kernel
 from secateur.engine.kernels.fragment import Fragment, run
-from secateur.engine.kernels.result_types import sql_type
 from secateur.engine.plan import ScanPlan, SelectPlan, Strategy
-from secateur.engine.stage import Stage, stage_relation
 from secateur.errors import DatabaseError, NotSupportedError, ProgrammingError, UnknownColumnError, UnknownTableError
 from secateur.partitioning.statistics import NO_STATISTICS, StatisticsPicture
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.types import SqlType
-from secateur.planner.fragments.arrow_compiler import compile_arrow
-from secateur.planner.fragments.canonical import Cut, canonical_select, named
-from secateur.planner.fragments.two_stage import Halves, cut
+from secateur.planner.fragments.arrow_form import arrow_form
+from secateur.planner.fragments.canonical import Cut, canonical_select
+from secateur.planner.placement.cost import bytes_of
 from secateur.planner.plan_settings import DEFAULT_SETTINGS, PlanSettings
-from secateur.planner.query import Query, Scan, bind_query, is_columns_call, near_names
+from secateur.planner.query import Query, Scan, bind_query, near_names
 from secateur.planner.scans.scan_reading import ScanReading, read_query
-from secateur.planner.scans.scope import Scope
+from secateur.planner.stages import staged
 from secateur.planner.statement import SelectStatement
-from secateur.planner.text.dialect import parse_query, quoted, to_sql, tokenize
+from secateur.planner.text.dialect import quoted
 from secateur.planner.text.folding import folded
 from secateur.planner.text.long_lists import lists_agree
 from secateur.planner.text.parameters import Parameters
@@ -46,8 +43,6 @@ __all__ = ["plan_select"]
 _NAME_IN_MESSAGE: Final = re.compile(r'(?:column named|Referenced column|Referenced table) "([^"]+)"')
 
 # The arrow kernel evaluates expressions by recursion; so long or deep a statement is DuckDB's.
-_ARROW_NODES_MAX: Final = 1000
-_ARROW_DEPTH_MAX: Final = 200
 
 Schemas = Mapping[str, Mapping[str, SqlType | str]]
 
@@ -90,35 +85,23 @@ def plan_select(
     read = read_query(query, settings)
     reading, scans, faithful = read.second, read.scans, read.is_faithful
     repeatable = reading is not None and reading.is_repeatable
-    binder = _Binder(params)
     local = Fragment.over(query.sql, schemas, columns, _arrow(query, schemas, columns) if faithful else None)
-    reason: str | None = None
-    stages: tuple[Stage, ...]
-    try:
-        if reading is not None and not repeatable:
-            raise Cut("it has a function or sample whose value depends on when and where it is evaluated")
-        if reading is None or not faithful:
-            raise Cut("it is written in a form that is not taken apart")
-        partial, final = _halved(query, reading, schemas, columns, binder)
-        stages = (_scan_stage(0, scans[0], partial), Stage("final", final, inputs=(0,), at_coordinator=True))
-        local = replace(local, row_by_row=partial.row_by_row)
-        strategy = Strategy.TWO_STAGE
-    except Cut as refused:
-        strategy, reason = Strategy.GATHER, str(refused)
-        gathered = tuple(_gather(index, read, schemas[read.scan.relation], binder, repeatable=repeatable) for index, read in enumerate(scans))
-        relations = {stage_relation(index): dict(stage.fragment.columns) for index, stage in enumerate(gathered)}
-        stages = (*gathered, Stage("final", Fragment.over(query.gathered_sql, relations, columns), inputs=tuple(range(len(scans))), at_coordinator=True))
+    costs = {scan.scan.relation: bytes_of(scan, picture.of(scan.scan.table.table_id)) for scan in read.scans}
+    found = staged(query, read, schemas, columns, params, costs)
+    if found.strategy is Strategy.TWO_STAGE:
+        local = replace(local, row_by_row=found.stages[0].fragment.row_by_row)
     plan = SelectPlan(
         plan_id=_plan_id(text, len(parameters.lists), tuple(parameter_types), schema_version, settings, picture.version if len(query.scans) > 1 else 0),
         scans=tuple(_scan_plan(read, query) for read in scans),
         local=local,
-        stages=stages,
-        strategy=strategy,
-        gather_reason=reason,
+        stages=found.stages,
+        gathered=found.gathered,
+        strategy=found.strategy,
+        gather_reason=found.reason,
         columns=columns,
         parameter_count=parameters.total,
         parameter_names=parameters.names,
-        empty=_empty_answer(query, reading, stages, params) if repeatable else None,
+        empty=_empty_answer(query, reading, local, schemas, params) if repeatable else None,
         deterministic=reading is not None and repeatable and not reading.depends_on_order,
         schema_version=schema_version,
     )
@@ -144,24 +127,6 @@ def _scan_plan(read: ScanReading, query: Query) -> ScanPlan:
         keys=read.bounds.keys,
         reason=None if read.bounds.reason is None else _own_name(read.bounds.reason, query),
     )
-
-
-class _Binder:
-    """DuckDB's binder for the texts that are made from a statement."""
-
-    def __init__(self, params: Sequence[Any]) -> None:
-        self._params = list(params)
-
-    def describe(self, sql: str, schemas: Schemas) -> tuple[tuple[str, str], ...]:
-        """Names and types of the result columns."""
-        return default_kernel().describe(sql, schemas, self._params)
-
-    def fragment(self, sql: str, schemas: Schemas, columns: Sequence[tuple[str, str]]) -> Fragment:
-        """A fragment for a text, with the arrow kernel's form where it has one."""
-        (relation,) = schemas
-        tree = parse_query(sql, tokenize(sql))
-        compiled = _compiled(tree, schemas[relation], relation, columns) if isinstance(tree, exp.Select) else None
-        return Fragment.over(sql, schemas, columns, compiled)
 
 
 def _described(query: Query, params: Sequence[Any]) -> tuple[tuple[str, str], ...]:
@@ -220,64 +185,6 @@ def _schema(scan: Scan) -> dict[str, SqlType | str]:
     return {column.name: column.type for column in scan.table.columns if column.name in scan.columns}
 
 
-def _halved(query: Query, reading: SecondReading, schemas: Schemas, columns: Sequence[tuple[str, str]], binder: _Binder) -> tuple[Fragment, Fragment]:
-    """Partial and final of a cut statement, bound.
-
-    Raises:
-        Cut: It cannot be cut, or a half does not bind as it should.
-    """
-    relation = query.scans[0].relation if len(query.scans) == 1 else ""
-
-    @cache
-    def type_of(expression: str) -> str:
-        ((_, text),) = binder.describe(f"SELECT {expression} FROM {relation}", schemas)
-        return text
-
-    try:
-        halves: Halves = cut(query, reading, len(columns), type_of)
-        partial_columns = binder.describe(halves.partial, schemas)
-        gathered = {stage_relation(0): dict(partial_columns)}
-        final_columns = binder.describe(halves.final, gathered)
-    except DatabaseError as error:
-        raise Cut(f"its parts do not bind: {error.message}") from error
-    if [text for _, text in final_columns] != [text for _, text in columns]:
-        raise Cut("its parts have other types than the whole")
-    partial, final = binder.fragment(halves.partial, schemas, partial_columns), binder.fragment(halves.final, gathered, columns)
-    return replace(partial, row_by_row=halves.row_by_row), replace(final, row_by_row=halves.row_by_row)
-
-
-def _scan_stage(index: int, read: ScanReading, fragment: Fragment) -> Stage:
-    """The stage that runs a fragment over one scan, where its partitions are."""
-    return Stage(f"scan:{read.scan.alias}", fragment, scans=(index,), at_coordinator=read.scan.table.replicated)
-
-
-def _gather(index: int, read: ScanReading, schema: Mapping[str, SqlType | str], binder: _Binder, *, repeatable: bool) -> Stage:
-    """The rows and columns of a scan that the statement may need."""
-    scan, scope = read.scan, read.scope
-    applied = [conjunct for conjunct in scope.local if repeatable and _is_local(conjunct, scope)]
-    where = " AND ".join(f"({to_sql(_bare(conjunct, scope))})" for conjunct in applied)
-    sql = f"SELECT {', '.join(map(quoted, scan.columns))} FROM {scan.relation}" + (f" WHERE {where}" if where else "")
-    columns = tuple((name, str(schema[name])) for name in scan.columns)
-    return _scan_stage(index, read, binder.fragment(sql, {scan.relation: schema}, columns))
-
-
-def _is_local(conjunct: exp.Expr, scope: Scope) -> bool:
-    """Whether a conjunct reads columns of its scan and nothing else."""
-    columns = list(conjunct.find_all(exp.Column))
-    # A lambda and a list comprehension have names of their own; COLUMNS() names columns by a pattern.
-    foreign = conjunct.find(exp.Query, exp.Lambda, exp.Comprehension, exp.AggFunc, exp.Window, exp.Star) is not None
-    foreign = foreign or any(map(is_columns_call, conjunct.find_all(exp.Anonymous)))
-    return bool(columns) and not foreign and all(scope.column_of(column) is not None for column in columns)
-
-
-def _bare(conjunct: exp.Expr, scope: Scope) -> exp.Expr:
-    def rename(node: exp.Expr) -> exp.Expr:
-        column = scope.column_of(node) if isinstance(node, exp.Column) else None
-        return node if column is None else named(column)
-
-    return conjunct.copy().transform(rename, copy=False)
-
-
 def _arrow(query: Query, schemas: Schemas, columns: Sequence[tuple[str, str]]) -> ArrowFragment | None:
     """The whole statement for the arrow kernel, when it reads one table plainly."""
     if len(query.scans) != 1 or not isinstance(query.tree, exp.Select) or query.tree.args.get("joins") or query.tree.args.get("with_"):
@@ -289,41 +196,18 @@ def _arrow(query: Query, schemas: Schemas, columns: Sequence[tuple[str, str]]) -
         select = canonical_select(query.tree, scan)
     except Cut:
         return None
-    return _compiled(select, schemas[scan.relation], scan.relation, columns)
+    return arrow_form(select, schemas[scan.relation], scan.relation, columns)
 
 
-def _is_within(tree: exp.Expr, nodes_max: int, depth_max: int) -> bool:
-    """Whether a tree has at most so many nodes, none of them deeper."""
-    level: list[exp.Expr] = [tree]
-    count = 0
-    for _ in range(depth_max):
-        count += len(level)
-        if count > nodes_max:
-            return False
-        level = [child for node in level for child in node.iter_expressions()]
-        if not level:
-            return True
-    return False
-
-
-def _compiled(select: exp.Select, schema: Mapping[str, SqlType | str], relation: str, columns: Sequence[tuple[str, str]]) -> ArrowFragment | None:
-    if not _is_within(select, _ARROW_NODES_MAX, _ARROW_DEPTH_MAX):
-        return None
-    typed = {name: known for name, kind in schema.items() if (known := kind if isinstance(kind, SqlType) else sql_type(kind)) is not None}
-    if len(typed) < len(schema):
-        return None
-    compiled = compile_arrow(select, typed, relation, columns)
-    return compiled if isinstance(compiled, ArrowFragment) else None
-
-
-def _empty_answer(query: Query, reading: SecondReading | None, stages: Sequence[Stage], params: Sequence[Any]) -> bytes | None:
+def _empty_answer(query: Query, reading: SecondReading | None, whole: Fragment, schemas: Schemas, params: Sequence[Any]) -> bytes | None:
     """The answer over no rows, when it is the same for all parameters: none, or only in WHERE, where no row asks for them."""
     if query.parameters.total and (reading is None or len(query.scans) != 1 or not reading.parameters_only_in_where):
         return None
-    final = stages[-1]
-    relations = {stage_relation(index): stages[index].fragment.schema.empty_table() for index in final.inputs}
+    relations = {
+        relation: Fragment.over("", {}, [(name, str(kind)) for name, kind in schema.items()]).schema.empty_table() for relation, schema in schemas.items()
+    }
     try:
-        return bytes(encode_table(run(final.fragment, relations, list(params))))
+        return bytes(encode_table(run(whole, relations, list(params))))
     except DatabaseError:
         # A constant part that fails, such as a bad cast: it fails again, and is reported, when the statement runs.
         return None

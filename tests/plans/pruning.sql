@@ -118,7 +118,10 @@ tree: plan_orders: all
 rewrites: derived_table_to_join
 scan plan_orders: all 16 partitions
   because LIMIT stands below the filter customer_id = 'C4'
-when distributed: gather (it does not read one table plainly)
+when distributed: in 3 stages
+  x0 scan plan_orders: at the members over plan_orders, to the coordinator
+  x1 subquery: at the coordinator over x0, to the coordinator
+  final: at the coordinator over x1
 */
 ----
 -- count with a partition filter
@@ -142,7 +145,9 @@ scan plan_orders: 1 of 16 partitions [p10]
 scan plan_orders: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C4')
   primary key bounds: ('C4')
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 set operation: at the members over plan_orders, plan_orders, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- a co-located join of one key is local
@@ -157,7 +162,9 @@ scan plan_customers AS c: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
 co-located: o, c
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- a left join filtered on the preserved side
@@ -171,7 +178,9 @@ scan plan_customers AS c: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C3')
   primary key bounds: ('C3')
 co-located: o, c
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- a left join asked for what is missing
@@ -184,7 +193,9 @@ scan plan_orders AS o: all 16 partitions
 scan plan_customers AS c: all 16 partitions
   because c.customer_id IS NULL may hold for the rows that the LEFT JOIN makes up with NULLs; o.customer_id = c.customer_id joins the key, and no side of it is compared with a value
 co-located: o, c
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- a replicated table is wherever the rest is
@@ -196,7 +207,9 @@ scan plan_orders AS o: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
 scan plan_priorities AS p: replicated, every member has it
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join o: at the members over o, p, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- a replicated table alone
@@ -215,7 +228,7 @@ SELECT count(DISTINCT priority) FROM plan_orders
 tree: plan_orders: all
 scan plan_orders: all 16 partitions
   because no predicate on the partition key customer_id: the statement has no WHERE clause for it
-when distributed: gather (COUNT(DISTINCT "priority") needs all rows in one place)
+when distributed: two-stage
 */
 ----
 -- hash and range

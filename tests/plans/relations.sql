@@ -17,7 +17,9 @@ rewrites: derived_table_to_join
 scan rel_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: gather (it does not read one table plainly)
+when distributed: in 2 stages
+  x0 scan rel_orders: at the members over rel_orders, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- a computed column is no column
@@ -28,7 +30,9 @@ tree: rel_orders: all
 rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because no predicate on the partition key customer_id: the statement has no WHERE clause for it
-when distributed: gather (it does not read one table plainly)
+when distributed: in 2 stages
+  x0 scan rel_orders: at the members over rel_orders, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- sort below the filter
@@ -40,7 +44,9 @@ rewrites: derived_table_to_join
 scan rel_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: gather (it does not read one table plainly)
+when distributed: in 2 stages
+  x0 scan rel_orders: at the members over rel_orders, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- limit below the filter
@@ -51,7 +57,10 @@ tree: rel_orders: all
 rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because LIMIT stands below the filter customer_id = 'C4'
-when distributed: gather (it does not read one table plainly)
+when distributed: in 3 stages
+  x0 scan rel_orders: at the members over rel_orders, to the coordinator
+  x1 subquery: at the coordinator over x0, to the coordinator
+  final: at the coordinator over x1
 */
 ----
 -- limit above the filter
@@ -74,7 +83,9 @@ rewrites: derived_table_to_join
 scan rel_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: gather (it does not read one table plainly)
+when distributed: in 2 stages
+  x0 scan rel_orders: at the members over rel_orders, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- having on the key
@@ -106,7 +117,10 @@ tree: rel_orders: all
 rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because customer_id = 'C2' is not about the columns that GROUP BY names, but about customer_id
-when distributed: gather (it does not read one table plainly)
+when distributed: in 3 stages
+  x0 scan rel_orders: at the members over rel_orders, to the coordinator
+  x1 subquery: at the coordinator over x0, to the coordinator
+  final: at the coordinator over x1
 */
 ----
 -- distinct
@@ -118,7 +132,9 @@ rewrites: derived_table_to_join
 scan rel_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: gather (it does not read one table plainly)
+when distributed: in 2 stages
+  x0 scan rel_orders: at the members over rel_orders, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- distinct on another column
@@ -129,7 +145,9 @@ tree: rel_orders: all
 rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because DISTINCT ON below the filter customer_id = 'C2' does not name customer_id
-when distributed: gather (it does not read one table plainly)
+when distributed: in 2 stages
+  x0 scan rel_orders: at the members over rel_orders, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- window by the key
@@ -141,7 +159,9 @@ rewrites: derived_table_to_join
 scan rel_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: gather (a window function needs all rows in one place)
+when distributed: in 2 stages
+  x0 scan rel_orders: at the members over rel_orders, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- window by another column
@@ -152,7 +172,10 @@ tree: rel_orders: all
 rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because a window below the filter customer_id = 'C2' is not partitioned by customer_id
-when distributed: gather (a window function needs all rows in one place)
+when distributed: in 3 stages
+  x0 scan rel_orders: at the members over rel_orders, to the coordinator
+  x1 subquery: at the coordinator over x0, to the coordinator
+  final: at the coordinator over x1
 */
 ----
 -- qualify on the key of a named window
@@ -163,7 +186,9 @@ tree: rel_orders: (p10)
 scan rel_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: gather (a window function needs all rows in one place)
+when distributed: in 2 stages
+  x0 scan rel_orders: at the members over rel_orders, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- union all
@@ -178,7 +203,9 @@ scan rel_orders: 1 of 16 partitions [p7]
 scan rel_customers: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join rel_orders: at the members over rel_orders, rel_customers, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- union of other types
@@ -191,7 +218,11 @@ scan rel_orders: all 16 partitions
   because k = '1' does not pass the UNION: k may have another type in another input
 scan rel_events: all 8 partitions
   because k = '1' does not pass the UNION: k may have another type in another input
-when distributed: gather (it reads more than one table)
+when distributed: in 4 stages
+  x0 scan rel_orders: at the members over rel_orders, to the coordinator
+  x1 scan rel_events: at the members over rel_events, to the coordinator
+  x2 subquery: at the coordinator over x0, x1, to the coordinator
+  final: at the coordinator over x2
 */
 ----
 -- intersect
@@ -206,7 +237,9 @@ scan rel_orders: 1 of 16 partitions [p8]
 scan rel_customers: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C4')
   primary key bounds: ('C4')
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join rel_orders: at the members over rel_orders, rel_customers, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- except passes to both sides
@@ -221,7 +254,9 @@ scan rel_orders: 1 of 16 partitions [p8]
 scan rel_customers: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C3')
   primary key bounds: ('C3')
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join rel_orders: at the members over rel_orders, rel_customers, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- a common table expression that is mentioned once
@@ -233,7 +268,9 @@ rewrites: derived_table_to_join
 scan rel_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: gather (it has a subquery)
+when distributed: in 2 stages
+  x0 scan rel_orders: at the members over rel_orders, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- a common table expression needs what some mention needs
@@ -245,7 +282,9 @@ rewrites: derived_table_to_join
 scan rel_orders: 2 of 16 partitions [p8, p10]
   partitioning key (customer_id): ('C1'), ('C4')
   primary key bounds: ('C1') <= key <= ('C4'), in 2 ranges
-when distributed: gather (it has a subquery)
+when distributed: in 2 stages
+  x0 scan rel_orders: at the members over rel_orders, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- a mention that needs all
@@ -256,7 +295,9 @@ tree: rel_orders: all
 rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because no predicate on the partition key customer_id: the statement has no WHERE clause for it
-when distributed: gather (it has a subquery)
+when distributed: in 2 stages
+  x0 scan rel_orders: at the members over rel_orders, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- a recursive one is not taken apart
@@ -268,7 +309,7 @@ scan rel_customers: 1 of 16 partitions [p8]
   primary key bounds: ('C4')
 scan rel_customers AS c: all 16 partitions
   because c.customer_id = up.boss joins the key, and no side of it is compared with a value
-when distributed: gather (it reads more than one table)
+when distributed: gather (a recursive common table expression is computed in one place)
 */
 ----
 -- inner join carries over the key
@@ -283,7 +324,9 @@ scan rel_customers AS c: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
 co-located: o, c
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- three tables
@@ -301,7 +344,9 @@ scan rel_customers AS d: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
 co-located: o, c, d
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, d, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- a comma binds looser than a join
@@ -316,7 +361,11 @@ scan rel_orders AS p: all 16 partitions
 scan rel_customers AS c: all 16 partitions
   because no predicate on the partition key customer_id: the statement has no WHERE clause for it
 co-located: p, c
-when distributed: gather (it reads more than one table)
+when distributed: in 4 stages
+  x0 scan p: at the members over p, to every member
+  x1 scan c: at the members over c, to every member
+  x2 join o: at the members over o, x0, x1, to the coordinator
+  final: at the coordinator over x2
 */
 ----
 -- left join carries from the preserved side
@@ -331,7 +380,9 @@ scan rel_customers AS c: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C3')
   primary key bounds: ('C3')
 co-located: o, c
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- left join never carries back
@@ -344,7 +395,9 @@ scan rel_orders AS o: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
 co-located: c, o
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join c: at the members over c, o, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- a filter that refuses NULLs makes a left join an inner one
@@ -359,7 +412,9 @@ scan rel_orders AS o: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
 co-located: c, o
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join c: at the members over c, o, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- a filter that asks for NULLs does not
@@ -372,7 +427,9 @@ scan rel_customers AS c: all 16 partitions
 scan rel_orders AS o: all 16 partitions
   because o.customer_id IS NULL may hold for the rows that the LEFT JOIN makes up with NULLs; o.customer_id = c.customer_id joins the key, and no side of it is compared with a value
 co-located: c, o
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join c: at the members over c, o, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- right join
@@ -387,7 +444,9 @@ scan rel_customers AS c: 1 of 16 partitions [p13]
   partitioning key (customer_id): ('C5')
   primary key bounds: ('C5')
 co-located: o, c
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- full join on the merged column
@@ -402,7 +461,9 @@ scan rel_customers AS c: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C3')
   primary key bounds: ('C3')
 co-located: o, c
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- full join filtered on one side
@@ -417,7 +478,9 @@ scan rel_customers AS c: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C3')
   primary key bounds: ('C3')
 co-located: o, c
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- semi join
@@ -432,7 +495,9 @@ scan rel_orders AS o: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
 co-located: c, o
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join c: at the members over c, o, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- anti join
@@ -447,7 +512,9 @@ scan rel_orders AS o: 1 of 16 partitions [p13]
   partitioning key (customer_id): ('C5')
   primary key bounds: ('C5')
 co-located: c, o
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join c: at the members over c, o, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- a cross join keeps the sets apart
@@ -460,7 +527,10 @@ scan rel_orders AS o: 1 of 16 partitions [p7]
   primary key bounds: ('C2')
 scan rel_customers AS c: all 16 partitions
   because no predicate on the partition key customer_id: the statement has no WHERE clause for it
-when distributed: gather (it reads more than one table)
+when distributed: in 3 stages
+  x0 scan o: at the members over o, to every member
+  x1 join o: at the members over c, x0, to the coordinator
+  final: at the coordinator over x1
 */
 ----
 -- a theta join carries nothing
@@ -473,7 +543,10 @@ scan rel_orders AS o: 1 of 16 partitions [p7]
   primary key bounds: ('C2')
 scan rel_customers AS c: all 16 partitions
   because customer_id is compared with o.customer_id, which is neither a constant nor a parameter
-when distributed: gather (it reads more than one table)
+when distributed: in 3 stages
+  x0 scan o: at the members over o, to every member
+  x1 join o: at the members over c, x0, to the coordinator
+  final: at the coordinator over x1
 */
 ----
 -- replicated tables are with everything
@@ -485,7 +558,9 @@ scan rel_orders AS o: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
 scan rel_priorities AS p: replicated, every member has it
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join o: at the members over o, p, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- lateral
@@ -500,7 +575,10 @@ scan rel_customers AS c: 1 of 16 partitions [p10]
 scan rel_orders AS o: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: gather (it reads more than one table)
+when distributed: in 3 stages
+  x0 scan c: at the members over c, to the coordinator
+  x1 scan o: at the members over o, to the coordinator
+  final: at the coordinator over x0, x1
 */
 ----
 -- a scan that cannot be pruned keeps its owners while the other reads one partition
@@ -513,7 +591,10 @@ scan rel_orders AS o: 1 of 16 partitions [p10]
   primary key bounds: ('C1')
 scan rel_customers AS c: all 16 partitions
   because no predicate on the partition key customer_id
-when distributed: gather (it reads more than one table)
+when distributed: in 3 stages
+  x0 scan o: at the members over o, to every member
+  x1 join o: at the members over c, x0, to the coordinator
+  final: at the coordinator over x1
 */
 ----
 -- a join on other columns than the key is not co-located
@@ -525,7 +606,10 @@ scan rel_events AS e: 1 of 8 partitions [p5]
   primary key bounds: (2)
 scan rel_customers AS c: all 16 partitions
   because e.customer = c.customer_id joins the key, and no side of it is compared with a value
-when distributed: gather (it reads more than one table)
+when distributed: in 3 stages
+  x0 scan e: at the members over e, to every member
+  x1 join e: at the members over c, x0, to the coordinator
+  final: at the coordinator over x1
 */
 ----
 -- a sample is taken before the filter
@@ -544,7 +628,9 @@ SELECT customer_id, count(DISTINCT id) FROM rel_orders GROUP BY customer_id HAVI
 tree: rel_orders: all
 scan rel_orders: all 16 partitions
   because customer_id is wrapped in mode(): compare the bare column
-when distributed: gather (mode() needs all rows in one place)
+when distributed: in 2 stages
+  x0 scan rel_orders: at the members over rel_orders, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- a filter that a subquery guards is evaluated behind it
@@ -559,7 +645,10 @@ scan rel_orders: all 16 partitions
 scan rel_customers AS c: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: gather (it reads more than one table)
+when distributed: in 3 stages
+  x0 scan c: at the members over c, to every member
+  x1 join c: at the members over rel_orders, x0, to the coordinator
+  final: at the coordinator over x1
 */
 ----
 -- a column that is renamed in FROM
@@ -570,7 +659,9 @@ tree: rel_orders: (p10)
 scan rel_orders AS o: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: gather (the columns of the table are renamed in FROM)
+when distributed: in 2 stages
+  x0 scan o: at the members over o, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- parentheses around joins
@@ -588,7 +679,9 @@ scan rel_customers AS d: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
 co-located: o, c, d
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, d, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- a natural join
@@ -603,7 +696,9 @@ scan rel_customers: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
 co-located: rel_orders, rel_customers
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join rel_orders: at the members over rel_orders, rel_customers, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- an alias in WHERE
@@ -614,7 +709,7 @@ tree: rel_orders: (p10)
 scan rel_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: gather (WHERE refers to a column of the SELECT list)
+when distributed: gather (its parts do not bind: Referenced column "k" not found in FROM clause!
 */
 ----
 -- IS NOT DISTINCT FROM joins as well
@@ -629,7 +724,9 @@ scan rel_customers AS c: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
 co-located: o, c
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- the window function of an aggregate
@@ -643,5 +740,9 @@ scan rel_orders: all 16 partitions
 scan rel_customers AS c: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: gather (it reads more than one table)
+when distributed: in 4 stages
+  x0 scan rel_orders: at the members over rel_orders, to the coordinator
+  x1 x: at the coordinator over x0, to every member
+  x2 join x: at the members over c, x1, to the coordinator
+  final: at the coordinator over x2
 */

@@ -15,7 +15,9 @@ scan rew_dept AS dept: all 8 partitions
 scan rew_emp AS emp: all 8 partitions
   because no predicate on the partition key dept_id
 co-located: dept, emp
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join emp: at the members over emp, dept, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- scalar subquery to left join
@@ -31,7 +33,9 @@ scan rew_emp AS emp: 1 of 8 partitions [p4]
   partitioning key (dept_id): (9)
   primary key bounds: (9)
 co-located: dept, emp
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join emp: at the members over emp, dept, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- scalar aggregate
@@ -47,7 +51,9 @@ scan rew_dept AS d: 1 of 8 partitions [p3]
   partitioning key (id): (3)
   primary key bounds: (3)
 co-located: e, d
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join d: at the members over d, e, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- example 2 of the seed: derived table to join
@@ -63,7 +69,9 @@ scan rew_dept: 1 of 8 partitions [p2]
   partitioning key (id): (1)
   primary key bounds: (1)
 co-located: emp, rew_dept
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join emp: at the members over emp, rew_dept, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- example 3 of the seed: table pullout
@@ -77,7 +85,9 @@ scan rew_emp AS emp: 1 of 8 partitions [p2]
 scan rew_dept: 1 of 8 partitions [p2]
   primary key bounds: (0) < key < (2)
 co-located: emp, rew_dept
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join emp: at the members over emp, rew_dept, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- IN from outside in
@@ -93,7 +103,9 @@ scan rew_dept: 1 of 8 partitions [p3]
   partitioning key (id): (3)
   primary key bounds: (3)
 co-located: emp, rew_dept
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join emp: at the members over emp, rew_dept, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- example 4 of the seed: IN over GROUP BY
@@ -109,7 +121,9 @@ scan rew_emp AS emp: 1 of 8 partitions [p3]
   partitioning key (dept_id): (3)
   primary key bounds: (3)
 co-located: dept, emp
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join dept: at the members over dept, emp, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- IN to EXISTS
@@ -125,7 +139,9 @@ scan rew_dept AS d: 1 of 8 partitions [p3]
   partitioning key (id): (3)
   primary key bounds: (3)
 co-located: emp, d
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join emp: at the members over emp, d, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- NOT IN of keys
@@ -141,7 +157,9 @@ scan rew_dept: 1 of 8 partitions [p4]
   partitioning key (id): (9)
   primary key bounds: (9)
 co-located: emp, rew_dept
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join emp: at the members over emp, rew_dept, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- NOT IN of what may be NULL needs every row
@@ -154,7 +172,10 @@ scan rew_dept AS d: 1 of 8 partitions [p3]
   primary key bounds: (4)
 scan rew_emp: all 8 partitions
   because no predicate on the partition key dept_id: the statement has no WHERE clause for it
-when distributed: gather (it reads more than one table)
+when distributed: in 3 stages
+  x0 scan rew_emp: at the members over rew_emp, to every member
+  x1 join d: at the members over d, x0, to the coordinator
+  final: at the coordinator over x1
 */
 ----
 -- EXISTS to semi-join
@@ -170,7 +191,9 @@ scan rew_emp AS e: 1 of 8 partitions [p2]
   partitioning key (dept_id): (1)
   primary key bounds: (1)
 co-located: d, e
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join d: at the members over d, e, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- NOT EXISTS to anti-join
@@ -186,7 +209,9 @@ scan rew_emp AS e: 1 of 8 partitions [p3]
   partitioning key (dept_id): (4)
   primary key bounds: (4)
 co-located: d, e
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join d: at the members over d, e, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- NOT EXISTS says nothing about the outer side
@@ -201,7 +226,9 @@ scan rew_emp AS e: 1 of 8 partitions [p2]
   partitioning key (dept_id): (1)
   primary key bounds: (1)
 co-located: d, e
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join d: at the members over d, e, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- EXISTS over an aggregate is always true
@@ -216,7 +243,9 @@ scan rew_emp AS e: 1 of 8 partitions [p2]
   partitioning key (dept_id): (1)
   primary key bounds: (1)
 co-located: d, e
-when distributed: gather (it reads more than one table)
+when distributed: in 2 stages
+  x0 join d: at the members over d, e, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- constant propagation

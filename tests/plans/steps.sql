@@ -133,7 +133,9 @@ before that, ?0[] from: SELECT customer_id FROM big
     because no predicate on the partition key id
   scan step_regions AS r: replicated, every member has it
     primary key bounds: key, in 2 ranges
-  when distributed: gather (it reads more than one table)
+  when distributed: in 2 stages
+    x0 join v: at the members over v, r, to the coordinator
+    final: at the coordinator over x0
 */
 ----
 -- a key that is bound already
@@ -147,5 +149,8 @@ scan step_orders: 1 of 16 partitions [p7]
   primary key bounds: ('C2')
 scan step_vip: all 4 partitions
   because no predicate on the partition key id
-when distributed: gather (it reads more than one table)
+when distributed: in 3 stages
+  x0 scan step_vip: at the members over step_vip, to every member
+  x1 join step_orders: at the members over step_orders, x0, to the coordinator
+  final: at the coordinator over x1
 */

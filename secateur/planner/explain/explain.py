@@ -15,7 +15,7 @@ from secateur.partitioning.expression import UNKNOWN
 from secateur.partitioning.nodes import All, Everywhere
 from secateur.partitioning.topology import Topology
 from secateur.partitioning.tree import PartitionTree
-from secateur.planner.explain.lines import dag_text, head_text, listed
+from secateur.planner.explain.lines import dag_text, head_text, listed, stages_text
 from secateur.planner.explain.scan_facts import ScanFacts, is_one_key, rung, scan_facts, scan_json
 from secateur.planner.explain.steps import ExplainedStep, rung_in_all
 from secateur.planner.explain.writes import copy_holders, insert_pruning, publication, write_dag
@@ -219,9 +219,14 @@ def _dag(
 
 def _text(plan: SelectPlan, pruning: dict[str, Any], facts: Sequence[ScanFacts], steps: Sequence[ExplainedStep], dag: dict[str, Any]) -> str:
     lines = head_text(pruning, facts)
-    if plan.strategy is Strategy.TWO_STAGE:
-        lines.append("when distributed: two-stage")
-    else:
-        lines.append(f"when distributed: gather ({plan.gather_reason})")
+    match plan.strategy:
+        case Strategy.TWO_STAGE:
+            lines.append("when distributed: two-stage")
+        case Strategy.PLACED:
+            lines.extend(stages_text(plan))
+        case Strategy.GATHER:
+            lines.append(f"when distributed: gather ({plan.gather_reason})")
+        case _:
+            assert_never(plan.strategy)
     lines.extend(line for step in steps for line in step.lines())
     return "\n".join(lines + dag_text(dag))

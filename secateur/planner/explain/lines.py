@@ -6,13 +6,21 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any, Final, assert_never
 
+from secateur.engine.plan import SelectPlan
+from secateur.engine.stage import Exchange, stage_relation
 from secateur.partitioning.key_range import KeyPrefix, KeyRanges, KeySlice
 from secateur.partitioning.tree_text import value_text
 from secateur.planner.explain.scan_facts import ScanFacts, json_values
 
-__all__ = ["dag_text", "head_text", "listed"]
+__all__ = ["dag_text", "head_text", "listed", "stages_text"]
 
 _PARTITIONS_SHOWN_MAX: Final = 16
+_GOES: Final = {
+    Exchange.GATHER: ", to the coordinator",
+    Exchange.BROADCAST: ", to every member",
+    Exchange.ROUTE: ", to the owners of the keys",
+    Exchange.SHUFFLE: ", to members by hash",
+}
 
 
 def head_text(pruning: dict[str, Any], facts: Sequence[ScanFacts]) -> list[str]:
@@ -70,6 +78,18 @@ def dag_text(dag: dict[str, Any]) -> list[str]:
         return []
     vertices = [f"  {vertex['name']} x{vertex['local_parallelism']}{listed(vertex['members'])}" for vertex in dag["vertices"]]
     return ["dag:", *vertices, *(f"  {edge['from']} -> {edge['to']}: {edge['kind']}{', distributed' if edge['distributed'] else ''}" for edge in dag["edges"])]
+
+
+def stages_text(plan: SelectPlan) -> list[str]:
+    """What each stage of a statement reads, and where its rows go."""
+    lines = [f"when distributed: in {len(plan.stages)} stages"]
+    for index, stage in enumerate(plan.stages):
+        is_last = index == len(plan.stages) - 1
+        read = [plan.scans[scan].alias for scan in stage.scans] + [stage_relation(input) for input in stage.inputs]
+        where = "at the coordinator" if stage.at_coordinator else "at the members"
+        what = f" over {', '.join(read)}" if read else ""
+        lines.append(f"  {'' if is_last else f'{stage_relation(index)} '}{stage.name}: {where}{what}{'' if is_last else _GOES[stage.exchange]}")
+    return lines
 
 
 def _key_text(key: Sequence[Any]) -> str:

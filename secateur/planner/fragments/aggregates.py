@@ -10,6 +10,8 @@ avg                 sum and count       the sum as DOUBLE by the count, as DuckD
 bool_and, bool_or   the same            the same of them
 bit_and, _or, _xor  the same            the same of them
 any_value           any_value           any of them
+DISTINCT            its argument, as a  the aggregate over the distinct values
+                    further key
 ==================  ==================  =============================================
 
 The final is cast to the type that the whole aggregate has: the sum of HUGEINT sums, and the like. Sums of DOUBLE depend on the order of addition, here as in
@@ -34,23 +36,32 @@ __all__ = ["AGGREGATES", "PartialColumns", "aggregate_name", "combine"]
 _SAME: Final = frozenset({"sum", "min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor", "any_value"})
 """Those whose partial and final are the aggregate itself."""
 
+_DISTINCT: Final = frozenset({"count", "sum", "avg", "min", "max"})
+"""Those that may be asked for distinct values, and leave out NULL."""
+
 AGGREGATES: Final = _SAME | {"count", "count_star", "avg"}
 """DuckDB's names of the aggregates that are cut; a statement with any other is not."""
 
 
 @dataclass(slots=True)
 class PartialColumns:
-    """The aggregate columns of the partial, ``a0``, ``a1``, ...; equal ones are computed once.
+    """The columns of the partial beside its keys; equal ones are computed once.
 
     Attributes:
-        by_sql: The SQL of each column, with its name.
+        by_sql: The SQL of each aggregate with its name, ``a0``, ``a1``, ...
+        further_keys: The SQL of each further key with its name, ``d0``, ``d1``, ...
     """
 
     by_sql: dict[str, str] = field(default_factory=dict)
+    further_keys: dict[str, str] = field(default_factory=dict)
 
     def column(self, sql: str) -> str:
         """The name of the partial column that computes ``sql``."""
         return self.by_sql.setdefault(sql, f"a{len(self.by_sql)}")
+
+    def further_key(self, sql: str) -> str:
+        """The name of the key by which the partial groups beside those of the statement."""
+        return self.further_keys.setdefault(sql, f"d{len(self.further_keys)}")
 
 
 def combine(node: exp.Expr, partial: PartialColumns, type_of: Callable[[str], str]) -> str | None:
@@ -62,13 +73,15 @@ def combine(node: exp.Expr, partial: PartialColumns, type_of: Callable[[str], st
         type_of: The SQL type text of an expression over the scanned relation.
 
     Raises:
-        Cut: An aggregate that cannot be cut: DISTINCT, ORDER BY inside, more arguments than one, or over a type whose average is not a quotient.
+        Cut: An aggregate that cannot be cut: ORDER BY inside, more arguments than one, or over a type whose average is not a quotient.
     """
     call = node.this if isinstance(node, exp.Filter) else node
     name = aggregate_name(call)
     if name is None:
         return None
     whole = to_sql(node)
+    if isinstance(call.this, exp.Distinct) and name in _DISTINCT:
+        return _distinct(node, call, name, partial, type_of)
     suffix = f" FILTER ({to_sql(node.expression).strip()})" if isinstance(node, exp.Filter) else ""
     argument = _argument(call)
     if name == "count":
@@ -91,6 +104,18 @@ def aggregate_name(node: exp.Expr) -> str | None:
     if isinstance(node, exp.Anonymous) and node.name.lower() in _SAME:
         return node.name.lower()
     return None
+
+
+def _distinct(node: exp.Expr, call: exp.Expr, name: str, partial: PartialColumns, type_of: Callable[[str], str]) -> str:
+    """An aggregate of distinct values: the partial groups by the value as well, so that each member sends it once."""
+    extra = [key for key, value in call.args.items() if value and key not in ("this", "big_int")]
+    if extra or len(call.this.expressions) != 1 or call.this.args.get("on"):
+        raise Cut(f"{to_sql(node)} needs all rows in one place")
+    argument = to_sql(call.this.expressions[0])
+    if isinstance(node, exp.Filter):
+        condition = node.expression.this if isinstance(node.expression, exp.Where) else node.expression
+        argument = f"CASE WHEN {to_sql(condition)} THEN {argument} END"
+    return f"CAST({name}(DISTINCT {partial.further_key(argument)}) AS {type_of(to_sql(node))})"
 
 
 def _argument(call: exp.Expr) -> str:

@@ -6,7 +6,7 @@ alias of the SELECT list, or something local to a function.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from typing import Final
 
 from sqlglot import exp
@@ -15,9 +15,22 @@ from secateur.planner.query import Scan, is_columns_call, renames_columns
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.folding import folded
 
-__all__ = ["Cut", "canonical_select", "columns_in", "key_of", "named", "unresolved_in"]
+__all__ = [
+    "Cut",
+    "canonical_select",
+    "has_shadowed_names",
+    "is_canonical",
+    "is_order_alias",
+    "key_of",
+    "mark_order_aliases",
+    "named",
+    "reads_columns",
+    "unresolved_in",
+]
 
 _ORDER_ALIAS: Final = "order_alias"
+_CANONICAL: Final = "canonical"
+_BEHIND_WHERE: Final = ("group", "having", "windows", "qualify", "distinct", "order")
 
 
 class Cut(Exception):  # noqa: N818 - not an error: it says that a statement stays whole, and why
@@ -39,7 +52,7 @@ def canonical_select(select: exp.Select, scan: Scan) -> exp.Select:
         if isinstance(node, exp.Column):
             if isinstance(node.this, exp.Star):
                 return exp.Star()
-            if node.meta.get(_ORDER_ALIAS):
+            if is_order_alias(node):
                 return exp.Column(this=exp.Identifier(this=node.name, quoted=False))
             declared = columns.get(folded(node.name))
             if declared is not None and (not node.table or folded(node.table) == alias):
@@ -49,7 +62,7 @@ def canonical_select(select: exp.Select, scan: Scan) -> exp.Select:
         return node
 
     copy: exp.Select = select.copy()
-    _mark_order_aliases(copy)
+    mark_order_aliases(copy)
     result = copy.transform(rename, copy=False)
     assert isinstance(result, exp.Select)
     expanded: list[exp.Expr] = []
@@ -68,9 +81,11 @@ def canonical_select(select: exp.Select, scan: Scan) -> exp.Select:
     return result
 
 
-def named(column: str) -> exp.Column:
-    """A column by its exact name."""
-    return exp.Column(this=exp.Identifier(this=column, quoted=True))
+def named(column: str, source: str | None = None) -> exp.Column:
+    """A column by its exact name, and that of the item of FROM which has it."""
+    node = exp.Column(this=exp.Identifier(this=column, quoted=True), table=None if source is None else exp.Identifier(this=source, quoted=True))
+    node.meta[_CANONICAL] = True
+    return node
 
 
 def key_of(node: exp.Expr) -> str:
@@ -78,21 +93,57 @@ def key_of(node: exp.Expr) -> str:
     return to_sql(node.unnest())
 
 
-def columns_in(node: exp.Expr, columns: Mapping[str, object]) -> set[str]:
-    """The names of the table's columns that an expression reads."""
-    return {part.name for part in node.find_all(exp.Column) if part.name in columns and part.this.quoted}
+def is_canonical(node: exp.Column) -> bool:
+    """Whether a column node is a column of FROM by its exact name."""
+    return bool(node.meta.get(_CANONICAL))
 
 
-def unresolved_in(node: exp.Expr, columns: Mapping[str, object]) -> list[exp.Column]:
-    """The column nodes that are not the table's columns: aliases, or names local to a function."""
-    return [part for part in node.find_all(exp.Column) if not (part.name in columns and part.this.quoted)]
+def unresolved_in(node: exp.Expr) -> list[exp.Column]:
+    """The column nodes outside of subqueries that are not columns of FROM: aliases, or names local to a function."""
+    found: list[exp.Column] = []
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, exp.Column):
+            if not is_canonical(part):
+                found.append(part)
+        elif not isinstance(part, exp.Query):
+            pending.extend(part.iter_expressions())
+    return found
 
 
-def _mark_order_aliases(select: exp.Select) -> None:
-    """In ORDER BY a bare name is the alias of an output column first, and only then a column of the table."""
+def reads_columns(node: exp.Expr) -> bool:
+    """Whether an expression reads a column of FROM."""
+    return any(is_canonical(part) for part in node.find_all(exp.Column))
+
+
+def has_shadowed_names(select: exp.Select, columns: Collection[str]) -> bool:
+    """Whether a name in a clause behind WHERE may mean one thing as a column of FROM and another as an alias of the SELECT list.
+
+    Args:
+        select: A canonical SELECT.
+        columns: The names of all columns of FROM, folded.
+    """
+    aliased = [(folded(item.alias), item.this) for item in select.expressions if isinstance(item, exp.Alias)]
+    shadowed = {alias for alias, item in aliased if alias in columns and not (isinstance(item, exp.Column) and folded(item.name) == alias)}
+    parts = [part for clause in _BEHIND_WHERE for part in _listed(select.args.get(clause))]
+    return bool(shadowed) and any(folded(column.name) in shadowed for part in parts for column in part.find_all(exp.Column))
+
+
+def _listed(part: object) -> list[exp.Expr]:
+    return [item for item in (part if isinstance(part, list) else [part]) if isinstance(item, exp.Expr)]
+
+
+def mark_order_aliases(select: exp.Select) -> None:
+    """Mark the aliases in ORDER BY (:func:`is_order_alias`): there a bare name is the alias of an output column first, and only then a column."""
     order = select.args.get("order")
     aliases = {folded(item.alias) for item in select.expressions if isinstance(item, exp.Alias)}
     for ordered in order.expressions if isinstance(order, exp.Order) else ():
         target = ordered.this if isinstance(ordered, exp.Ordered) else ordered
         if isinstance(target, exp.Column) and not target.table and folded(target.name) in aliases:
             target.meta[_ORDER_ALIAS] = True
+
+
+def is_order_alias(node: exp.Column) -> bool:
+    """Whether a column node has been marked as an alias of the SELECT list."""
+    return bool(node.meta.get(_ORDER_ALIAS))

@@ -1,4 +1,4 @@
-"""A single-table SELECT cut in two: the owners aggregate, sort and limit what they have, the coordinator combines.
+"""A SELECT cut in two: the members aggregate, sort and limit what they have, the coordinator combines.
 
 Whatever is not certainly exact raises :class:`~secateur.planner.fragments.canonical.Cut` and is gathered instead; DuckDB then binds both halves once
 more, and what does not bind to the types of the whole is gathered as well.
@@ -13,14 +13,14 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.planner.fragments.aggregates import AGGREGATES, PartialColumns, aggregate_name, combine
-from secateur.planner.fragments.canonical import Cut, canonical_select, key_of, unresolved_in
+from secateur.planner.fragments.canonical import Cut, canonical_select, has_shadowed_names, key_of, reads_columns, unresolved_in
 from secateur.planner.predicates.constants import parameter_index
 from secateur.planner.query import Query
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.folding import folded
 from secateur.planner.text.second_reading import SecondReading
 
-__all__ = ["Halves", "cut"]
+__all__ = ["Cutter", "Halves", "cut"]
 
 _UNDERSTOOD: Final = frozenset({"expressions", "from_", "where", "group", "having", "order", "limit", "offset", "distinct"})
 
@@ -30,8 +30,8 @@ class Halves:
     """The two texts of a cut statement.
 
     Attributes:
-        partial: Over the relation of the scan.
-        final: Over ``x0``, the output of the other; its columns are those of the statement, in order.
+        partial: Over the FROM clause of the statement.
+        final: Over the partial's rows, as a relation; its columns are those of the statement, in order.
         row_by_row: Whether each row of the result comes from one row of the table, whatever its other rows are; for both texts, and the statement.
     """
 
@@ -73,8 +73,11 @@ def cut(query: Query, reading: SecondReading, column_count: int, type_of: Callab
     canonical = canonical_select(select, scan)
     if len(canonical.expressions) != column_count:
         raise Cut("its columns are not those of the SELECT list")
-    columns = {column.name: column for column in scan.table.columns}
-    cutter = _Cutter(canonical, scan.relation, frozenset(columns), type_of)
+    where = canonical.args.get("where")
+    if where is not None and unresolved_in(where):
+        raise Cut("WHERE refers to a column of the SELECT list")
+    source = scan.relation if where is None else f"{scan.relation} WHERE {to_sql(where.this)}"
+    cutter = Cutter(canonical, source, frozenset(folded(column.name) for column in scan.table.columns), type_of, "x0")
     if reading.aggregates() or canonical.args.get("group") or canonical.args.get("having"):
         uncut = reading.aggregates() - AGGREGATES
         if uncut:
@@ -83,31 +86,39 @@ def cut(query: Query, reading: SecondReading, column_count: int, type_of: Callab
     return cutter.plain()
 
 
-class _Cutter:
-    """One canonical SELECT being cut."""
+class Cutter:
+    """One canonical SELECT being cut.
 
-    def __init__(self, select: exp.Select, relation: str, columns: frozenset[str], type_of: Callable[[str], str]) -> None:
-        self._relation = relation
-        self._columns = dict.fromkeys(columns)
+    Args:
+        select: Its columns are named exactly, or are aliases of its SELECT list.
+        source: What follows FROM in the partial, WHERE included.
+        columns: The names of all columns of FROM, folded.
+        type_of: The SQL type text of an expression over the source.
+        relation: The name by which the final knows the partial's rows.
+
+    Raises:
+        Cut: An item of the SELECT list refers to another one.
+    """
+
+    def __init__(self, select: exp.Select, source: str, columns: frozenset[str], type_of: Callable[[str], str], relation: str) -> None:
+        self._source = source
         self._type_of = type_of
+        self._relation = relation
         self._items = [item.this if isinstance(item, exp.Alias) else item for item in select.expressions]
         self._aliases: dict[str, int] = {}
         for position, item in enumerate(select.expressions):
             if isinstance(item, exp.Alias):
                 self._aliases.setdefault(folded(item.alias), position)
         for item in self._items:
-            if unresolved_in(item, self._columns):
+            if unresolved_in(item):
                 raise Cut(f"{to_sql(item)} refers to another column of the SELECT list")
-        self._refuse_shadowed_names(select)
-        where = select.args.get("where")
-        if where is not None and unresolved_in(where, self._columns):
-            raise Cut("WHERE refers to a column of the SELECT list")
-        self._where = "" if where is None else f" WHERE {to_sql(where.this)}"
+        if has_shadowed_names(select, columns):
+            raise Cut("a name means a column of the table and another of the SELECT list")
         self._select = select
         self._distinct = "DISTINCT " if select.args.get("distinct") else ""
 
     def plain(self) -> Halves:
-        """No aggregates: the partial does everything on what it has; the final sorts, limits and removes duplicates once more."""
+        """Rows, or groups that no two members share: the partial does everything on what it has; the final sorts, limits and removes duplicates once more."""
         outputs = [f"{to_sql(item)} AS c{position}" for position, item in enumerate(self._items)]
         keys: list[str] = []
         hidden: list[str] = []
@@ -126,9 +137,15 @@ class _Cutter:
         # Sorting without a limit would be done twice for nothing.
         top = f"{order}{self._partial_limit(limit, offset)}" if limit else ""
         names = ", ".join(f"c{position}" for position in range(len(self._items)))
-        partial = f"SELECT {self._distinct}{', '.join(outputs + hidden)} FROM {self._relation}{self._where}{top}"
-        row_by_row = not (self._distinct or order or limit or offset)
-        return Halves(partial, f"SELECT {self._distinct}{names} FROM x0{order}{_clause('LIMIT', limit)}{_clause('OFFSET', offset)}", row_by_row)
+        partial = f"SELECT {self._distinct}{', '.join(outputs + hidden)} FROM {self._source}{self._behind_where()}{top}"
+        row_by_row = not (self._distinct or order or limit or offset or self._behind_where())
+        final = f"SELECT {self._distinct}{names} FROM {self._relation}{order}{_clause('LIMIT', limit)}{_clause('OFFSET', offset)}"
+        return Halves(partial, final, row_by_row)
+
+    def _behind_where(self) -> str:
+        """GROUP BY, HAVING and QUALIFY as they are, for groups that no two members share."""
+        clauses = [self._select.args.get(key) for key in ("group", "having", "qualify")]
+        return "".join(f" {to_sql(clause).strip()}" for clause in clauses if clause is not None)
 
     def aggregated(self) -> Halves:
         """Grouped or not: the partial aggregates by group, the final combines the groups."""
@@ -147,26 +164,32 @@ class _Cutter:
             position = self._output_position(expression)
             order.append((f"c{position}" if position is not None else lift(self._expanded(expression))) + direction)
         limit, offset = self._limit_and_offset()
-        names = list(keys.values())
-        columns = [f"{text} AS {name}" for text, name in keys.items()] + [f"{text} AS {name}" for text, name in partial.by_sql.items()]
+        qualify = self._select.args.get("qualify")
+        final_qualify = "" if qualify is None else f" QUALIFY {lift(self._expanded(qualify.this))}"
+        grouped_by = {**keys, **partial.further_keys}
+        columns = [f"{text} AS {name}" for text, name in (*grouped_by.items(), *partial.by_sql.items())]
         if not columns:
             raise Cut("it aggregates nothing")
-        partial_group = f" GROUP BY {', '.join(str(position + 1) for position in range(len(names)))}" if names else ""
-        final_group = f" GROUP BY {', '.join(names)}" if names else ""
+        partial_group = f" GROUP BY {', '.join(str(position + 1) for position in range(len(grouped_by)))}" if grouped_by else ""
+        final_group = self._final_group(keys)
         final_order = f" ORDER BY {', '.join(order)}" if order else ""
+        behind = f"{final_group}{final_having}{final_qualify}{final_order}{_clause('LIMIT', limit)}{_clause('OFFSET', offset)}"
         return Halves(
-            f"SELECT {', '.join(columns)} FROM {self._relation}{self._where}{partial_group}",
-            f"SELECT {self._distinct}{', '.join(outputs)} FROM x0{final_group}{final_having}{final_order}{_clause('LIMIT', limit)}{_clause('OFFSET', offset)}",
+            f"SELECT {', '.join(columns)} FROM {self._source}{partial_group}",
+            f"SELECT {self._distinct}{', '.join(outputs)} FROM {self._relation}{behind}",
         )
 
-    def _refuse_shadowed_names(self, select: exp.Select) -> None:
-        """An alias that is a column's name as well means one here and the other there: such statements stay whole."""
-        columns = {folded(name) for name in self._columns}
-        shadowed = {alias for alias, position in self._aliases.items() if alias in columns and folded(self._items[position].name) != alias}
-        for clause in ("group", "having", "order"):
-            node = select.args.get(clause)
-            if node is not None and any(folded(part.name) in shadowed for part in node.find_all(exp.Column)):
-                raise Cut("a name means a column of the table and another of the SELECT list")
+    def _final_group(self, keys: dict[str, str]) -> str:
+        """GROUP BY of the final: by the keys, or by the same sets of them."""
+        group = self._select.args.get("group")
+        if group is None or not _has_sets(group):
+            return f" GROUP BY {', '.join(keys.values())}" if keys else ""
+        if not keys:
+            raise Cut("grouping sets without columns")
+        renamed = group.copy()
+        for part in [part for part in renamed.walk() if _is_grouping_expression(part)]:
+            part.replace(exp.Column(this=exp.Identifier(this=keys[key_of(self._by_ordinal(part) or self._expanded(part))])))
+        return f" {to_sql(renamed).strip()}"
 
     def _group_keys(self) -> list[exp.Expr]:
         group = self._select.args.get("group")
@@ -177,13 +200,12 @@ class _Cutter:
             if any(_aggregates(item) and _columns_outside_aggregates(item) for item in self._items):
                 raise Cut("GROUP BY ALL groups by a part of an expression")
             return _distinct(found)
-        if {key for key, value in group.args.items() if value} != {"expressions"}:
-            raise Cut("grouping sets need all rows in one place")
-        keys = []
-        for item in group.expressions:
-            if isinstance(item, (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)):
-                raise Cut("grouping sets need all rows in one place")
-            keys.append(self._by_ordinal(item) or self._expanded(item))
+        if {key for key, value in group.args.items() if value} - {"expressions", "rollup", "cube", "grouping_sets"}:
+            raise Cut("GROUP BY has a form that is not taken apart")
+        listed = [part for part in group.walk() if _is_grouping_expression(part)] if _has_sets(group) else group.expressions
+        keys = [self._by_ordinal(item) or self._expanded(item) for item in listed]
+        if any(isinstance(key, exp.Tuple) for key in keys):
+            raise Cut("GROUP BY names a row")
         if any(_aggregates(key) for key in keys):
             raise Cut("GROUP BY names an aggregate")
         return _distinct(keys)
@@ -199,13 +221,18 @@ class _Cutter:
             return exp.Var(this=f"({combined})")
         if isinstance(node, exp.Column):
             raise Cut(f"{to_sql(node)} is neither grouped nor aggregated")
-        copy = node.copy()
-        for key, value in node.args.items():
-            if isinstance(value, list):
-                copy.set(key, [self._lifted(child, keys, partial) if isinstance(child, exp.Expr) else child for child in value])
-            elif isinstance(value, exp.Expr):
-                copy.set(key, self._lifted(value, keys, partial))
-        return copy
+        if isinstance(node, exp.Query):
+            if reads_columns(node):
+                raise Cut("a subquery of the SELECT list is about the rows of the statement")
+            return node
+
+        def lift(child: exp.Expr) -> exp.Expr:
+            return self._lifted(child, keys, partial)
+
+        if isinstance(node, exp.Window):
+            # What is called over a window aggregates no rows of the statement: its arguments may.
+            return _with_children(node, lambda child: _over_window(child, lift) if child is node.this else lift(child))
+        return _with_children(node, lift)
 
     def _order_items(self) -> list[tuple[exp.Expr, str]]:
         """Each ORDER BY expression with its direction as text."""
@@ -227,7 +254,7 @@ class _Cutter:
             if not expression.this.isdecimal() or not 1 <= int(expression.this) <= len(self._items):
                 raise Cut("ORDER BY names a column that is not there")
             return int(expression.this) - 1
-        if isinstance(expression, exp.Column) and unresolved_in(expression, self._columns):
+        if isinstance(expression, exp.Column) and unresolved_in(expression):
             position = self._aliases.get(folded(expression.name))
             if position is None:
                 raise Cut(f"{to_sql(expression)} is not a column of the table")
@@ -244,11 +271,11 @@ class _Cutter:
 
     def _expanded(self, expression: exp.Expr) -> exp.Expr:
         """An expression of GROUP BY, HAVING or ORDER BY with aliases of the SELECT list replaced by what they stand for."""
-        if not unresolved_in(expression, self._columns):
+        if not unresolved_in(expression):
             return expression
 
         def replace(node: exp.Expr) -> exp.Expr:
-            if isinstance(node, exp.Column) and not (node.name in self._columns and node.this.quoted):
+            if isinstance(node, exp.Column) and unresolved_in(node):
                 position = self._aliases.get(folded(node.name))
                 if position is None or node.table:
                     raise Cut(f"{to_sql(node)} is not a column of the table")
@@ -304,6 +331,37 @@ def _columns_outside_aggregates(node: exp.Expr) -> bool:
         if aggregate_name(item.this if isinstance(item, exp.Filter) else item) is None:
             pending.extend(item.iter_expressions())
     return False
+
+
+def _has_sets(group: exp.Group) -> bool:
+    """Whether it groups in several ways at once."""
+    return group.find(exp.Rollup, exp.Cube, exp.GroupingSets) is not None
+
+
+_GROUPINGS: Final = (exp.Group, exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)
+
+
+def _is_grouping_expression(part: exp.Expr) -> bool:
+    """Whether a part of GROUP BY is one of the expressions by which it groups."""
+    return isinstance(part.parent, _GROUPINGS) and not isinstance(part, _GROUPINGS)
+
+
+def _over_window(call: exp.Expr, lift: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """What is called over a window, with its arguments lifted; FILTER and IGNORE NULLS stand around the call."""
+    if isinstance(call, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)):
+        return _with_children(call, lambda child: _over_window(child, lift) if child is call.this else lift(child))
+    return _with_children(call, lift)
+
+
+def _with_children(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """A copy of a node over changed children."""
+    copy = node.copy()
+    for key, value in node.args.items():
+        if isinstance(value, list):
+            copy.set(key, [change(child) if isinstance(child, exp.Expr) else child for child in value])
+        elif isinstance(value, exp.Expr):
+            copy.set(key, change(value))
+    return copy
 
 
 def _distinct(expressions: Sequence[exp.Expr]) -> list[exp.Expr]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -36,7 +36,7 @@ from secateur.planner.relations.nodes import (
 from secateur.planner.relations.restriction import Restriction, bind
 from secateur.planner.text.folding import folded
 
-__all__ = ["Builder", "Ctes", "Output", "TooLargeError", "build_relations"]
+__all__ = ["Builder", "Columns", "Ctes", "Output", "TooLargeError", "build_relations"]
 
 _MENTIONS_MAX: Final = 200
 _SELECT_PARTS: Final = frozenset(
@@ -78,6 +78,7 @@ class Cte:
 
 
 Ctes = Mapping[str, Cte]
+Columns = tuple[tuple[str, SqlType | None], ...]
 
 
 def build_relations(query: Query) -> tuple[Relation, ...]:
@@ -99,11 +100,15 @@ class Builder:
 
     Attributes:
         scans: Those of the statement, by the identity of their node.
+        moved: The columns of mentions of rows that an exchange has moved, by the identity of their node.
+        aggregates: The names of the aggregates of the statement; None when they are not known.
         loose: The subqueries that are no input of anything.
     """
 
-    def __init__(self, scans: Sequence[TableScan]) -> None:
+    def __init__(self, scans: Sequence[TableScan], moved: Mapping[int, Columns] | None = None, aggregates: Collection[str] | None = None) -> None:
         self.scans = {id(scan.node): scan for scan in scans}
+        self.moved = moved or {}
+        self.aggregates = aggregates
         self.loose: list[Relation] = []
         self._owner_count = 0
         self._mention_count = 0
@@ -135,7 +140,7 @@ class Builder:
             TooLargeError: A mention of a common table expression stands where none was expected, so that what it needs is not known.
         """
         for node in tree.find_all(exp.Table):
-            if id(node) not in self.scans and id(node) not in self._mentioned and isinstance(node.this, exp.Identifier):
+            if id(node) not in self.scans and id(node) not in self.moved and id(node) not in self._mentioned and isinstance(node.this, exp.Identifier):
                 raise TooLargeError
 
     def query(self, node: exp.Expr, outer: Names, ctes: Ctes) -> Output:
@@ -198,6 +203,7 @@ class Builder:
     def _set_operation(self, node: exp.SetOperation, outer: Names, ctes: Ctes) -> Output:
         kind = _SET_KINDS[type(node)]
         parts: list[exp.Expr] = []
+        keeps_all = True
         pending: list[exp.Expr] = [node]
         # A chain of unions is one union of many inputs: distinct or not makes no difference to what passes.
         while pending:
@@ -205,20 +211,23 @@ class Builder:
             plain = item is node or not any(item.args.get(key) for key in ("with_", "order", "limit", "offset", "sample"))
             if isinstance(item, exp.Union) and kind is SetKind.UNION and plain and bool(item.args.get("by_name")) == bool(node.args.get("by_name")):
                 pending.extend((item.expression, item.this))
+                keeps_all = keeps_all and item.args.get("distinct") is False
             else:
                 parts.append(item)
         if kind is not SetKind.UNION:
             parts = [node.this, node.expression]
+            keeps_all = node.args.get("distinct") is False
         outputs = [self.query(part, outer, ctes) for part in parts]
         names = _set_columns(outputs, by_name=bool(node.args.get("by_name")))
         if names is None:
-            return Output(SetOperation(kind, tuple(output.relation for output in outputs), (), ()), (), complete=False)
+            return Output(SetOperation(kind, tuple(output.relation for output in outputs), (), (), keeps_all), (), complete=False)
         number = self.owner()
         attributes, sources = [], []
         for position, (name, given) in enumerate(names):
             attributes.append(Attribute(number, position, name, _common_type(given)))
             sources.append(given)
-        relation = SetOperation(kind, tuple(output.relation for output in outputs), tuple(attributes), tuple(zip(*sources, strict=True)) if sources else ())
+        inputs = tuple(output.relation for output in outputs)
+        relation = SetOperation(kind, inputs, tuple(attributes), tuple(zip(*sources, strict=True)) if sources else (), keeps_all)
         known = [attribute if any(given) else None for attribute, given in zip(attributes, sources, strict=True)]
         return Output(relation, tuple((attribute.name, column) for attribute, column in zip(attributes, known, strict=True)))
 
@@ -332,7 +341,7 @@ class _Select:
             if isinstance(star, exp.Star) and not any(star.args.values()):
                 return False
         others = [self._node.args.get(key) for key in ("distinct", "order", "qualify")]
-        return any(may_aggregate(part) for part in (*self._items, *others, *(self._node.args.get("windows") or [])))
+        return any(may_aggregate(part, self._builder.aggregates) for part in (*self._items, *others, *(self._node.args.get("windows") or [])))
 
     def _windowed(self, relation: Relation) -> Relation:
         named = {folded(window.this.name): window for window in self._node.args.get("windows") or [] if isinstance(window.this, exp.Identifier)}

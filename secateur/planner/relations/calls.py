@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from sqlglot import exp
 
 from secateur.planner.text.folding import folded
 
-__all__ = ["may_aggregate", "may_be_many", "names_a_window", "windows_in"]
+__all__ = ["aggregates_in", "may_aggregate", "may_be_many", "names_a_window", "windows_in"]
+
+_GROUPINGS: Final = frozenset({"grouping", "grouping_id"})
+"""They say of a group which columns it is of, and are no aggregates."""
 
 # Functions by class that sqlglot knows and that do not aggregate.
 _SCALAR: Final = (exp.Connector, exp.Cast, exp.Case, exp.If, exp.Coalesce, exp.Extract, exp.Substring, exp.Trim, exp.Array)
@@ -43,19 +46,50 @@ def may_be_many(item: exp.Expr) -> bool:
     return False
 
 
-def may_aggregate(part: exp.Expr | None) -> bool:
+def aggregates_in(part: exp.Expr, aggregates: Collection[str]) -> Iterator[str]:
+    """The names of the aggregates that an expression calls outside of windows and subqueries.
+
+    Args:
+        part: The expression.
+        aggregates: The names of all aggregates of the statement, as DuckDB reads it.
+    """
+    pending = [part]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, exp.Window):
+            pending.extend(_inside_window(item))
+            continue
+        name = folded(item.name) if isinstance(item, exp.Anonymous) else item.sql_name().lower() if isinstance(item, exp.AggFunc) else None
+        if name is not None and name not in _GROUPINGS and (name in aggregates or isinstance(item, exp.AggFunc)):
+            yield name
+        if not isinstance(item, (exp.Literal, exp.Query)):
+            pending.extend(item.iter_expressions())
+
+
+def may_aggregate(part: exp.Expr | None, aggregates: Collection[str] | None = None) -> bool:
     """Whether an expression calls, outside of windows, a function of which it is not certain that it does not aggregate.
 
     One in a subquery may aggregate the rows outside, when all that it names is from there.
+
+    Args:
+        part: The expression.
+        aggregates: The names of all aggregates of the statement, or None when they are not known.
     """
     pending = [] if part is None else [part]
     while pending:
         item = pending.pop()
         if isinstance(item, exp.Func) and not isinstance(item, _SCALAR):
-            return True
+            known = isinstance(item, exp.Anonymous) and aggregates is not None
+            if not known or folded(item.name) in (aggregates or ()):
+                return True
         if isinstance(item, exp.Window):
-            # Its function aggregates no rows; what is inside of the call may: sum(count(*)) OVER ().
-            pending.extend(part for child in item.iter_expressions() for part in (child.iter_expressions() if isinstance(child, exp.Func) else [child]))
+            pending.extend(_inside_window(item))
         elif not isinstance(item, exp.Literal):
             pending.extend(item.iter_expressions())
     return False
+
+
+def _inside_window(window: exp.Window) -> Iterator[exp.Expr]:
+    """Its function aggregates no rows; what is inside of the call may: sum(count(*)) OVER ()."""
+    for child in window.iter_expressions():
+        yield from child.iter_expressions() if isinstance(child, exp.Func) else [child]

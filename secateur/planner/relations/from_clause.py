@@ -89,6 +89,8 @@ class FromClause:
         match inner:
             case exp.Table() if id(inner) in self._builder.scans:
                 return self._scan(inner, renamed)
+            case exp.Table() if id(inner) in self._builder.moved:
+                return self._moved(inner, renamed)
             case exp.Table(this=exp.Identifier()) if folded(inner.name) in self._ctes and inner.args.get("db") is None:
                 cte = self._ctes[folded(inner.name)]
                 output = self._builder.mention(inner, cte)
@@ -124,6 +126,14 @@ class FromClause:
         names = tuple(folded(attribute.name) for attribute in attributes)
         names = (*renamed[: len(names)], *names[len(renamed) :])
         return From(Scan(scan, attributes), Names((_source(folded(scan.alias), list(zip(names, attributes, strict=True)), complete=True),)))
+
+    def _moved(self, node: exp.Table, renamed: tuple[str, ...]) -> From:
+        number = self._builder.owner()
+        columns = self._builder.moved[id(node)]
+        attributes = tuple(Attribute(number, position, name, kind) for position, (name, kind) in enumerate(columns))
+        names = tuple(folded(attribute.name) for attribute in attributes)
+        names = (*renamed[: len(names)], *names[len(renamed) :])
+        return From(Values(attributes), Names((_source(folded(node.alias_or_name), list(zip(names, attributes, strict=True)), complete=True),)))
 
     def _derived(self, output: Output, name: str | None, renamed: tuple[str, ...]) -> From:
         columns = [(folded(own), attribute) for own, attribute in output.columns]

@@ -157,12 +157,21 @@ class Window:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetOperation:
-    """UNION, INTERSECT, EXCEPT. ``sources`` has per input its attribute for each column, None where there is none."""
+    """UNION, INTERSECT, EXCEPT.
+
+    Attributes:
+        kind: Which.
+        inputs: Two, or more where unions are chained.
+        attributes: Its columns; none where the inputs' are not all known.
+        sources: Per input its attribute for each column, None where there is none.
+        all: Whether equal rows all stay.
+    """
 
     kind: SetKind
     inputs: tuple[Relation, ...]
     attributes: tuple[Attribute, ...]
     sources: tuple[tuple[Attribute | None, ...], ...]
+    all: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

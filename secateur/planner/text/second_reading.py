@@ -100,7 +100,12 @@ class SecondReading:
     def depends_on_order(self) -> bool:
         """Whether the answer may depend on the order in which rows are read, which nothing fixes."""
         limited = any(str(node.get("type", "")).startswith("LIMIT") or node.get("distinct_on_targets") for node in _nodes(self.tree))
-        return limited or self.has_windows or not self.aggregates() <= _ORDERLESS
+        return limited or self.has_windows or not self.has_orderless_aggregates
+
+    @property
+    def has_orderless_aggregates(self) -> bool:
+        """Whether no aggregate depends on the order of its rows."""
+        return self.aggregates() <= _ORDERLESS
 
     @property
     def parameters_only_in_where(self) -> bool:

@@ -1,0 +1,116 @@
+"""Blocks: one SELECT, its core (FROM and WHERE), the queries inside of it, and its spelling in exact names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from sqlglot import exp
+
+from secateur.planner.fragments.canonical import Cut, is_canonical, is_order_alias, mark_order_aliases, named
+from secateur.planner.query import is_columns_call
+from secateur.planner.relations.build import subqueries_in
+from secateur.planner.relations.names import Names
+from secateur.planner.text.dialect import to_sql
+from secateur.planner.text.folding import folded
+
+__all__ = ["TOP_CLAUSES", "canonical_block", "core_of", "nested_queries", "parts_in"]
+
+TOP_CLAUSES: Final = ("expressions", "distinct", "group", "having", "windows", "qualify", "order")
+"""What of a SELECT is about the rows of its core."""
+
+
+def core_of(select: exp.Select, items: list[exp.Expr] | None = None) -> exp.Select:
+    """FROM and WHERE of a SELECT, as a SELECT of their own."""
+    copy = exp.Select(expressions=items or [exp.Star()])
+    for key in ("from_", "joins", "where"):
+        part = select.args.get(key)
+        copy.set(key, [item.copy() for item in part] if isinstance(part, list) else part.copy() if isinstance(part, exp.Expr) else None)
+    return copy
+
+
+def nested_queries(node: exp.Expr) -> list[exp.Expr]:
+    """The outermost queries inside of a query: those of FROM, and the subqueries of its expressions."""
+    return list(subqueries_in(node))
+
+
+def parts_in(select: exp.Select, clause: str) -> list[exp.Expr]:
+    """The expressions of a clause."""
+    part = select.args.get(clause)
+    return [item for item in part if isinstance(item, exp.Expr)] if isinstance(part, list) else [part] if isinstance(part, exp.Expr) else []
+
+
+def canonical_block(select: exp.Select, names: Names) -> tuple[exp.Select, frozenset[str]]:
+    """A copy of a SELECT whose columns in the clauses about its rows are named exactly, ``*`` replaced by the columns; and the names of all columns of FROM.
+
+    Args:
+        select: The SELECT; subqueries in it are left as they are.
+        names: Those of its FROM clause.
+
+    Raises:
+        Cut: A name or a ``*`` of which it is not certain what it means.
+    """
+    copy: exp.Select = select.copy()
+    mark_order_aliases(copy)
+    items: list[exp.Expr] = []
+    for item in copy.expressions:
+        bare = item.this if isinstance(item, exp.Column) and isinstance(item.this, exp.Star) else item
+        if isinstance(bare, exp.Star):
+            if any(bare.args.values()):
+                raise Cut(f"{to_sql(item)} changes the columns that * stands for")
+            items.extend(_starred(names, folded(item.table) if isinstance(item, exp.Column) and item.table else None))
+        else:
+            items.append(item)
+    copy.set("expressions", items)
+    for clause in TOP_CLAUSES:
+        for part in parts_in(copy, clause):
+            for node in list(_outside_queries(part)):
+                if is_columns_call(node) or (isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count)):
+                    raise Cut("columns are named by a pattern")
+                if isinstance(node, exp.Column) and not is_order_alias(node) and not is_canonical(node):
+                    found = _resolved(node, names)
+                    if found is not None:
+                        node.replace(found)
+    return copy, frozenset(name for source in names.sources for name, _ in source.columns)
+
+
+def _outside_queries(part: exp.Expr) -> Iterator[exp.Expr]:
+    pending = [part]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, exp.Query):
+            continue
+        yield node
+        if not isinstance(node, exp.Column):
+            pending.extend(node.iter_expressions())
+
+
+def _starred(names: Names, alias: str | None) -> list[exp.Expr]:
+    if not all(source.complete for source in names.sources):
+        raise Cut("* stands for columns that are not all known")
+    found: list[exp.Expr] = []
+    for number, source in enumerate(names.sources):
+        if alias is None or source.alias == alias:
+            shown = [name for name, _ in source.columns if alias is not None or (number, name) not in names.hidden]
+            found.extend(named(name) if alias is None and name in names.merged else named(name, source.alias) for name in shown)
+    return found
+
+
+def _resolved(node: exp.Column, names: Names) -> exp.Column | None:
+    """The column of FROM that a column node means, by its exact name; None for an alias of the SELECT list."""
+    name = folded(node.name)
+    if node.args.get("db") is not None:
+        raise Cut(f"{to_sql(node)} has a name of several parts")
+    if node.table:
+        holders = [source for source in names.sources if source.alias == folded(node.table)]
+        if len(holders) != 1 or not holders[0].has(name):
+            raise Cut(f"it is not certain which column {to_sql(node)} is")
+        return named(name, holders[0].alias)
+    if name in names.merged:
+        return named(name)
+    holders = [source for source in names.sources if source.has(name)]
+    if len(holders) == 1:
+        return named(name, holders[0].alias)
+    if holders or not all(source.complete for source in names.sources):
+        raise Cut(f"it is not certain which column {to_sql(node)} is")
+    return None

@@ -1,0 +1,76 @@
+"""Common table expressions, put where they are mentioned: one that is mentioned once as a subquery, one that is mentioned more often as rows computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from secateur.planner.fragments.canonical import Cut
+from secateur.planner.placement.mentions import mention_of, moved_mention
+from secateur.planner.text.folding import folded
+
+__all__ = ["without_ctes"]
+
+
+def without_ctes(tree: exp.Expr, compute: Callable[[exp.CTE], str]) -> exp.Expr:
+    """A tree without common table expressions.
+
+    Args:
+        tree: Changed in place.
+        compute: Adds what computes the rows of one; returns their relation.
+
+    Raises:
+        Cut: A recursive one, or a mention that is more than a name.
+    """
+    for holder in list(tree.walk(bfs=True)):
+        with_ = holder.args.get("with_")
+        if not isinstance(with_, exp.With):
+            continue
+        if with_.args.get("recursive"):
+            raise Cut("a recursive common table expression is computed in one place")
+        while with_.expressions:
+            cte = with_.expressions[0]
+            cte.pop()
+            _put(holder, cte, compute)
+        holder.set("with_", None)
+    return tree
+
+
+def _put(holder: exp.Expr, cte: exp.CTE, compute: Callable[[exp.CTE], str]) -> None:
+    """Put one where it is mentioned: in those behind it, and in the query itself."""
+    name = folded(cte.alias)
+    if any(folded(inner.alias) == name for inner in holder.find_all(exp.CTE)):
+        raise Cut(f"two common table expressions are named {cte.alias}")
+    found = [node for node in holder.find_all(exp.Table) if _is_mention(node, name)]
+    if not found:
+        return
+    strange = [key for node in found for key, value in node.args.items() if value and key not in ("this", "alias")]
+    if strange:
+        raise Cut(f"{strange[0].upper()} of a common table expression")
+    if len(found) == 1:
+        (node,) = found
+        body = cte.this
+        node.replace(exp.Subquery(this=body.this if isinstance(body, exp.Subquery) and not _modified(body) else body, alias=_alias(node, cte)))
+        return
+    relation = compute(cte)
+    for node in found:
+        node.replace(moved_mention(relation, _alias(node, cte)))
+
+
+def _is_mention(node: exp.Table, name: str) -> bool:
+    plain = isinstance(node.this, exp.Identifier) and node.args.get("db") is None
+    return plain and mention_of(node) is None and folded(node.name) == name
+
+
+def _modified(subquery: exp.Subquery) -> bool:
+    return any(value for key, value in subquery.args.items() if key != "this")
+
+
+def _alias(node: exp.Table, cte: exp.CTE) -> exp.TableAlias:
+    """The alias of a mention, with the names that it or the definition gives to columns."""
+    given, defined = node.args.get("alias"), cte.args["alias"]
+    renamed = list(given.columns) if isinstance(given, exp.TableAlias) else []
+    columns = [*renamed, *defined.columns[len(renamed) :]]
+    identifier = given.this if isinstance(given, exp.TableAlias) and given.this is not None else node.this
+    return exp.TableAlias(this=identifier.copy(), columns=[column.copy() for column in columns])

@@ -1,0 +1,76 @@
+"""Drafts of stages: what the search for a plan has found so far, each bound by DuckDB when it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from secateur.partitioning.types import SqlType
+
+__all__ = ["Draft", "Drafts", "Schema"]
+
+Schema = Mapping[str, SqlType | str]
+Columns = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A stage to be.
+
+    Attributes:
+        name: For EXPLAIN.
+        sql: Over ``relations``.
+        relations: Scans and earlier drafts, by the names of their relations.
+        columns: Name and SQL type text of each column of its rows.
+        at_coordinator: Whether it runs once, at the coordinator, or at every member that owns partitions of its scans.
+        row_by_row: Whether each of its rows comes from one row of its one relation, whatever the others are.
+    """
+
+    name: str
+    sql: str
+    relations: tuple[str, ...]
+    columns: Columns
+    at_coordinator: bool
+    row_by_row: bool = False
+
+
+class Drafts:
+    """The drafts of a statement in the order in which they can run; the rows of the n-th are the relation ``x<n>``.
+
+    Args:
+        scans: The schema of each scan, by the name of its relation.
+        describe: DuckDB's binder: name and type of each result column of a text over some relations.
+    """
+
+    def __init__(self, scans: Mapping[str, Schema], describe: Callable[[str, Mapping[str, Schema]], Columns]) -> None:
+        self._schemas: dict[str, Schema] = dict(scans)
+        self._describe = describe
+        self.drafts: list[Draft] = []
+
+    @property
+    def next_relation(self) -> str:
+        """The relation that the next draft will be."""
+        return f"x{len(self.drafts)}"
+
+    def add(self, name: str, sql: str, relations: Sequence[str], columns: Columns, *, at_coordinator: bool, row_by_row: bool = False) -> str:
+        """Add a draft; returns the name of the relation that its rows are."""
+        relation = self.next_relation
+        self.drafts.append(Draft(name, sql, tuple(relations), columns, at_coordinator, row_by_row))
+        self._schemas[relation] = dict(columns)
+        return relation
+
+    def columns_of(self, relation: str) -> Columns:
+        """The columns of the rows of a draft."""
+        return self.drafts[int(relation[1:])].columns
+
+    def schemas(self, relations: Sequence[str]) -> dict[str, Schema]:
+        """The schemas of some relations."""
+        return {relation: self._schemas[relation] for relation in relations}
+
+    def describe(self, sql: str, relations: Sequence[str]) -> Columns:
+        """Bind a text over some relations.
+
+        Raises:
+            DatabaseError: It does not bind.
+        """
+        return self._describe(sql, self.schemas(relations))

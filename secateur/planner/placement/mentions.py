@@ -1,0 +1,66 @@
+"""Mentions: the tables in a tree, by the relations that they have become: scans (``s0``, ...), and rows that an exchange has moved (``x0``, ...)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from sqlglot import exp
+
+from secateur.planner.query import Query
+
+__all__ = ["as_mention", "mention_of", "mentions", "moved_mention", "moved_query", "passed_relation", "relations_in", "tagged_tree"]
+
+_RELATION: Final = "relation"
+_PASSES: Final = "passes"
+
+
+def tagged_tree(query: Query) -> exp.Expr:
+    """A copy of a query's tree in which the mentions of its scans are known as such."""
+    for scan in query.scans:
+        scan.node.meta[_RELATION] = scan.relation
+    return query.tree.copy()
+
+
+def mention_of(node: exp.Expr) -> str | None:
+    """The relation of a mention; None for anything else, such as a common table expression or a table function."""
+    relation = node.meta.get(_RELATION) if isinstance(node, exp.Table) else None
+    return None if relation is None else str(relation)
+
+
+def mentions(tree: exp.Expr) -> Iterator[tuple[exp.Table, str]]:
+    """The mentions in a tree with their relations."""
+    for node in tree.find_all(exp.Table):
+        relation = mention_of(node)
+        if relation is not None:
+            yield node, relation
+
+
+def relations_in(tree: exp.Expr) -> list[str]:
+    """The relations that a tree mentions, without repetitions."""
+    return list(dict.fromkeys(relation for _, relation in mentions(tree)))
+
+
+def as_mention(node: exp.Table, relation: str) -> exp.Table:
+    """Mark a table as the mention of a relation."""
+    node.meta[_RELATION] = relation
+    return node
+
+
+def moved_mention(relation: str, alias: exp.TableAlias | None = None) -> exp.Table:
+    """A mention of moved rows."""
+    return as_mention(exp.Table(this=exp.to_identifier(relation), alias=alias), relation)
+
+
+def moved_query(relation: str) -> exp.Select:
+    """All moved rows of a relation."""
+    query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=moved_mention(relation)))
+    query.meta[_PASSES] = relation
+    return query
+
+
+def passed_relation(query: exp.Expr) -> str | None:
+    """The relation of which a query is all rows as they are; None for any other query."""
+    relation = query.meta.get(_PASSES)
+    plain = isinstance(query, exp.Select) and not any(value for key, value in query.args.items() if key not in ("expressions", "from_"))
+    return str(relation) if relation is not None and plain else None

@@ -1,0 +1,201 @@
+"""The stages of a statement: cut in two, placed, or gathered.
+
+One table is cut in two (:mod:`~secateur.planner.fragments.two_stage`), which is exact for most statements and cheap to plan. What is not, is placed
+(:mod:`~secateur.planner.placement.place`). Where that is not certain either, the coordinator gathers what the statement needs and runs it as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from sqlglot import exp
+
+from secateur.engine.kernels.duckdb_kernel import default_kernel
+from secateur.engine.kernels.fragment import Fragment
+from secateur.engine.plan import Strategy
+from secateur.engine.stage import Exchange, Stage, stage_relation
+from secateur.errors import DatabaseError
+from secateur.partitioning.types import SqlType
+from secateur.planner.fragments.arrow_form import arrow_form
+from secateur.planner.fragments.canonical import Cut, named
+from secateur.planner.fragments.two_stage import Halves, cut
+from secateur.planner.placement.drafts import Draft
+from secateur.planner.placement.place import place
+from secateur.planner.query import Query, is_columns_call
+from secateur.planner.scans.scan_reading import QueryReading, ScanReading
+from secateur.planner.scans.scope import Scope
+from secateur.planner.text.dialect import parse_query, quoted, to_sql, tokenize
+from secateur.planner.text.second_reading import SecondReading
+
+__all__ = ["Staged", "staged"]
+
+Schemas = Mapping[str, Mapping[str, SqlType | str]]
+Columns = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A statement in stages.
+
+    Attributes:
+        stages: In the order in which they can run; the last one has the answer.
+        strategy: How they were found.
+        reason: Why everything is gathered, or None.
+        gathered: For a placed statement the stages that gather everything.
+    """
+
+    stages: tuple[Stage, ...]
+    strategy: Strategy
+    reason: str | None = None
+    gathered: tuple[Stage, ...] = ()
+
+
+def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns, params: Sequence[Any], costs: Mapping[str, float]) -> Staged:
+    """The stages of a query.
+
+    Args:
+        query: The bound query.
+        read: What two readings say of it.
+        schemas: The columns of each scan that it may need.
+        columns: Name and type of each column of its result.
+        params: Values of its parameters, for their types.
+        costs: About how many bytes the rows of each scan have that it needs.
+    """
+    binder = _Binder(params)
+    reading = read.second
+    gathered = {scan.scan.relation: _gathered_sql(scan, repeatable=reading is not None and reading.is_repeatable) for scan in read.scans}
+    try:
+        if reading is not None and not reading.is_repeatable:
+            raise Cut("it has a function or sample whose value depends on when and where it is evaluated")
+        if reading is None or not read.is_faithful:
+            raise Cut("it is written in a form that is not taken apart")
+        if len(query.scans) == 1:
+            try:
+                partial, final = _halved(query, reading, schemas, columns, binder)
+            except Cut:
+                pass
+            else:
+                halves = (_scan_stage(0, read.scans[0], partial), Stage("final", final, inputs=(0,), at_coordinator=True))
+                return Staged(halves, Strategy.TWO_STAGE)
+        placed = place(query, reading, tuple(columns), schemas, binder.describe, gathered, costs.__getitem__)
+        return Staged(
+            _placed_stages(placed.drafts, query, schemas, binder), Strategy.PLACED, gathered=_gathered_stages(query, read, gathered, schemas, columns, binder)
+        )
+    except Cut as refused:
+        return Staged(_gathered_stages(query, read, gathered, schemas, columns, binder), Strategy.GATHER, str(refused))
+
+
+def _gathered_stages(query: Query, read: QueryReading, gathered: Mapping[str, str], schemas: Schemas, columns: Columns, binder: _Binder) -> tuple[Stage, ...]:
+    stages = tuple(_gather(index, scan, gathered, schemas, binder) for index, scan in enumerate(read.scans))
+    relations = {stage_relation(index): dict(stage.fragment.columns) for index, stage in enumerate(stages)}
+    whole = Fragment.over(query.gathered_sql, relations, columns)
+    return (*stages, Stage("final", whole, inputs=tuple(range(len(stages))), at_coordinator=True))
+
+
+def _placed_stages(drafts: Sequence[Draft], query: Query, schemas: Schemas, binder: _Binder) -> tuple[Stage, ...]:
+    scans = {scan.relation: index for index, scan in enumerate(query.scans)}
+    rows = {stage_relation(index): index for index in range(len(drafts))}
+    known: dict[str, Mapping[str, SqlType | str]] = {**schemas, **{relation: dict(drafts[index].columns) for relation, index in rows.items()}}
+    elsewhere = {rows[relation] for draft in drafts if not draft.at_coordinator for relation in draft.relations if relation in rows}
+    stages = []
+    for index, draft in enumerate(drafts):
+        fragment = binder.fragment(draft.sql, {relation: known[relation] for relation in draft.relations}, draft.columns)
+        stages.append(
+            Stage(
+                draft.name,
+                replace(fragment, row_by_row=draft.row_by_row),
+                scans=tuple(scans[relation] for relation in draft.relations if relation in scans),
+                inputs=tuple(rows[relation] for relation in draft.relations if relation in rows),
+                at_coordinator=draft.at_coordinator,
+                exchange=Exchange.BROADCAST if index in elsewhere else Exchange.GATHER,
+            )
+        )
+    return tuple(stages)
+
+
+class _Binder:
+    """DuckDB's binder for the texts that are made from a statement."""
+
+    def __init__(self, params: Sequence[Any]) -> None:
+        self._params = list(params)
+
+    def describe(self, sql: str, schemas: Schemas) -> tuple[tuple[str, str], ...]:
+        """Names and types of the result columns."""
+        return default_kernel().describe(sql, schemas, self._params)
+
+    def fragment(self, sql: str, schemas: Schemas, columns: Sequence[tuple[str, str]]) -> Fragment:
+        """A fragment for a text, with the arrow kernel's form where it has one."""
+        compiled = None
+        if len(schemas) == 1:
+            ((relation, schema),) = schemas.items()
+            tree = parse_query(sql, tokenize(sql))
+            compiled = arrow_form(tree, schema, relation, columns) if isinstance(tree, exp.Select) else None
+        return Fragment.over(sql, schemas, columns, compiled)
+
+
+def _halved(query: Query, reading: SecondReading, schemas: Schemas, columns: Sequence[tuple[str, str]], binder: _Binder) -> tuple[Fragment, Fragment]:
+    """Partial and final of a cut statement, bound.
+
+    Raises:
+        Cut: It cannot be cut, or a half does not bind as it should.
+    """
+    relation = query.scans[0].relation if len(query.scans) == 1 else ""
+
+    @cache
+    def type_of(expression: str) -> str:
+        ((_, text),) = binder.describe(f"SELECT {expression} FROM {relation}", schemas)
+        return text
+
+    try:
+        halves: Halves = cut(query, reading, len(columns), type_of)
+        partial_columns = binder.describe(halves.partial, schemas)
+        gathered = {stage_relation(0): dict(partial_columns)}
+        final_columns = binder.describe(halves.final, gathered)
+    except DatabaseError as error:
+        raise Cut(f"its parts do not bind: {error.message}") from error
+    if [text for _, text in final_columns] != [text for _, text in columns]:
+        raise Cut("its parts have other types than the whole")
+    partial, final = binder.fragment(halves.partial, schemas, partial_columns), binder.fragment(halves.final, gathered, columns)
+    return replace(partial, row_by_row=halves.row_by_row), replace(final, row_by_row=halves.row_by_row)
+
+
+def _scan_stage(index: int, read: ScanReading, fragment: Fragment) -> Stage:
+    """The stage that runs a fragment over one scan, where its partitions are."""
+    return Stage(f"scan:{read.scan.alias}", fragment, scans=(index,), at_coordinator=read.scan.table.replicated)
+
+
+def _gather(index: int, read: ScanReading, gathered: Mapping[str, str], schemas: Schemas, binder: _Binder) -> Stage:
+    """The stage that sends the rows of a scan."""
+    scan = read.scan
+    schema = schemas[scan.relation]
+    columns = tuple((name, str(schema[name])) for name in scan.columns)
+    fragment = binder.fragment(gathered[scan.relation], {scan.relation: schema}, columns)
+    return _scan_stage(index, read, replace(fragment, row_by_row=True))
+
+
+def _gathered_sql(read: ScanReading, *, repeatable: bool) -> str:
+    """The rows and columns of a scan that the statement may need."""
+    scan, scope = read.scan, read.scope
+    applied = [conjunct for conjunct in scope.local if repeatable and _is_local(conjunct, scope)]
+    where = " AND ".join(f"({to_sql(_bare(conjunct, scope))})" for conjunct in applied)
+    return f"SELECT {', '.join(map(quoted, scan.columns))} FROM {scan.relation}" + (f" WHERE {where}" if where else "")
+
+
+def _is_local(conjunct: exp.Expr, scope: Scope) -> bool:
+    """Whether a conjunct reads columns of its scan and nothing else."""
+    columns = list(conjunct.find_all(exp.Column))
+    # A lambda and a list comprehension have names of their own; COLUMNS() names columns by a pattern.
+    foreign = conjunct.find(exp.Query, exp.Lambda, exp.Comprehension, exp.AggFunc, exp.Window, exp.Star) is not None
+    foreign = foreign or any(map(is_columns_call, conjunct.find_all(exp.Anonymous)))
+    return bool(columns) and not foreign and all(scope.column_of(column) is not None for column in columns)
+
+
+def _bare(conjunct: exp.Expr, scope: Scope) -> exp.Expr:
+    def rename(node: exp.Expr) -> exp.Expr:
+        column = scope.column_of(node) if isinstance(node, exp.Column) else None
+        return node if column is None else named(column)
+
+    return conjunct.copy().transform(rename, copy=False)
