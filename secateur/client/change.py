@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import pyarrow as pa
+
 from secateur.client.patience import Patience
 from secateur.client.pruning import Pruning
 from secateur.client.ranges_known import check_ranges
@@ -32,19 +34,27 @@ from secateur.errors import (
     UnknownTableError,
     UnreachableError,
 )
+from secateur.partitioning.table import TableDef
 
-__all__ = ["Changed", "run_change"]
+__all__ = ["NOTHING_DONE", "Changed", "run_change", "unknown_outcome"]
 
-_NOTHING_DONE: Final = (TopologyChangedError, UnknownTableError, UnreachableError, LoadFailedError)
+NOTHING_DONE: Final = (TopologyChangedError, UnknownTableError, UnreachableError, LoadFailedError)
 """Errors that say that nothing was changed, and may be gone soon."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """How many rows a statement has changed, and what that cost."""
+    """What a statement has done.
+
+    Attributes:
+        rows: How many rows it has changed.
+        stats: What that cost.
+        returned: What it returns of them, for RETURNING; else None.
+    """
 
     rows: int
     stats: QueryStats
+    returned: pa.Table | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +111,7 @@ def _following(session: Session, sql: str, params: list[Any] | dict[str, Any], c
     while True:
         try:
             return change, _run(session, change, change.source.values(params), change_id, pruning=pruning)
-        except (PartitionLostError, *_NOTHING_DONE, MemberLostError) as error:
+        except (PartitionLostError, *NOTHING_DONE, MemberLostError) as error:
             if patience.learn(error):
                 change = _planned_again(session, sql, params, error)
                 patience.pause()
@@ -131,7 +141,7 @@ def _run(session: Session, change: ChangeStatement, params: Sequence[Any], chang
     try:
         header = session.ask_member(member, "change", {**args, "change_id": change_id}).header
     except DeadlineError as error:
-        raise _unknown(change, error) from error
+        raise unknown_outcome(change.table, error) from error
     return _Outcome(header["rows"], Rung.LOCAL, header["members_touched"], 1, topology.version)
 
 
@@ -141,10 +151,11 @@ def _publish(session: Session, change: ChangeStatement, args: dict[str, Any], ru
     try:
         header = session.ask("change", {**args, "load_id": uuid.uuid4().hex}).header
     except (MemberLostError, DeadlineError) as error:
-        raise _unknown(change, error) from error
+        raise unknown_outcome(change.table, error) from error
     return _Outcome(header["rows"], rung, header["members_touched"], partitions, header["topology_version"])
 
 
-def _unknown(change: ChangeStatement, error: Error) -> OperationalError:
-    name = change.table.name
+def unknown_outcome(table: TableDef, error: Error) -> OperationalError:
+    """The error for a change whose answer was lost."""
+    name = table.name
     return OperationalError(f"whether {name} was changed is unknown, since the answer was lost: look at the rows. {error.message}", table=name)

@@ -17,8 +17,20 @@ from secateur.client.parameters import Parameters, plain_values
 from secateur.client.rows import Description, ResultColumn, Rows
 from secateur.client.select import run_select
 from secateur.client.session import Session
-from secateur.client.statement import ChangeStatement, Done, InsertRows, InsertSelect, PlanText, Prepared, SelectStatement, SetPlanOption, SetPruning
+from secateur.client.statement import (
+    ChangeStatement,
+    Done,
+    InsertRows,
+    InsertSelect,
+    PlanText,
+    Prepared,
+    SelectStatement,
+    SetPlanOption,
+    SetPruning,
+    WholeChange,
+)
 from secateur.client.stats import QueryStats
+from secateur.client.whole_change import run_whole_change
 from secateur.errors import InterfaceError, NotSupportedError
 from secateur.wire import ShortTable
 
@@ -102,6 +114,9 @@ class Cursor:
                     total = max(total, 0) + insert_select(self._session, operation, params, prepared)
                 case ChangeStatement():
                     changed = run_change(self._session, operation, params, prepared, cached=cached, started_s=time.perf_counter())
+                    total = max(total, 0) + changed.rows
+                case WholeChange():
+                    changed = run_whole_change(self._session, operation, params, prepared, cached=cached, started_s=time.perf_counter())
                     total = max(total, 0) + changed.rows
                 case Done():
                     pass
@@ -198,6 +213,12 @@ class Cursor:
             case ChangeStatement():
                 changed = run_change(self._session, sql, params, prepared, cached=cached, started_s=started_s)
                 self.rowcount, self.stats = changed.rows, changed.stats
+            case WholeChange():
+                changed = run_whole_change(self._session, sql, params, prepared, cached=cached, started_s=started_s)
+                self.stats = changed.stats
+                if prepared.returning is not None and changed.returned is not None:
+                    self._take(changed.returned, prepared.returning.columns)
+                self.rowcount = changed.rows
             case PlanText():
                 lines = prepared.table
                 if prepared.analyzed is not None:

@@ -17,7 +17,7 @@ from secateur.client.ranges_known import check_ranges
 from secateur.client.routing import Rung, choose_route
 from secateur.client.rows import ResultColumn, as_table
 from secateur.client.session import Session
-from secateur.client.statement import ChangeStatement, InsertSelect, PlanText, SelectStatement
+from secateur.client.statement import ChangeStatement, InsertSelect, PlanText, SelectStatement, WholeChange
 from secateur.client.stats import QueryStats
 from secateur.client.verify import same_rows
 from secateur.errors import (
@@ -120,7 +120,7 @@ def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any
     match prepared:
         case SelectStatement():
             return prepared
-        case InsertSelect() | ChangeStatement():
+        case InsertSelect() | ChangeStatement() | WholeChange():
             return prepared.source
         case PlanText(analyzed=SelectStatement() as query):
             return query

@@ -29,6 +29,7 @@ __all__ = [
     "SetPlanOption",
     "SetPruning",
     "Step",
+    "WholeChange",
     "read_prepared",
 ]
 
@@ -191,6 +192,35 @@ class ChangeStatement:
 
 
 @dataclass(frozen=True, slots=True)
+class WholeChange:
+    """A change that one member works out for all partitions, such as ``MERGE`` or ``UPDATE ... FROM``.
+
+    Attributes:
+        table: The table that is changed.
+        source: The query for what becomes of its rows.
+        meeting: What it means that a row is found twice; for members.
+        returning: What the statement returns of the rows concerned, None for nothing: only its columns and its id matter here.
+        names_action: Whether that has the action of the row as a parameter more; for members.
+        is_narrow: Whether the primary of a partition can carry it out by itself, when the first scan of the query is of that one.
+    """
+
+    table: TableDef
+    source: SelectStatement
+    meeting: str
+    returning: SelectStatement | None
+    names_action: bool
+    is_narrow: bool
+
+    @property
+    def catalog_version(self) -> int:
+        return self.source.catalog_version
+
+    @property
+    def is_estimated(self) -> bool:
+        return self.source.is_estimated
+
+
+@dataclass(frozen=True, slots=True)
 class SetPruning:
     """``SET pruning = ...``: a setting of this session."""
 
@@ -222,7 +252,9 @@ class PlanText:
     analyzed: SelectStatement | None = None
 
 
-Prepared: TypeAlias = SelectStatement | Done | InsertRows | InsertTemplate | InsertSelect | ChangeStatement | SetPruning | SetPlanOption | PlanText
+Prepared: TypeAlias = (
+    SelectStatement | Done | InsertRows | InsertTemplate | InsertSelect | ChangeStatement | WholeChange | SetPruning | SetPlanOption | PlanText
+)
 
 
 def read_prepared(answer: Answer) -> Prepared:
@@ -246,6 +278,11 @@ def read_prepared(answer: Answer) -> Prepared:
                 return InsertRows(table, decode_tables(answer.parts), statement["mode"], _template(table, statement))
             case "change":
                 return ChangeStatement(TableDef.from_wire(statement["table"]), _select(statement["source_select"]), statement["operation"])
+            case "whole_change":
+                table, returning = TableDef.from_wire(statement["table"]), statement["returning"]
+                returned = None if returning is None else _select(returning)
+                source = _select(statement["source_select"])
+                return WholeChange(table, source, statement["meeting"], returned, statement["names_action"], statement["is_narrow"])
             case "set" if statement["name"] == "pruning":
                 return SetPruning(Pruning(statement["value"]))
             case "set" if statement["name"] in _PLAN_OPTIONS:

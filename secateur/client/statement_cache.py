@@ -8,11 +8,11 @@ from typing import Any, TypeAlias
 
 from secateur.client.insert_template import InsertTemplate
 from secateur.client.pruning import Pruning
-from secateur.client.statement import ChangeStatement, SelectStatement
+from secateur.client.statement import ChangeStatement, SelectStatement, WholeChange
 
 __all__ = ["Cached", "StatementCache", "StatementKey"]
 
-Cached: TypeAlias = SelectStatement | ChangeStatement | InsertTemplate
+Cached: TypeAlias = SelectStatement | ChangeStatement | WholeChange | InsertTemplate
 """What need not be prepared again."""
 
 StatementKey: TypeAlias = tuple[str, Pruning, str, tuple[Any, ...]]

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 from secateur.cluster.cluster_state import GONE, ClusterState
 from secateur.cluster.controller_jobs import ControllerJobs
 from secateur.cluster.holders import by_primary, copies_of, served_by
-from secateur.cluster.loads import Change, Load, LoadPublisher
+from secateur.cluster.loads import Change, Load, LoadPublisher, WholeChange
 from secateur.cluster.local_call import bound_partitions
 from secateur.cluster.member_changes import ATTEMPT
 from secateur.cluster.member_list import MemberList
@@ -27,7 +27,7 @@ from secateur.errors import ProtocolError, TopologyChangedError, UnknownTableErr
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import MemberAddress
 from secateur.planner.statement import AlterTable, CreateTable, DropTable
-from secateur.storage.change import Operation
+from secateur.storage.change import MIXED, Operation
 from secateur.wire import FrameServer, Reply, Request, pack
 
 __all__ = ["Controller"]
@@ -72,6 +72,7 @@ class Controller:
             "load_publish": self._publish_load,
             "load_abort": self._abort_load,
             "change": self._change_rows,
+            "change_whole": self._change_whole,
             "members": MemberList(self._state, self._peers).members,
             "join": self._join,
             "member_lost": self._member_lost,
@@ -227,6 +228,26 @@ class Controller:
         self._statistics.written(table.table_id, rows)
         held = {member_id for member_id, copies in load.copies.items() if not copies.isdisjoint(ids)}
         return Reply({"rows": rows, "members_touched": len(held), **self._versions()})
+
+    async def _change_whole(self, request: Request) -> Reply:
+        """Carry out a change that one member works out for all partitions."""
+        args, topology = request.args, self._state.topology
+        table, plan = self._state.catalog.table(args["table"]), self._statements.plan(args["plan"])
+        if (table.table_id, table.version) != (args["table_id"], args["table_version"]):
+            raise TopologyChangedError(f"table {table.name} has changed since the statement was planned: plan it again; nothing was changed", table=table.name)
+        topology.check_any()
+        bound = bound_partitions(plan, args["params"], pruning=args["pruning"])
+        owners = [topology.ownership(scan.group).primary(ids[0]) for scan, ids in zip(plan.scans, bound, strict=True) if len(ids) and not scan.replicated]
+        coordinator = owners[0] if owners else topology.member_ids[0]
+        topology.check_live([coordinator])
+        load = self._new_load(args["load_id"], table, MIXED, {})
+        passed = {name: args[name] for name in ("plan", "params", "pruning", "meeting", "returning", "names_action")}
+        worked_out = await self._loads.change_whole(WholeChange(load, coordinator, passed))
+        if worked_out.missing_cells:
+            await self._table_commands.make_ranges(table.name, table.table_id, worked_out.missing_cells)
+            raise TopologyChangedError(f"ranges of {table.name} were made for rows of the statement: plan it again; nothing was changed", table=table.name)
+        self._statistics.written(table.table_id, worked_out.rows)
+        return Reply({"rows": worked_out.rows, "members_touched": len(load.copies), "coordinator": coordinator, **self._versions()})
 
     async def _abort_load(self, request: Request) -> Reply:
         await self._loads.abort(request.args["load_id"], self._state.topology.member_ids)

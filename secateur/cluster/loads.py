@@ -11,21 +11,22 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from secateur.errors import Error, LimitExceededError, LoadFailedError, OperationalError, TopologyChangedError, UnreachableError
 from secateur.partitioning.table import TableDef
 
-__all__ = ["Change", "Load", "LoadPublisher", "MemberCaller"]
+__all__ = ["Change", "Load", "LoadPublisher", "MemberCaller", "WholeChange", "WorkedOut"]
 
 
 class MemberCaller(Protocol):
     """How the publisher speaks to members."""
 
-    async def call(self, member_id: str, op: str, args: dict[str, Any]) -> dict[str, Any]:
+    def call(self, member_id: str, op: str, args: dict[str, Any]) -> Coroutine[Any, Any, dict[str, Any]]:
         """Send a housekeeping request and return the answer's header."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,34 @@ class Change:
     attempt: int
     partitions: Mapping[str, Sequence[int]]
     args: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class WholeChange:
+    """A change that one member works out for all partitions: a load whose rows it finds and stages at their owners.
+
+    Attributes:
+        load: What is to be published, with mode ``"mixed"``; its attempts are not known yet.
+        coordinator: The member that works it out.
+        args: What that member needs: plans, parameters.
+    """
+
+    load: Load
+    coordinator: str
+    args: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkedOut:
+    """What has become of a :class:`WholeChange`.
+
+    Attributes:
+        rows: Rows concerned.
+        missing_cells: Ranges that have to be made before it can be carried out: nothing was changed. Empty when it was.
+    """
+
+    rows: int
+    missing_cells: tuple[int, ...] = ()
 
 
 class LoadPublisher:
@@ -118,6 +147,33 @@ class LoadPublisher:
                 return 0
             return await self._publish(replace(load, attempts={partition: [change.attempt] for partition in sorted(found)}))
 
+    async def change_whole(self, change: WholeChange) -> WorkedOut:
+        """Have a member work out a change while no owner lets another write in, and publish that everywhere.
+
+        Raises:
+            Error: What the statement gives on some row. The table is as it was.
+            LoadFailedError: A member could not be reached. The table is as it was.
+        """
+        load, members = change.load, self._members
+        async with self._locks[load.table.table_id]:
+            closing = {"load_id": load.load_id, "table_id": load.table.table_id}
+            try:
+                await _all(members.call(member, "change_close", closing) for member in load.copies)
+                found = await members.call(change.coordinator, "change_work_out", {**change.args, **closing})
+            except BaseException as error:
+                await self.abort(load.load_id, load.copies)
+                if isinstance(error, LimitExceededError) or not isinstance(error, Exception):
+                    raise
+                raise _as_load_failure(load, error) from error
+            if missing := found.get("missing_cells"):
+                await self.abort(load.load_id, load.copies)
+                return WorkedOut(0, tuple(missing))
+            if not found["parts"]:
+                await self.abort(load.load_id, load.copies)
+            else:
+                await self._publish(replace(load, attempts=dict(sorted(found["parts"].items()))))
+            return WorkedOut(found["rows"])
+
     async def _publish(self, load: Load) -> int:
         homeless = load.attempts.keys() - frozenset().union(*load.copies.values())
         if homeless:
@@ -160,6 +216,14 @@ class LoadPublisher:
         parts = [[partition, list(attempts)] for partition, attempts in load.attempts.items() if partition in copies]
         args = {"load_id": load.load_id, "table_id": load.table.table_id, "mode": load.mode, "parts": parts}
         return await self._members.call(member, "load_prepare", args)
+
+
+async def _all(calls: Iterable[Coroutine[Any, Any, Any]]) -> None:
+    """Wait until all have ended; then raise what one of them raised."""
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
 
 
 def _as_load_failure(load: Load, cause: BaseException) -> Error:

@@ -20,6 +20,7 @@ from secateur.cluster.request_args import MEMBER_ARGS, check_args
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.statements import StatementRunner
 from secateur.cluster.table_places import TablePlaces
+from secateur.cluster.whole_changes import MemberWholeChanges
 from secateur.cluster.writes import MemberWrites
 from secateur.engine.kernels.fragment import run
 from secateur.engine.plan import SelectPlan
@@ -39,6 +40,7 @@ _HOUSEKEEPING: Final = frozenset(
         "create_table",
         "drop_table",
         "topology",
+        "change_close",
         "load_prepare",
         "load_publish",
         "load_abort",
@@ -80,6 +82,7 @@ class Member:
         self._live_metrics: LiveMetrics
         self._statements: StatementRunner
         self._changes: MemberChanges
+        self._whole_changes: MemberWholeChanges
         self._places = TablePlaces(member_id)
         self._writes = MemberWrites(member_id, self._store, self._places, self._peers)
         self._loads = MemberLoads(self._store, self._places, self._peers, self._executor)
@@ -100,6 +103,9 @@ class Member:
             "job_result": lambda request: self._attempts.result(request),
             "change": self._change,
             "change_stage": self._stage_change,
+            "change_close": lambda request: self._whole_changes.close(request),
+            "change_work_out": self._work_out_change,
+            "change_returned": lambda request: self._whole_changes.returned(request),
             "write": self._writes.write,
             "stage": self._loads.stage,
             "load_prepare": self._loads.prepare,
@@ -145,6 +151,7 @@ class Member:
         self._attempts = MemberAttempts(self._jobs, self._controller, lambda: self._topology, allow_code=self._settings.allow_code)
         self._statements = StatementRunner(self.member_id, self._store, self._jobs, self._executor, self._fetch_plan, self._settings.plan_cache_max)
         self._changes = MemberChanges(self._store, self._statements, self._places, self._writes, self._loads, self._executor)
+        self._whole_changes = MemberWholeChanges(self.member_id, self._store, self._statements, self._places, self._loads, self._peers, self._executor)
         await self._server.start()
         await self._controller.request("join", {"member": self.member_id, "host": self._server.host, "port": self._server.port})
 
@@ -185,6 +192,10 @@ class Member:
     def _stage_change(self, request: Request) -> Answer:
         self._executions += 1
         return self._changes.stage(request)
+
+    def _work_out_change(self, request: Request) -> Answer:
+        self._executions += 1
+        return self._whole_changes.work_out(request)
 
     def _submit_job(self, request: Request) -> Answer:
         self._executions += 1

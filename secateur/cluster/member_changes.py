@@ -14,8 +14,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from enum import Enum
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, assert_never
 from weakref import WeakValueDictionary
 
 import pyarrow as pa
@@ -28,6 +29,7 @@ from secateur.cluster.table_places import TablePlaces
 from secateur.cluster.writes import MemberWrites
 from secateur.engine.kernels.fragment import run
 from secateur.engine.plan import SelectPlan
+from secateur.engine.row_effects import Meeting, RowEffects
 from secateur.errors import ProtocolError
 from secateur.partitioning.conform import conform
 from secateur.partitioning.split import split
@@ -42,7 +44,22 @@ ATTEMPT: Final = 0
 
 _TRIES_MAX: Final = 3
 """Tries beside other writes; then the rows are found on the event loop, where nothing comes in between."""
-_OPERATIONS: Final = (Operation.UPSERT, Operation.DELETE)
+
+
+class _Finding(Enum):
+    """What the query of a change finds. The value is its name on the wire."""
+
+    ROWS = "upsert"
+    """Rows as they will be."""
+    KEYS = "delete"
+    """Keys of rows that go."""
+    EFFECTS = "effects"
+    """What becomes of the rows of one partition, as :class:`~secateur.engine.row_effects.RowEffects` reads it; none of them goes."""
+
+    @property
+    def operation(self) -> Operation:
+        """What is done with the rows."""
+        return Operation.DELETE if self is _Finding.KEYS else Operation.UPSERT
 
 
 class MemberChanges:
@@ -79,7 +96,7 @@ class MemberChanges:
         """
         args = request.args
         plan = await self._statements.plan(args["plan"])
-        params, pruning, operation = args["params"], args["pruning"], _operation(args["operation"])
+        params, pruning, finding = args["params"], args["pruning"], _finding(args["operation"])
         check_versions(self._store, plan)
         partitions = bound_partitions(plan, params, pruning=pruning)
         table_id = plan.scans[0].table_id
@@ -87,7 +104,7 @@ class MemberChanges:
             raise ProtocolError(f"change is for one partition, the statement concerns {len(partitions[0])} of them: the controller publishes it")
         partition = partitions[0][0]
         backups = self._places.backups(table_id, [partition])
-        make = partial(self._change_partition, plan, params, partitions, operation, args["change_id"], pruning=pruning)
+        make = partial(self._change_partition, plan, params, partitions, finding, args["change_id"], pruning=pruning)
         rows = await self._writes.write_once(table_id, args["change_id"], make)
         return Reply({"rows": rows, "members_touched": 1 + len(backups)})
 
@@ -100,7 +117,9 @@ class MemberChanges:
         """
         args = request.args
         plan = await self._statements.plan(args["plan"])
-        params, pruning, operation = args["params"], args["pruning"], _operation(args["operation"])
+        params, pruning, finding = args["params"], args["pruning"], _finding(args["operation"])
+        if finding is _Finding.EFFECTS:
+            raise ProtocolError("effects on several partitions are worked out by one member for all of them, with change_whole")
         check_versions(self._store, plan)
         wanted: Sequence[int] = args["partitions"]
         partitions = [wanted, *bound_partitions(plan, params, pruning=pruning)[1:]]
@@ -109,21 +128,21 @@ class MemberChanges:
         async with self._loads.closed_unless_failed(load_id, table_id):
             call = local_call(self._store, plan, params, partitions, pruning=pruning)
             found = await asyncio.get_running_loop().run_in_executor(self._executor, run, call.fragment, call.relations, params)
-            rows = self._shaped(found, table_id, operation)
+            rows = self._shaped(found, table_id, finding)
             pieces = split(rows, self._places.table(table_id)) if not plan.scans[0].replicated else {0: rows} if rows.num_rows else {}
             copies = self._places.other_copies(table_id, wanted)
-            await self._loads.stage_pieces(load_id, table_id, ATTEMPT, pieces, copies, keys=operation is Operation.DELETE)
+            await self._loads.stage_pieces(load_id, table_id, ATTEMPT, pieces, copies, keys=finding is _Finding.KEYS)
         return Reply({"parts": list(pieces)})
 
     async def _change_partition(
-        self, plan: SelectPlan, params: Sequence[Any], partitions: Sequence[Sequence[int]], operation: Operation, change_id: str, *, pruning: bool
+        self, plan: SelectPlan, params: Sequence[Any], partitions: Sequence[Sequence[int]], finding: _Finding, change_id: str, *, pruning: bool
     ) -> Applied:
         table_id, partition = plan.scans[0].table_id, partitions[0][0]
         turn = self._turns.setdefault((table_id, partition), asyncio.Lock())
         async with turn:
             found = await self._find(plan, params, partitions, pruning=pruning)
             # From here to the frames to the backups nothing is awaited.
-            return self._writes.apply(table_id, partition, operation, self._shaped(found, table_id, operation), change_id)
+            return self._writes.apply(table_id, partition, finding.operation, self._shaped(found, table_id, finding), change_id)
 
     async def _find(self, plan: SelectPlan, params: Sequence[Any], partitions: Sequence[Sequence[int]], *, pruning: bool) -> pa.Table:
         """The rows, as of now."""
@@ -139,12 +158,21 @@ class MemberChanges:
         call = local_call(self._store, plan, params, partitions, pruning=pruning)
         return run(call.fragment, call.relations, params)
 
-    def _shaped(self, rows: pa.Table, table_id: int, operation: Operation) -> pa.Table:
-        return rows if operation is Operation.DELETE else conform(rows, self._places.table(table_id))
+    def _shaped(self, found: pa.Table, table_id: int, finding: _Finding) -> pa.Table:
+        match finding:
+            case _Finding.KEYS:
+                return found
+            case _Finding.ROWS:
+                return conform(found, self._places.table(table_id))
+            case _Finding.EFFECTS:
+                table = self._places.table(table_id)
+                return RowEffects.of(found, table, Meeting.FIRST).resulting(table)
+            case _:
+                assert_never(finding)
 
 
-def _operation(text: str) -> Operation:
-    found = next((operation for operation in _OPERATIONS if operation.value == text), None)
-    if found is None:
-        raise ProtocolError(f"operation {text!r} is none of {', '.join(repr(operation.value) for operation in _OPERATIONS)}")
-    return found
+def _finding(text: str) -> _Finding:
+    try:
+        return _Finding(text)
+    except ValueError:
+        raise ProtocolError(f"operation {text!r} is none of {', '.join(repr(finding.value) for finding in _Finding)}") from None

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -45,7 +45,10 @@ class MemberLoads:
         Raises:
             TopologyChangedError: This member is not the primary of a partition; nothing was staged.
         """
-        args, rows = request.args, decode_table(request.payload, validate=True)
+        return await self.stage_rows(request.args, decode_table(request.payload, validate=True))
+
+    async def stage_rows(self, args: Mapping[str, Any], rows: pa.Table) -> Reply:
+        """As :meth:`stage`, for rows that are here already."""
         table_id, parts = args["table_id"], args["parts"]
         if sum(count for _, count in parts) != rows.num_rows:
             raise ProtocolError(f"stage: the parts name {sum(count for _, count in parts)} rows, the payload has {rows.num_rows}")

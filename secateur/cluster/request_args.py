@@ -15,6 +15,16 @@ ArgTypes: TypeAlias = Mapping[str, tuple[type, ...]]
 _STATEMENT: Final[ArgTypes] = {"sql": (str,), "params": (list, dict)}
 _LOAD: Final[ArgTypes] = {"load_id": (str,)}
 _CHANGE: Final[ArgTypes] = {"plan": (str,), "params": (list,), "pruning": (bool,), "operation": (str,)}
+_WHOLE: Final[ArgTypes] = {
+    **_LOAD,
+    "plan": (str,),
+    "params": (list,),
+    "pruning": (bool,),
+    "meeting": (str,),
+    "returning": (str, type(None)),
+    "names_action": (bool,),
+    "table_id": (int,),
+}
 _JOB: Final[ArgTypes] = {"job": (str,)}
 _ATTEMPT: Final[ArgTypes] = {**_JOB, "attempt": (int,)}
 
@@ -27,6 +37,7 @@ CONTROLLER_ARGS: Final[Mapping[str, ArgTypes]] = {
     "table_versions": {"tables": (list,)},
     "change": {**_CHANGE, **_LOAD},
     "table_statistics": {"table": (str,)},
+    "change_whole": {**_WHOLE, "table": (str,), "table_version": (int,)},
     "make_ranges": {"table": (str,), "table_id": (int,), "cells": (list,)},
     "join": {"member": (str,), "host": (str,), "port": (int,)},
     "member_lost": {"member": (str,)},
@@ -48,6 +59,9 @@ MEMBER_ARGS: Final[Mapping[str, ArgTypes]] = {
     "job_counters": _JOB,
     "change": {**_CHANGE, "change_id": (str,)},
     "change_stage": {**_CHANGE, **_LOAD, "partitions": (list,)},
+    "change_close": {**_LOAD, "table_id": (int,)},
+    "change_work_out": _WHOLE,
+    "change_returned": _LOAD,
     "write": {"table_id": (int,), "partition": (int,), "mode": (str,)},
     "stage": {**_LOAD, "table_id": (int,), "attempt": (int,), "parts": (list,)},
     "load_prepare": {**_LOAD, "table_id": (int,), "mode": (str,), "parts": (list,)},

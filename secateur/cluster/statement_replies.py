@@ -33,6 +33,7 @@ from secateur.planner.statement import (
     SelectStatement,
     SetOption,
     Statement,
+    WholeChange,
 )
 from secateur.wire import Reply, encode_table
 
@@ -131,6 +132,8 @@ class StatementReplies:
                 )
             case ChangeStatement(table, kind, select):
                 return _statement("change", {"table": table.to_wire(by_reference=True), "operation": kind.value, "source_select": self._keep(select)})
+            case WholeChange():
+                return _statement("whole_change", self._whole_change(statement))
             case SetOption(name, value):
                 return _statement("set", {"name": name, "value": value})
             case ExplainStatement(target, form, analyze):
@@ -145,6 +148,16 @@ class StatementReplies:
                 return _statement("explain", fields, pa.table({"plan": pa.array(lines, pa.string())}))
             case _:
                 assert_never(statement)
+
+    def _whole_change(self, change: WholeChange) -> dict[str, Any]:
+        return {
+            "table": change.table.to_wire(by_reference=True),
+            "source_select": self._keep(change.select),
+            "meeting": change.meeting.value,
+            "returning": None if change.returning is None else self._keep(change.returning),
+            "names_action": change.names_action,
+            "is_narrow": change.is_narrow,
+        }
 
     def _keep(self, statement: SelectStatement) -> dict[str, Any]:
         """What a client needs of a query; members will ask for the plans."""

@@ -22,8 +22,9 @@ from secateur.engine.runtime import JobRuntime
 from secateur.engine.select_job import select_dag
 from secateur.errors import DataChangedError, DataError, TopologyChangedError
 from secateur.partitioning.topology import Topology
+from secateur.partitioning.types import parse_type
 from secateur.storage.member_store import MemberStore
-from secateur.wire import Reply, ShortTable, decode_table, encode_table
+from secateur.wire import Reply, ShortTable, decode_table, decode_tables, encode_table
 
 __all__ = ["StatementRunner"]
 
@@ -102,6 +103,20 @@ class StatementRunner:
             while len(self._plans) > self._plans_max:
                 self._plans.popitem(last=False)
         return plan
+
+    async def rows(self, plan: SelectPlan, params: Sequence[Any], *, pruning: bool) -> pa.Table:
+        """The rows of a query, for whoever needs them on this member.
+
+        Raises:
+            Error: As :meth:`execute`.
+        """
+        reply = self._run(plan, params, pruning=pruning)
+        reply = reply if isinstance(reply, Reply) else await reply
+        values = reply.header.get("values")
+        if values is None:
+            payload = reply.payload
+            return decode_tables([payload] if isinstance(payload, (bytes, memoryview)) else payload)
+        return ShortTable(values, reply.header["rows"]).to_table([(name, parse_type(text)) for name, text in plan.columns])
 
     async def _fetch_and_run(self, args: dict[str, Any]) -> Reply:
         reply = self._run(await self.plan(args["plan"]), args["params"], pruning=args["pruning"])

@@ -17,17 +17,19 @@ from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 from secateur.planner.ddl.alter_table import read_alter_table
 from secateur.planner.ddl.create_table import read_create_table, read_drop_table
-from secateur.planner.dml.change import ChangeQuery, check_reading, check_scans
+from secateur.planner.dml.change_planner import ChangePlanner
 from secateur.planner.dml.delete import read_delete, read_truncate
-from secateur.planner.dml.insert import InsertQuery, InsertValues, read_insert
+from secateur.planner.dml.insert import InsertValues, read_insert
+from secateur.planner.dml.merge import read_merge
 from secateur.planner.dml.update import read_update
+from secateur.planner.dml.with_clause import split_with
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.select import plan_select
 from secateur.planner.set_option import read_set
-from secateur.planner.statement import ChangeStatement, ExplainFormat, ExplainStatement, InsertSelect, SelectStatement, Statement
+from secateur.planner.statement import ChangeStatement, ExplainFormat, ExplainStatement, InsertSelect, SelectStatement, Statement, WholeChange
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.steps.materialize import materialize_subqueries
-from secateur.planner.text.dialect import quoted, tokenize
+from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.long_lists import LIFTED_CHARS_MIN, LiftedText, lift_lists, readings_of
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.positions import located, syntax_error
@@ -44,7 +46,6 @@ _SPECIMEN_ELEMENTS: Final = 2
 _INT32: Final = range(-(2**31), 2**31)
 _INT64: Final = range(-(2**63), 2**63)
 _LATER: Final = {
-    "MERGE": "use INSERT OR REPLACE",
     "PIVOT": "write SELECT * FROM t PIVOT (... FOR column IN (values))",
     "DESCRIBE": "ask conn.table(name).schema",
     "SHOW": "ask conn.table(name), or EXPLAIN for a statement",
@@ -107,7 +108,7 @@ class _CacheKey:
     settings: PlanSettings
 
 
-_Planned: TypeAlias = SelectStatement | InsertSelect | InsertValues | ChangeStatement
+_Planned: TypeAlias = SelectStatement | InsertSelect | InsertValues | ChangeStatement | WholeChange
 """What is worth remembering; evaluated and given its values at each call."""
 
 
@@ -205,19 +206,25 @@ class Planner:
         first = tokens[0].text.upper().split()[0]
         if parameters.lists and first not in _QUERIES and first != "EXPLAIN":
             raise NotSupportedError(f"lists are not taken out of {first}")
+        ctes, changing = split_with(tokens)
+        if ctes is not None:
+            cursor, first = TokenCursor(sql, changing), changing[0].text.upper()
         if first in _QUERIES:
             return self._select(sql, tokens, parameters, _arrange(parameters, params), catalog)
         match first:
             case "EXPLAIN":
                 return self._explain(cursor, parameters, params, catalog)
             case "INSERT":
-                return self._insert(cursor, parameters, parameters.arrange(params), catalog)
+                insert = read_insert(cursor, parameters, catalog.table, ctes)
+                return self._changes(sql, parameters, parameters.arrange(params), catalog).insert(insert)
             case "UPDATE":
-                return self._change(sql, read_update(cursor, catalog.table), parameters, _arrange(parameters, params), catalog)
+                return self._changes(sql, parameters, _arrange(parameters, params), catalog).update(read_update(cursor, parameters, catalog.table, ctes))
             case "DELETE":
-                return self._change(sql, read_delete(cursor, catalog.table), parameters, _arrange(parameters, params), catalog)
+                return self._changes(sql, parameters, _arrange(parameters, params), catalog).delete(read_delete(cursor, parameters, catalog.table, ctes))
             case "TRUNCATE":
-                return self._change(sql, read_truncate(cursor, catalog.table), parameters, _arrange(parameters, params), catalog)
+                return self._changes(sql, parameters, _arrange(parameters, params), catalog).delete(read_truncate(cursor, parameters, catalog.table))
+            case "MERGE":
+                return self._changes(sql, parameters, _arrange(parameters, params), catalog).merge(read_merge(cursor, parameters, catalog.table, ctes))
             case "CREATE":
                 _refuse_parameters(parameters, sql)
                 return read_create_table(cursor)
@@ -246,45 +253,21 @@ class Planner:
         whole = plan(sql, tokens, parameters, 0)
         return whole if MATERIALIZE_SUBQUERY in catalog.settings.disabled_rules else materialize_subqueries(whole, sql, tokens, parameters, plan)
 
-    def _change(self, sql: str, change: ChangeQuery, parameters: Parameters, values: Sequence[Any] | None, catalog: _Catalog) -> ChangeStatement:
-        check_reading(sql, change, parameters)
-        given = [None] * parameters.count if values is None else values
-        types = _types(values, parameters.count)
-        select = plan_select(sql, change.tokens, parameters, given, catalog.table, catalog.version, types, change.splices, catalog.settings, catalog.picture)
-        check_scans(sql, change, select)
-        return ChangeStatement(change.table, change.kind, select)
+    def _changes(self, sql: str, parameters: Parameters, values: Sequence[Any] | None, catalog: _Catalog) -> ChangePlanner:
+        """The planner of a statement that changes rows, to which the queries that it consists of come back."""
+        given, types = [None] * parameters.count if values is None else list(values), _types(values, parameters.count)
 
-    def _insert(self, cursor: TokenCursor, parameters: Parameters, values: Sequence[Any], catalog: _Catalog) -> InsertSelect | InsertValues:
-        insert = read_insert(cursor, parameters, catalog.table)
-        if isinstance(insert, InsertValues):
-            return insert
-        return self._insert_query(cursor.sql, insert, parameters, values, catalog)
+        def plan(text: str, tokens: Sequence[Token], own: Parameters) -> SelectStatement:
+            return plan_select(text, tokens, own, given, catalog.table, catalog.version, types, settings=catalog.settings, picture=catalog.picture)
 
-    def _insert_query(self, sql: str, insert: InsertQuery, parameters: Parameters, values: Sequence[Any], catalog: _Catalog) -> InsertSelect:
-        select = self._select(sql, insert.query, parameters, values, catalog)
-        names = [name for name, _ in select.plan.columns]
-        columns = insert.columns
-        offset = insert.query[0].start
-        if columns is None:
-            columns = tuple(insert.table.column(name).name for name in names)
-        if len(columns) != len(names):
-            raise syntax_error(f"the query has {len(names)} columns for the {len(columns)} columns {', '.join(columns)}", sql, offset)
-        types = [str(insert.table.column(name).type) for name in columns]
-        if types != [text for _, text in select.plan.columns]:
-            select = self._cast_query(sql, insert, types, parameters, values, catalog)
-        return InsertSelect(insert.table, columns, select, insert.mode)
+        def plan_with_action(text: str, tokens: Sequence[Token], own: Parameters) -> SelectStatement:
+            own = replace(own, count=parameters.count + 1, names=(*parameters.names, *(["action"] if parameters.names else [])))
+            return plan_select(text, tokens, own, [*given, ""], catalog.table, catalog.version, (*types, "str"), settings=catalog.settings)
 
-    def _cast_query(
-        self, sql: str, insert: InsertQuery, types: Sequence[str], parameters: Parameters, values: Sequence[Any], catalog: _Catalog
-    ) -> SelectStatement:
-        """The query with its columns cast to those of the table, as a text of its own; errors in it have been found before."""
-        start, end = insert.query[0].start, insert.query[-1].end + 1
-        names = [f"c{position}" for position in range(len(types))]
-        items = ", ".join(f"CAST({name} AS {text}) AS {name}" for name, text in zip(names, types, strict=True))
-        text = f"SELECT {items} FROM (\n{sql[start:end]}\n) AS source({', '.join(map(quoted, names))})"
-        tokens, own = read_parameters(text, tokenize(text))
-        # A parameter may stand in the query alone, so the count of the whole statement holds.
-        return self._select(text, tokens, replace(own, count=parameters.count, names=parameters.names), values, catalog)
+        def plan_source(text: str, tokens: Sequence[Token], own: Parameters) -> SelectStatement:
+            return self._select(text, tokens, own, values, catalog)
+
+        return ChangePlanner(sql, plan, plan_with_action, plan_source)
 
     def _explain(self, cursor: TokenCursor, parameters: Parameters, params: Params, catalog: _Catalog) -> ExplainStatement:
         cursor.expect("EXPLAIN")
@@ -320,7 +303,7 @@ def _with_params(planned: _Planned, values: tuple[Any, ...] | None, lists: tuple
             return planned.evaluate(values or ())
         case SelectStatement():
             return SelectStatement(planned.plan, planned.bounds, values, lists, planned.materialized, planned.rewrites, planned.colocated)
-        case InsertSelect() | ChangeStatement():
+        case InsertSelect() | ChangeStatement() | WholeChange():
             return replace(planned, select=replace(planned.select, params=values))
 
 
@@ -330,7 +313,7 @@ def _is_estimated(planned: _Planned) -> bool:
             return False
         case SelectStatement():
             return planned.plan.is_estimated
-        case InsertSelect() | ChangeStatement():
+        case InsertSelect() | ChangeStatement() | WholeChange():
             return planned.select.plan.is_estimated
 
 

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 
 from secateur.engine.plan import SelectPlan
+from secateur.engine.row_effects import Meeting
 from secateur.partitioning.range_changes import RangeChange
 from secateur.partitioning.table import TableDef
 from secateur.planner.scans.scan_bounds import ScanBounds
@@ -31,6 +32,7 @@ __all__ = [
     "Statement",
     "Step",
     "SubqueryUse",
+    "WholeChange",
 ]
 
 
@@ -214,6 +216,27 @@ class ChangeStatement:
 
 
 @dataclass(frozen=True, slots=True)
+class WholeChange:
+    """A change that one member works out for all partitions: MERGE, UPDATE ... FROM, and all that has to look beyond the partition of its row.
+
+    Attributes:
+        table: The table that is changed.
+        select: The query for what becomes of its rows, as :class:`~secateur.engine.row_effects.RowEffects` reads it.
+        meeting: What it means that a row is found twice.
+        returning: A query over the rows concerned, in place of the table; None when nothing is to be returned.
+        names_action: Whether ``returning`` has one parameter more than the statement: the action of the row.
+        is_narrow: Whether the primary of a partition can carry it out by itself, when the keys that ``select`` names are in that one.
+    """
+
+    table: TableDef
+    select: SelectStatement
+    meeting: Meeting
+    returning: SelectStatement | None = None
+    names_action: bool = False
+    is_narrow: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SetOption:
     """``SET name = value``, checked: the name is known and the value is one of its values."""
 
@@ -230,4 +253,6 @@ class ExplainStatement:
     analyze: bool
 
 
-Statement: TypeAlias = SelectStatement | CreateTable | AlterTable | DropTable | InsertRows | InsertSelect | ChangeStatement | SetOption | ExplainStatement
+Statement: TypeAlias = (
+    SelectStatement | CreateTable | AlterTable | DropTable | InsertRows | InsertSelect | ChangeStatement | WholeChange | SetOption | ExplainStatement
+)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, StrEnum
-from typing import assert_never
+from enum import Enum, IntEnum, StrEnum
+from typing import Final, assert_never
 
 from secateur.errors import ProgrammingError
 
-__all__ = ["ChangeCount", "Operation", "Repeats", "load_mode"]
+__all__ = ["MIXED", "ChangeCount", "MixedAttempt", "Operation", "Repeats", "load_mode"]
+
+MIXED: Final = "mixed"
+"""The mode of a load that removes, replaces and adds rows at once, as MERGE does; the number of an attempt says which: :class:`MixedAttempt`."""
 
 
 class Repeats(Enum):
@@ -49,6 +52,17 @@ class Operation(StrEnum):
                 return Repeats.LAST_WINS
             case _:
                 assert_never(self)
+
+
+class MixedAttempt(IntEnum):
+    """What happens to the rows of an attempt of a mixed load, in this order."""
+
+    REMOVED = 0
+    """They are keys: the rows with these keys go."""
+    ADDED = 1
+    """They are new: a key that is there, and not removed by the same load, is an error."""
+    REPLACED = 2
+    """They replace the rows with the same keys."""
 
 
 @dataclass(slots=True)

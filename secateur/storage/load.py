@@ -10,12 +10,12 @@ Readers never see half a load. What happens when something else changes the tabl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from secateur.storage.change import Operation
+from secateur.storage.change import Operation, Repeats
 from secateur.storage.layout import TableLayout
 from secateur.storage.merge import merge, new_rows, sort_rows
 from secateur.storage.snapshot import PartitionSnapshot
@@ -63,12 +63,22 @@ class StagedPart:
         tables: The staged rows of the attempts that count.
         snapshot: What the partition holds.
         version: The version of the partition at that moment.
+        removed: Keys of rows that go before.
+        added: Further rows, whose keys have to be new once those are gone.
     """
 
     partition: int
     tables: Sequence[pa.Table]
     snapshot: PartitionSnapshot
     version: int
+    removed: Sequence[pa.Table] = ()
+    added: Sequence[pa.Table] = ()
+
+    def all_tables(self) -> Iterator[pa.Table]:
+        """Everything that was staged."""
+        yield from self.tables
+        yield from self.removed
+        yield from self.added
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +90,14 @@ class PreparedPart:
         rows: The loaded rows, sorted, every key once.
         merged: What the partition will hold if it is still at ``version``.
         version: The version of the partition that ``merged`` builds on.
+        removed: Keys of rows that go before; None for none.
     """
 
     partition: int
     rows: SortedRows
     merged: SortedRows
     version: int
+    removed: SortedRows | None = None
 
 
 class Preparation:
@@ -124,10 +136,22 @@ class Preparation:
     def _prepare(self, part: StagedPart) -> PreparedPart:
         if self.layout.tdef.scheme.is_catch_all(part.partition):
             # Staged before a range was added, they may belong to that one by now.
-            for staged in part.tables:
+            for staged in part.all_tables():
                 self.layout.check_partition(staged, part.partition)
+        if part.removed or part.added:
+            return self._prepare_mixed(part)
         rows = sort_rows(self.layout, part.tables, self.operation.repeats)
         if self.operation is Operation.IGNORE:
             rows = new_rows(self.layout, part.snapshot.fold(), rows)
         merged = rows if self.operation is Operation.OVERWRITE else merge(self.layout, part.snapshot.fold(), rows, self.operation)
         return PreparedPart(part.partition, rows, merged, part.version)
+
+    def _prepare_mixed(self, part: StagedPart) -> PreparedPart:
+        base, layout = part.snapshot.fold(), self.layout
+        removed = sort_rows(layout, part.removed, Repeats.LAST_WINS) if part.removed else None
+        if removed is not None:
+            base = merge(layout, base, removed, Operation.DELETE)
+        added = sort_rows(layout, part.added, Repeats.REFUSED)
+        replaced = sort_rows(layout, part.tables, Repeats.LAST_WINS)
+        merged = merge(layout, merge(layout, base, added, Operation.APPEND), replaced, Operation.UPSERT)
+        return PreparedPart(part.partition, merge(layout, added, replaced, Operation.UPSERT), merged, part.version, removed)

@@ -134,9 +134,12 @@ class Partition:
         self._delta = Delta(self._layout, rows)
         self._note_change()
 
-    def merge_prepared(self, operation: Operation, rows: SortedRows) -> None:
-        """Merge rows that were reserved before: their keys are known not to clash with what was written since."""
-        self.install(merge(self._layout, self.snapshot().fold(), rows, operation))
+    def merge_prepared(self, operation: Operation, rows: SortedRows, removed: SortedRows | None = None) -> None:
+        """Merge rows that were reserved before, once keys are ``removed``: theirs are known not to clash with what was written since."""
+        before = self.snapshot().fold()
+        if removed is not None:
+            before = merge(self._layout, before, removed, Operation.DELETE)
+        self.install(merge(self._layout, before, rows, operation))
 
     def reserve(self, load_id: str, rows: SortedRows) -> None:
         """Keep the keys of an append load free until it is published or aborted.

@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 import pyarrow as pa
 
 from secateur.errors import InternalError, LoadFailedError
-from secateur.storage.change import Operation, load_mode
+from secateur.storage.change import MIXED, MixedAttempt, Operation, load_mode
 from secateur.storage.hosted_tables import HostedTable, HostedTables
 from secateur.storage.load import Load, Preparation, PreparedPart, StagedPart
 from secateur.storage.load_book import LoadBook, LoadInfo, LoadOutcome
 from secateur.storage.merge import merge
+from secateur.storage.partition import Partition
 from secateur.storage.sorted_rows import SortedRows
 
 __all__ = ["StoreLoads"]
@@ -75,8 +76,8 @@ class StoreLoads:
         Args:
             load_id: The load.
             table_id: Its table.
-            mode: ``append``, ``overwrite``, ``upsert``, ``ignore`` or, for keys, ``delete``. Overwriting empties the partitions of this member that
-                ``parts`` does not name.
+            mode: ``append``, ``overwrite``, ``upsert``, ``ignore``, or ``delete`` for keys; ``mixed`` for a load of all of these. Overwriting empties
+                the partitions of this member that ``parts`` does not name.
             parts: The attempts that count, in the order of their rows, for each partition of this member that has rows: several tasks may each bring
                 a share of a partition.
 
@@ -96,7 +97,8 @@ class StoreLoads:
 
     def begin_prepare(self, load_id: str, table_id: int, mode: str, parts: Mapping[int, Sequence[int]]) -> Preparation:
         """First step of :meth:`prepare`: collect what the second needs. Costs microseconds per partition."""
-        operation = Operation.DELETE if mode == Operation.DELETE else load_mode(mode)
+        is_mixed = mode == MIXED
+        operation = Operation.UPSERT if is_mixed else Operation.DELETE if mode == Operation.DELETE else load_mode(mode)
         table = self._tables.table(table_id)
         table.pick(parts)
         prepared = self._book.find(load_id)
@@ -108,6 +110,10 @@ class StoreLoads:
             name, (number, attempt) = table.layout.tdef.name, missing[0]
             message = f"{name}: load {load_id} has no rows here for partition {number}, attempt {attempt}; stage them on this member first"
             raise LoadFailedError(message, load_id=load_id, table=name)
+        if is_mixed:
+            return Preparation(
+                load_id, table.layout, operation, parts, [_mixed_part(load, table.partitions[number], parts[number]) for number in sorted(parts)]
+            )
         staged = []
         wanted = table.layout.key_schema if operation is Operation.DELETE else table.layout.schema
         for number in sorted(parts):
@@ -177,7 +183,7 @@ class StoreLoads:
             if load.operation is Operation.OVERWRITE or part.version == partition.version:
                 partition.install(part.merged)
             else:
-                partition.merge_prepared(load.operation, part.rows)
+                partition.merge_prepared(load.operation, part.rows, part.removed)
         if load.operation is Operation.OVERWRITE:
             nothing = SortedRows(table.layout.schema.empty_table(), table.layout.order)
             for partition in table.partitions.values():
@@ -219,3 +225,9 @@ class StoreLoads:
         again = Preparation(load.load_id, table.layout, operation, parts, [])
         again.prepared = list(load.parts.values())
         return again
+
+
+def _mixed_part(load: Load, partition: Partition, attempts: Sequence[int]) -> StagedPart:
+    tables = {attempt: load.staged[partition.number, attempt] for attempt in attempts}
+    replaced, removed, added = (tables.get(kind, []) for kind in (MixedAttempt.REPLACED, MixedAttempt.REMOVED, MixedAttempt.ADDED))
+    return StagedPart(partition.number, replaced, partition.snapshot(), partition.version, removed, added)

@@ -100,9 +100,11 @@ def _read_several(cursor: TokenCursor, table: TableDef, before: list[Assignment]
 
 def _read_new_column(cursor: TokenCursor, table: TableDef, before: list[Assignment], others: list[str] | None = None) -> str:
     offset = cursor.offset
-    column = read_column(cursor, table)
-    if cursor.at("."):
+    qualifier = cursor.peek(1)
+    if qualifier is not None and qualifier.text == ".":
+        cursor.take()
         raise cursor.expected("'=' (columns are assigned by their bare names)")
+    column = read_column(cursor, table)
     if column in (others or ()) or any(column == other.column for other in before):
         raise located(ProgrammingError, f"column {column!r} is assigned twice", cursor.sql, offset, len(column))
     return column

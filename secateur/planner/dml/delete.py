@@ -2,30 +2,90 @@
 
 ::
 
-    DELETE FROM t [[AS] x] [WHERE condition]
+    [WITH ...] DELETE FROM t [[AS] x] [USING tables] [WHERE condition] [RETURNING ...]
     TRUNCATE [TABLE] t
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from secateur.engine.row_effects import Action, Meeting
 from secateur.partitioning.table import TableDef
-from secateur.planner.dml.change import ChangeQuery, inserted, read_condition
+from secateur.planner.dml.change import ChangeQuery, read_clause
+from secateur.planner.dml.composed import Composed, Composer
+from secateur.planner.dml.effects import EffectsQuery, Value, action_text, column_of, say_effects, target_text
+from secateur.planner.dml.expressions import Span, read_expression
+from secateur.planner.dml.returning import read_returning
 from secateur.planner.dml.target import Target, read_target
 from secateur.planner.statement import ChangeKind
-from secateur.planner.text.dialect import quoted
+from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.token_cursor import TokenCursor
 
-__all__ = ["read_delete", "read_truncate"]
+__all__ = ["Delete", "read_delete", "read_truncate"]
 
 
-def read_delete(cursor: TokenCursor, find: Callable[[str], TableDef]) -> ChangeQuery:
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """A DELETE, read.
+
+    Attributes:
+        target: What it changes.
+        ctes: Its WITH clause.
+        sources: The tables of its USING clause.
+        where: Its WHERE clause.
+        returning: As :func:`~secateur.planner.dml.returning.read_returning`.
+    """
+
+    sql: str
+    parameters: Parameters
+    target: Target
+    ctes: Span | None = None
+    sources: Span | None = None
+    where: Span | None = None
+    returning: tuple[Composed, bool] | None = None
+
+    @property
+    def stays(self) -> bool:
+        """Whether members can carry it out where the rows are, unless its condition reads other partitions."""
+        return self.ctes is None and self.sources is None and self.returning is None
+
+    def in_partitions(self) -> ChangeQuery:
+        """The query for keys that members run where the rows are."""
+        keys = self.target.table.primary_key
+        composer = Composer(self.sql, self.parameters)
+        composer.say(f"FROM {target_text(self.target)} SELECT {', '.join(column_of(self.target, name) for name in keys)}")
+        if self.where is not None:
+            composer.say(" ", self.where)
+        return ChangeQuery(self.target, ChangeKind.DELETE, composer.finish(), keys)
+
+    def effects(self) -> EffectsQuery:
+        """The query for effects; the rows themselves are read only where they are to be returned."""
+        table = self.target.table
+        unread: dict[str, Value] = {} if self.returning is not None else {column.name: ("NULL",) for column in table.columns}
+        composer = Composer(self.sql, self.parameters)
+        if self.ctes is not None:
+            composer.say(self.ctes, " ")
+        composer.say("SELECT ")
+        say_effects(composer, self.target, (action_text(Action.DELETE),), unread)
+        composer.say(f" FROM {target_text(self.target)}")
+        if self.sources is not None:
+            composer.say(", ", self.sources)
+        if self.where is not None:
+            composer.say(" ", self.where)
+        query, names_action = self.returning or (None, False)
+        return EffectsQuery(table, composer.finish(), Meeting.FIRST, query, names_action)
+
+
+def read_delete(cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef], ctes: Span | None) -> Delete:
     """Read a DELETE statement.
 
     Args:
         cursor: At the word DELETE; its tokens have numbered parameters.
+        parameters: As read from the same tokens.
         find: The catalog's lookup by name.
+        ctes: The WITH clause in front of it.
 
     Raises:
         SqlSyntaxError: At the first token that cannot be.
@@ -33,38 +93,28 @@ def read_delete(cursor: TokenCursor, find: Callable[[str], TableDef]) -> ChangeQ
         NotSupportedError: A form that we do not have.
     """
     cursor.expect("DELETE")
-    query = cursor.rest()
     cursor.expect("FROM")
     target = read_target(cursor, find)
-    if cursor.at("USING"):
-        raise cursor.unsupported("USING", "say in WHERE which rows go, with a subquery over a replicated table, or with values as parameters")
-    where = read_condition(cursor, "WHERE or the end of the statement")
-    keys = _keys(target)
-    tokens = [*(token for token in query if token.start < target.end), *inserted(keys, target.end), *where]
-    return ChangeQuery(target, ChangeKind.DELETE, tuple(tokens), ((target.end, target.end, keys),), target.table.primary_key)
+    sources = read_expression(cursor, "WHERE", "RETURNING", what="a table") if cursor.accept("USING") else None
+    where = read_clause(cursor, "USING, WHERE or the end of the statement")
+    returning = read_returning(cursor, target, parameters)
+    return Delete(cursor.sql, parameters, target, ctes, sources, where, returning)
 
 
-def read_truncate(cursor: TokenCursor, find: Callable[[str], TableDef]) -> ChangeQuery:
+def read_truncate(cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef]) -> Delete:
     """Read a TRUNCATE statement, which is a DELETE without a condition.
 
     Args:
         cursor: At the word TRUNCATE.
+        parameters: As read from the same tokens.
         find: The catalog's lookup by name.
 
     Raises:
         SqlSyntaxError: At the first token that cannot be.
         UnknownTableError: With the position of the name.
     """
-    start = cursor.offset
     cursor.expect("TRUNCATE")
     cursor.accept("TABLE")
-    query = cursor.rest()
     target = read_target(cursor, find)
     cursor.expect_end()
-    keys = _keys(target)
-    tokens = [*inserted("FROM", start), *query, *inserted(keys, target.end)]
-    return ChangeQuery(target, ChangeKind.DELETE, tuple(tokens), ((start, target.start, "FROM "), (target.end, target.end, keys)), target.table.primary_key)
-
-
-def _keys(target: Target) -> str:
-    return f" SELECT {', '.join(f'{quoted(target.alias)}.{quoted(name)}' for name in target.table.primary_key)}"
+    return Delete(cursor.sql, parameters, target)

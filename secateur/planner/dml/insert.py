@@ -2,7 +2,7 @@
 
 ::
 
-    INSERT [OR REPLACE | OR IGNORE] INTO t [AS x] [(a, b, ...)] [BY NAME] { VALUES (...), ... | <query> } [ON CONFLICT ...]
+    [WITH ...] INSERT [OR REPLACE | OR IGNORE] INTO t [AS x] [(a, b, ...)] [BY NAME] { VALUES (...), ... | <query> } [ON CONFLICT ...] [RETURNING ...]
 
 Each value is cast to the type of its column by itself, as the dialect does it; columns that are not named become NULL.
 """
@@ -13,27 +13,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlglot import Token, TokenType
+from sqlglot import TokenType
 
 from secateur.engine.kernels.duckdb_kernel import default_kernel
-from secateur.errors import ProgrammingError, UnknownColumnError
+from secateur.errors import ProgrammingError
 from secateur.partitioning.conform import conform
 from secateur.partitioning.distinct_keys import first_of_each_key
 from secateur.partitioning.table import TableDef
-from secateur.planner.dml.conflict import DoUpdate, read_conflict
-from secateur.planner.dml.expressions import read_expression
-from secateur.planner.dml.target import read_table
-from secateur.planner.query import near_names, spliced
+from secateur.planner.dml.assignments import read_column
+from secateur.planner.dml.composed import Composed, Composer
+from secateur.planner.dml.conflict import Conflict, DoUpdate, read_conflict
+from secateur.planner.dml.expressions import Span, is_default, read_expression
+from secateur.planner.dml.returning import read_returning
+from secateur.planner.dml.target import Target, read_insert_target
 from secateur.planner.statement import InsertMode, InsertRows, InsertShape
 from secateur.planner.text.dialect import quoted
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 
-__all__ = ["InsertQuery", "InsertValues", "read_insert"]
+__all__ = ["Insert", "InsertValues", "Rows", "read_insert"]
 
-_OPENING: Final = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
-_CLOSING: Final = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
 _LITERALS: Final = frozenset({TokenType.STRING, TokenType.NUMBER, TokenType.NULL, TokenType.TRUE, TokenType.FALSE})
 _CELLS_MAX: Final = 1000
 """A longer statement is evaluated by the controller: the longer it is, the less what asking costs matters."""
@@ -71,29 +71,101 @@ class InsertValues:
 
 
 @dataclass(frozen=True, slots=True)
-class InsertQuery:
-    """INSERT ... SELECT, not planned.
+class Rows:
+    """The rows of a VALUES clause.
 
     Attributes:
-        table: The table.
-        columns: Those that get the query's columns, in order; None for BY NAME.
-        query: The tokens of the query.
-        mode: What happens to keys that are there already.
+        values: Row by row, in the order of the columns.
     """
 
-    table: TableDef
+    values: tuple[tuple[Value, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """An INSERT, read.
+
+    Attributes:
+        target: Where the rows go.
+        columns: Those that get the values, in order; None for BY NAME.
+        ctes: The WITH clause in front of the statement.
+        source: The rows, or the query for them.
+        conflict: What happens to keys that are there already.
+        returning: As :func:`~secateur.planner.dml.returning.read_returning`.
+    """
+
+    sql: str
+    parameters: Parameters
+    target: Target
     columns: tuple[str, ...] | None
-    query: tuple[Token, ...]
-    mode: InsertMode
+    ctes: Span | None
+    source: Rows | Span
+    conflict: Conflict
+    returning: tuple[Composed, bool] | None
+
+    @property
+    def is_load(self) -> bool:
+        """Whether the rows can be taken to their partitions as they are."""
+        if self.returning is not None or isinstance(self.conflict, DoUpdate):
+            return False
+        # What is replaced keeps the columns that are not named.
+        return self.conflict is not InsertMode.UPSERT or self.columns is None or len(self.columns) == len(self.target.table.columns)
+
+    def values(self) -> InsertValues:
+        """The rows of a VALUES clause, for a statement that is a load."""
+        assert isinstance(self.source, Rows)
+        assert isinstance(self.conflict, InsertMode)
+        assert self.columns is not None
+        shape = _shape(self.columns, self.source.values, self.parameters, self.conflict)
+        return InsertValues(self.target.table, self.columns, self.query().text, self.conflict, shape)
+
+    def query(self) -> Composed:
+        """The query for the rows; that of VALUES has each value cast to the type of its column."""
+        composer = Composer(self.sql, self.parameters)
+        if isinstance(self.source, Span) and self.ctes is None:
+            return composer.say(self.source).finish()
+        if self.ctes is not None:
+            composer.say(self.ctes, " ")
+        if isinstance(self.source, Span):
+            return composer.say("SELECT * FROM (", self.source, ")").finish()
+        assert self.columns is not None
+        self.say_rows(composer.say("SELECT * FROM "), self.columns)
+        return composer.finish()
+
+    def cast_query(self, columns: Sequence[str]) -> Composed:
+        """The query, its columns cast to the types of those of the table, and with their names."""
+        composer = Composer(self.sql, self.parameters)
+        if self.ctes is not None:
+            composer.say(self.ctes, " ")
+        self.say_rows(composer.say("SELECT * FROM "), columns)
+        return composer.finish()
+
+    def say_rows(self, composer: Composer, columns: Sequence[str]) -> None:
+        """Say the rows as an item of a FROM clause, with the names and types of these columns of the table."""
+        types = [self.target.table.column(name).type for name in columns]
+        if isinstance(self.source, Span):
+            names = [f"c{position}" for position in range(len(columns))]
+            casts = zip(names, types, columns, strict=True)
+            items = ", ".join(f"CAST({name} AS {type_}) AS {quoted(column)}" for name, type_, column in casts)
+            composer.say(f"(SELECT {items} FROM (\n", self.source, f"\n) AS source({', '.join(names)})) AS v")
+            return
+        composer.say("(VALUES ")
+        for number, row in enumerate(self.source.values):
+            composer.say(", (" if number else "(")
+            for position, (value, type_) in enumerate(zip(row, types, strict=True)):
+                composer.say(", " if position else "", "CAST(", *value.words, f" AS {type_})")
+            composer.say(")")
+        composer.say(f") AS v({', '.join(map(quoted, columns))})")
 
 
-def read_insert(cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef]) -> InsertValues | InsertQuery:
+def read_insert(cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef], ctes: Span | None) -> Insert:
     """Read an INSERT statement.
 
     Args:
         cursor: At the word INSERT; its tokens have numbered parameters.
         parameters: As read from the same tokens.
         find: The catalog's lookup by name.
+        ctes: The WITH clause in front of it.
 
     Raises:
         SqlSyntaxError: At the first token that cannot be.
@@ -109,9 +181,8 @@ def read_insert(cursor: TokenCursor, parameters: Parameters, find: Callable[[str
         cursor.expect("IGNORE")
         mode = InsertMode.IGNORE
     cursor.expect("INTO")
-    table = read_table(cursor, find)
-    if cursor.accept("AS"):
-        cursor.name("an alias")
+    target = read_insert_target(cursor, find)
+    table = target.table
     columns: tuple[str, ...] | None = tuple(column.name for column in table.columns)
     if cursor.at("(") and not (cursor.at("(", "SELECT") or cursor.at("(", "WITH") or cursor.at("(", "FROM") or cursor.at("(", "VALUES")):
         columns = _read_columns(cursor, table)
@@ -119,45 +190,29 @@ def read_insert(cursor: TokenCursor, parameters: Parameters, find: Callable[[str
         columns = None
     elif cursor.accept("BY"):
         cursor.expect("POSITION")
-    if cursor.at("DEFAULT"):
-        raise cursor.unsupported("DEFAULT VALUES", "give the values of the primary key at least")
-    if not cursor.at("VALUES"):
-        if cursor.at_end:
-            raise cursor.expected("VALUES or a query")
-        query = cursor.rest()
-        span = read_expression(cursor, "ON CONFLICT", "RETURNING")
-        mode = _read_end(cursor, table, mode)
-        return InsertQuery(table, columns, tuple(token for token in query if token.start < span.end), mode)
-    if columns is None:
-        raise cursor.unsupported("BY NAME with VALUES", "name the columns behind the table")
-    rows = _read_rows(cursor, columns)
-    mode = _read_end(cursor, table, mode)
-    return InsertValues(table, columns, _values_query(cursor.sql, table, columns, rows, parameters), mode, _shape(columns, rows, parameters, mode))
-
-
-def _read_end(cursor: TokenCursor, table: TableDef, mode: InsertMode) -> InsertMode:
+    source: Rows | Span
+    if cursor.accept("DEFAULT", "VALUES"):
+        columns = tuple(column.name for column in table.columns)
+        source = Rows((tuple(_DEFAULT for _ in columns),))
+    elif cursor.at("VALUES"):
+        if columns is None:
+            raise cursor.unsupported("BY NAME with VALUES", "name the columns behind the table")
+        source = Rows(_read_rows(cursor, columns))
+    else:
+        source = read_expression(cursor, "ON CONFLICT", "RETURNING", what="VALUES or a query")
     conflict = read_conflict(cursor, table, mode)
-    if isinstance(conflict, DoUpdate):
-        raise cursor.unsupported("DO UPDATE", "use INSERT OR REPLACE to replace rows")
-    if cursor.at("RETURNING"):
-        raise cursor.unsupported("RETURNING", "read the rows with SELECT")
-    cursor.expect_end()
-    return conflict
+    returning = read_returning(cursor, target, parameters)
+    return Insert(cursor.sql, parameters, target, columns, ctes, source, conflict, returning)
 
 
 def _read_columns(cursor: TokenCursor, table: TableDef) -> tuple[str, ...]:
-    declared = {column.name.casefold(): column.name for column in table.columns}
     found: list[str] = []
     cursor.expect("(")
     while True:
         offset = cursor.offset
-        name = cursor.name("a column")
-        column = declared.get(name.casefold())
-        if column is None:
-            message = f"table {table.name} has no column {name!r}; {near_names(name, list(declared.values()))}"
-            raise located(UnknownColumnError, message, cursor.sql, offset, len(name), table=table.name)
+        column = read_column(cursor, table)
         if column in found:
-            raise located(ProgrammingError, f"column {column!r} is named twice", cursor.sql, offset, len(name))
+            raise located(ProgrammingError, f"column {column!r} is named twice", cursor.sql, offset, len(column))
         found.append(column)
         if not cursor.accept(","):
             break
@@ -166,20 +221,35 @@ def _read_columns(cursor: TokenCursor, table: TableDef) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Value:
-    """Where a value stands in the text; ``is_literal`` when it is one token that is. DEFAULT, which is NULL, is a literal of no length."""
+class Value:
+    """A value of a VALUES clause.
 
-    start: int
-    end: int
+    Attributes:
+        span: Where it stands in the text; None for DEFAULT, which is NULL.
+        is_literal: Whether it is a single literal, or DEFAULT.
+    """
+
+    span: Span | None
     is_literal: bool
 
+    @property
+    def words(self) -> tuple[str | Span, ...]:
+        """It, to be said in a query."""
+        return ("NULL",) if self.span is None else (self.span,)
 
-_DEFAULT: Final = _Value(0, 0, True)
+    def parameter(self, parameters: Parameters) -> int | None:
+        """The index of the parameter that it is; None when it is something else."""
+        if self.span is None:
+            return None
+        return next((index for start, end, index in parameters.spans if (start, end) == (self.span.start, self.span.end)), None)
 
 
-def _read_rows(cursor: TokenCursor, columns: Sequence[str]) -> list[list[_Value]]:
+_DEFAULT: Final = Value(None, True)
+
+
+def _read_rows(cursor: TokenCursor, columns: Sequence[str]) -> tuple[tuple[Value, ...], ...]:
     cursor.expect("VALUES")
-    rows: list[list[_Value]] = []
+    rows: list[tuple[Value, ...]] = []
     while True:
         offset = cursor.offset
         values = _read_row(cursor)
@@ -188,57 +258,38 @@ def _read_rows(cursor: TokenCursor, columns: Sequence[str]) -> list[list[_Value]
             raise located(ProgrammingError, message, cursor.sql, offset)
         rows.append(values)
         if not cursor.accept(","):
-            break
-    return rows
+            return tuple(rows)
 
 
-def _values_query(sql: str, table: TableDef, columns: Sequence[str], rows: Sequence[Sequence[_Value]], parameters: Parameters) -> str:
-    """The query that evaluates the rows, each value cast to the type of its column."""
-    types = [str(table.column(name).type) for name in columns]
-    numbered = [(start, end, f"${index + 1}") for start, end, index in parameters.spans]
-    texts = []
-    for row in rows:
-        values = ("NULL" if value is _DEFAULT else spliced(sql, value.start, value.end, numbered) for value in row)
-        texts.append(f"({', '.join(f'CAST({text} AS {type_})' for text, type_ in zip(values, types, strict=True))})")
-    return f"SELECT * FROM (VALUES {', '.join(texts)}) AS v({', '.join(map(quoted, columns))})"
-
-
-def _shape(columns: Sequence[str], rows: Sequence[Sequence[_Value]], parameters: Parameters, mode: InsertMode) -> InsertShape | None:
+def _shape(columns: Sequence[str], rows: Sequence[Sequence[Value]], parameters: Parameters, mode: InsertMode) -> InsertShape | None:
     """What a client can make the rows from by itself; None when it cannot, or it is not worth its while."""
     if mode is InsertMode.UPSERT and len(rows) > 1:
         return None  # whether two rows have one key is for the controller to see
     if not parameters.count or len(rows) * len(columns) > _CELLS_MAX:
         return None
     index_of = {(start, end): index for start, end, index in parameters.spans}
-    if not all(value.is_literal or (value.start, value.end) in index_of for row in rows for value in row):
-        return None
-    cells = tuple(tuple(index_of.get((value.start, value.end)) for value in row) for row in rows)
-    return InsertShape(tuple(columns), cells, parameters.count, parameters.names)
+    cells: list[tuple[int | None, ...]] = []
+    for row in rows:
+        found = [None if value.span is None else index_of.get((value.span.start, value.span.end)) for value in row]
+        if not all(value.is_literal or index is not None for value, index in zip(row, found, strict=True)):
+            return None
+        cells.append(tuple(found))
+    return InsertShape(tuple(columns), tuple(cells), parameters.count, parameters.names)
 
 
-def _read_row(cursor: TokenCursor) -> list[_Value]:
+def _read_row(cursor: TokenCursor) -> tuple[Value, ...]:
     cursor.expect("(")
-    values: list[_Value] = []
+    values: list[Value] = []
     while True:
-        if cursor.at("DEFAULT", ",") or cursor.at("DEFAULT", ")"):
+        if is_default(cursor, ",", ")"):
             cursor.take()
             values.append(_DEFAULT)
         else:
-            values.append(_read_value(cursor))
+            first = cursor.peek()
+            span = read_expression(cursor, ",", ")")
+            is_literal = first is not None and first.token_type in _LITERALS and first.end + 1 == span.end
+            values.append(Value(span, is_literal))
         if cursor.accept(")"):
-            return values
+            return tuple(values)
         if not cursor.accept(","):
             raise cursor.expected("',' or ')'")
-
-
-def _read_value(cursor: TokenCursor) -> _Value:
-    start, end, depth = cursor.offset, cursor.offset, 0
-    kinds: list[TokenType] = []
-    while depth or not (cursor.at(",") or cursor.at(")")):
-        token = cursor.take()
-        end = token.end + 1
-        kinds.append(token.token_type)
-        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
-    if start == end:
-        raise cursor.expected("a value")
-    return _Value(start, end, len(kinds) == 1 and kinds[0] in _LITERALS)

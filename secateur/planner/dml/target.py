@@ -11,7 +11,7 @@ from secateur.partitioning.table import TableDef
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor, is_name
 
-__all__ = ["Target", "read_table", "read_target"]
+__all__ = ["Target", "read_insert_target", "read_table", "read_target"]
 
 _BEHIND: Final = ("WHERE", "SET", "USING", "FROM", "RETURNING")
 """Words that may follow a target, and so are not its alias."""
@@ -67,6 +67,22 @@ def read_target(cursor: TokenCursor, find: Callable[[str], TableDef]) -> Target:
     assert last is not None
     if cursor.at("("):
         raise cursor.unsupported("a list of columns behind the table", "use the columns' own names")
+    return Target(table, alias, start, last.end + 1)
+
+
+def read_insert_target(cursor: TokenCursor, find: Callable[[str], TableDef]) -> Target:
+    """As :func:`read_target`, for INSERT: there an alias comes behind AS only, and the columns behind it.
+
+    Raises:
+        Error: As :func:`read_table`.
+    """
+    start, last = cursor.offset, cursor.peek()
+    table = read_table(cursor, find)
+    alias = table.name
+    if cursor.accept("AS"):
+        last = cursor.peek()
+        alias = cursor.name("an alias")
+    assert last is not None
     return Target(table, alias, start, last.end + 1)
 
 

@@ -31,6 +31,7 @@ from secateur.planner.statement import (
     SetOption,
     Statement,
     Step,
+    WholeChange,
 )
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.text.long_lists import fold_lists
@@ -79,6 +80,9 @@ def explain(statement: Statement, params: Sequence[Any] | Mapping[str, Any], vie
         case InsertSelect(table, _, select):
             explained = _explain_select(select, view.topology, enabled=enabled)
             return Explain(f"INSERT into {table.name} from:\n{explained.text}", explained.json)
+        case WholeChange(table, select):
+            explained = _explain_select(select, view.topology, enabled=enabled)
+            return Explain(f"change of {table.name}, worked out by one member from:\n{explained.text}\n{publication(table, 0)}", explained.json)
         case ChangeStatement():
             return _explain_change(statement, view.topology, enabled=enabled)
         case InsertRows():

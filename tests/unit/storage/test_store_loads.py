@@ -20,6 +20,7 @@ from secateur.errors import (
 from secateur.partitioning.table import TableDef
 from secateur.storage import load_book
 from secateur.storage.block import message_bytes
+from secateur.storage.change import MIXED, MixedAttempt
 from secateur.storage.load_book import LoadInfo
 from secateur.storage.member_store import MemberStore
 
@@ -89,6 +90,54 @@ def test_upsert_replaces_and_adds(store: MemberStore, keys_of: list[list[int]], 
     assert store.loads.prepare("L", 1, "upsert", {0: [0]}) == 2
     store.loads.publish("L")
     assert content(store) == before | dict.fromkeys(keys_of[0][1:3], 1)
+
+
+def partition_0(store: MemberStore) -> dict[int, int]:
+    return {row["k"]: row["v"] for row in store.relation(1, [0]).to_pylist()}
+
+
+class TestMixed:
+    """One load that removes, adds and replaces."""
+
+    def stage(self, store: MemberStore, attempt: MixedAttempt, rows: pa.Table) -> None:
+        store.loads.stage("mixed", 1, 0, attempt, rows, keys=attempt is MixedAttempt.REMOVED)
+
+    def test_everything_at_once(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
+        a, b, c, d = keys_of[0][:4]
+        store.write(1, 0, batch([a, b, c], 1), "overwrite")
+        self.stage(store, MixedAttempt.REMOVED, batch([a, b], 0))
+        self.stage(store, MixedAttempt.ADDED, batch([a, d], 2))
+        self.stage(store, MixedAttempt.REPLACED, batch([c], 3))
+        store.loads.prepare("mixed", 1, MIXED, {0: [0, 1, 2]})
+        assert partition_0(store) == {a: 1, b: 1, c: 1}
+        store.loads.publish("mixed")
+        assert partition_0(store) == {a: 2, c: 3, d: 2}
+
+    def test_a_removed_row_may_be_all_there_was(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
+        a = keys_of[0][0]
+        store.write(1, 0, batch([a], 1), "overwrite")
+        self.stage(store, MixedAttempt.REMOVED, batch([a], 0))
+        store.loads.prepare("mixed", 1, MIXED, {0: [0]})
+        store.loads.publish("mixed")
+        assert partition_0(store) == {}
+
+    def test_an_added_key_that_stays_is_refused(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
+        a, b = keys_of[0][:2]
+        store.write(1, 0, batch([a, b], 1), "overwrite")
+        self.stage(store, MixedAttempt.REMOVED, batch([a], 0))
+        self.stage(store, MixedAttempt.ADDED, batch([b], 2))
+        with pytest.raises(DuplicateKeyError, match="is already there"):
+            store.loads.prepare("mixed", 1, MIXED, {0: [0, 1]})
+
+    def test_a_write_of_another_key_in_between_is_kept(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
+        a, b, c = keys_of[0][:3]
+        store.write(1, 0, batch([a], 1), "overwrite")
+        self.stage(store, MixedAttempt.REMOVED, batch([a], 0))
+        self.stage(store, MixedAttempt.ADDED, batch([b], 2))
+        store.loads.prepare("mixed", 1, MIXED, {0: [0, 1]})
+        store.write(1, 0, batch([c], 3), "append")
+        store.loads.publish("mixed")
+        assert partition_0(store) == {b: 2, c: 3}
 
 
 def test_overwrite_empties_the_partitions_without_rows(store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:

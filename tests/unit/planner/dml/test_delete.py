@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from secateur.engine.row_effects import Meeting
 from secateur.errors import Error, NotSupportedError, ProgrammingError, SqlSyntaxError, UnknownColumnError, UnknownTableError
-from secateur.planner.statement import ChangeKind, ChangeStatement
+from secateur.planner.statement import ChangeKind, ChangeStatement, WholeChange
 
 
 def deleted(bench: Any, sql: str, params: Any = ()) -> ChangeStatement:
@@ -18,9 +19,46 @@ def deleted(bench: Any, sql: str, params: Any = ()) -> ChangeStatement:
 @pytest.mark.parametrize(
     ("sql", "query"),
     [
+        pytest.param(
+            "DELETE FROM airlines USING customers AS c WHERE c.name = airlines.code",
+            'SELECT CAST(\'DELETE\' AS VARCHAR) AS "action", "airlines"."code" AS "old 0", CAST((NULL) AS VARCHAR) AS "code", '
+            'CAST((NULL) AS VARCHAR) AS "name" '
+            'FROM s0 AS "airlines", s1 AS c WHERE c.name = airlines.code',
+            id="using",
+        ),
+        pytest.param(
+            "WITH x AS (SELECT 'a' AS k) DELETE FROM airlines WHERE code IN (SELECT k FROM x) RETURNING name",
+            "WITH x AS (SELECT 'a' AS k) "
+            'SELECT CAST(\'DELETE\' AS VARCHAR) AS "action", "airlines"."code" AS "old 0", CAST(("airlines"."code") AS VARCHAR) AS "code", '
+            'CAST(("airlines"."name") AS VARCHAR) AS "name" FROM s0 AS "airlines" WHERE code IN (SELECT k FROM x)',
+            id="a common table expression, and rows to return",
+        ),
+    ],
+)
+def test_a_deletion_that_looks_beyond_its_partition_is_a_query_for_effects(bench: Any, sql: str, query: str) -> None:
+    statement = bench.prepare(sql)
+    assert isinstance(statement, WholeChange)
+    assert statement.select.plan.local.sql == query
+    assert statement.meeting is Meeting.FIRST
+    assert not statement.is_narrow
+
+
+def test_a_subquery_over_partitions_is_for_one_member(bench: Any) -> None:
+    assert isinstance(bench.prepare("DELETE FROM orders WHERE id IN (SELECT id FROM orders)"), WholeChange)
+
+
+def test_what_is_returned_is_a_query_over_the_table(bench: Any) -> None:
+    returning = bench.prepare("DELETE FROM orders o WHERE id = ? RETURNING o.id + ? AS more", [1, 2]).returning
+    assert returning.plan.columns == (("more", "BIGINT"),)
+    assert returning.plan.local.sql == 'SELECT o.id + $2 AS more FROM s0 AS "o"'
+
+
+@pytest.mark.parametrize(
+    ("sql", "query"),
+    [
         pytest.param("DELETE FROM airlines", 'FROM s0 AS "airlines" SELECT "airlines"."code"', id="everything"),
-        pytest.param("delete from Airlines where name = 'x'", 'from s0 AS "Airlines" SELECT "Airlines"."code" where name = \'x\'', id="case"),
-        pytest.param("DELETE FROM airlines a WHERE a.name = ?", 'FROM s0 a SELECT "a"."code" WHERE a.name = $1', id="an alias"),
+        pytest.param("delete from Airlines where name = 'x'", 'FROM s0 AS "Airlines" SELECT "Airlines"."code" where name = \'x\'', id="case"),
+        pytest.param("DELETE FROM airlines a WHERE a.name = ?", 'FROM s0 AS "a" SELECT "a"."code" WHERE a.name = $1', id="an alias"),
         pytest.param('DELETE FROM airlines AS "where" WHERE true', 'FROM s0 AS "where" SELECT "where"."code" WHERE true', id="a quoted alias"),
         pytest.param("DELETE FROM airlines -- all\n;", 'FROM s0 AS "airlines" SELECT "airlines"."code"', id="a comment"),
         pytest.param("TRUNCATE airlines", 'FROM s0 AS "airlines" SELECT "airlines"."code"', id="truncate"),
@@ -63,18 +101,20 @@ def test_a_subquery_may_read_a_replicated_table(bench: Any) -> None:
         pytest.param("DELETE FROM main.orders", NotSupportedError, "a schema in front", 17, id="a schema"),
         pytest.param("DELETE FROM orders WHERE amout = 1", UnknownColumnError, "did you mean amount?", 26, id="an unknown column"),
         pytest.param("DELETE FROM orders AS o(a) WHERE a = 1", NotSupportedError, "a list of columns behind the table", 24, id="renamed columns"),
-        pytest.param("DELETE FROM orders, customers", SqlSyntaxError, "expected WHERE", 19, id="two tables"),
-        pytest.param("DELETE FROM orders USING customers WHERE true", NotSupportedError, "USING is not supported", 20, id="using"),
-        pytest.param("DELETE FROM orders RETURNING id", NotSupportedError, "RETURNING is not supported", 20, id="returning"),
+        pytest.param("DELETE FROM orders, customers", SqlSyntaxError, "expected USING, WHERE", 19, id="two tables"),
         pytest.param("DELETE FROM orders WHERE id = 1 ORDER BY id", SqlSyntaxError, "nothing behind it", None, id="order by"),
         pytest.param("DELETE FROM orders WHERE id = 1 LIMIT 1", SqlSyntaxError, "nothing behind it", None, id="limit"),
         pytest.param("DELETE FROM orders WHERE id = 1 GROUP BY ALL", SqlSyntaxError, "nothing behind it", None, id="group by"),
         pytest.param("DELETE FROM orders WHERE true UNION SELECT 'a', 1", SqlSyntaxError, "nothing behind it", None, id="a set operation"),
         pytest.param("DELETE FROM orders WHERE", SqlSyntaxError, "does not parse", None, id="no condition"),
-        pytest.param("DELETE FROM orders WHERE id = 1 RETURNING id", NotSupportedError, "RETURNING is not supported", 33, id="returning behind the condition"),
-        pytest.param(
-            "DELETE FROM orders WHERE id IN (SELECT id FROM orders)", NotSupportedError, "run the subquery first", 48, id="a subquery over partitions"
-        ),
+        pytest.param("DELETE FROM orders RETURNING amout", UnknownColumnError, "did you mean amount?", 30, id="an unknown column to return"),
+        pytest.param("DELETE FROM orders RETURNING count(*)", ProgrammingError, "of the changed row alone", 30, id="an aggregate to return"),
+        pytest.param("DELETE FROM orders RETURNING (SELECT 1)", ProgrammingError, "of the changed row alone", 30, id="a subquery to return"),
+        pytest.param("DELETE FROM orders RETURNING", SqlSyntaxError, "expected a value", 29, id="nothing to return"),
+        pytest.param("DELETE FROM orders USING WHERE true", SqlSyntaxError, "expected a table", 26, id="no table to use"),
+        pytest.param("DELETE FROM orders USING nowhere WHERE true", UnknownTableError, "'nowhere' does not exist", 26, id="an unknown table to use"),
+        pytest.param("DELETE FROM orders USING customers c WHERE c.nam = 'x'", UnknownColumnError, "did you mean name?", 46, id="an unknown column there"),
+        pytest.param("DELETE FROM orders USING customers LIMIT 1", SqlSyntaxError, "nothing behind it", None, id="limit behind the tables"),
         pytest.param("DELETE FROM orders WHERE sum(id) > 1", ProgrammingError, "cannot contain aggregates", None, id="an aggregate"),
         pytest.param("TRUNCATE orders WHERE id = 1", SqlSyntaxError, "expected the end", 17, id="truncate with a condition"),
     ],

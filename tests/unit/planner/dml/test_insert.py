@@ -127,7 +127,7 @@ def test_by_name_takes_the_names_of_the_query(bench: Any) -> None:
         pytest.param("INSERT INTO customers", SqlSyntaxError, "VALUES or a query", 22, id="end in the middle"),
         pytest.param("INSERT INTO customers VALUES", SqlSyntaxError, "expected (", 29, id="no rows"),
         pytest.param("INSERT INTO customers VALUES ('a', , 1)", SqlSyntaxError, "expected a value", 36, id="no value"),
-        pytest.param("INSERT INTO customers VALUES ('a', 'b', 1", SqlSyntaxError, "expected more", 42, id="not closed"),
+        pytest.param("INSERT INTO customers VALUES ('a', 'b', 1", SqlSyntaxError, "expected ',' or ')'", 42, id="not closed"),
         pytest.param("INSERT INTO customers VALUES ('a', 'b', 1) x", SqlSyntaxError, "found 'x'", 44, id="something behind"),
         pytest.param("INSERT OR ABORT INTO customers VALUES ('a', 'b', 1)", SqlSyntaxError, "expected IGNORE", 11, id="or abort"),
         pytest.param(
@@ -135,7 +135,6 @@ def test_by_name_takes_the_names_of_the_query(bench: Any) -> None:
         ),
         pytest.param("INSERT OR REPLACE INTO customers VALUES ('a', 'b', 1) ON CONFLICT DO NOTHING", ProgrammingError, "leave out ON", 55, id="said twice"),
         pytest.param("INSERT INTO customers VALUES ('a', 'b', 1) ON CONFLICT DO x", SqlSyntaxError, "NOTHING or UPDATE", 59, id="do what"),
-        pytest.param("INSERT INTO customers DEFAULT VALUES", NotSupportedError, "DEFAULT VALUES", 23, id="default values"),
         pytest.param("INSERT INTO customers BY NAME VALUES (1)", NotSupportedError, "BY NAME", 31, id="by name with values"),
     ],
 )

@@ -1,0 +1,118 @@
+"""Statements that change rows, from what was read to what members and clients are told to do.
+
+A change goes the shortest way that is right: VALUES as a load of rows, a query as a load of its rows, what concerns each row by itself at the owner of the row,
+and everything else as effects that one member works out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from sqlglot import Token
+
+from secateur.planner.dml.change import ChangeQuery, check_columns, check_reading, is_local
+from secateur.planner.dml.delete import Delete
+from secateur.planner.dml.effects import EffectsQuery
+from secateur.planner.dml.insert import Insert, InsertValues, Rows
+from secateur.planner.dml.insert_effects import insert_effects
+from secateur.planner.dml.merge import Merge
+from secateur.planner.dml.update import Update
+from secateur.planner.statement import ChangeStatement, InsertMode, InsertSelect, SelectStatement, WholeChange
+from secateur.planner.text.parameters import Parameters
+from secateur.planner.text.positions import syntax_error
+
+__all__ = ["ChangePlanner"]
+
+PlanQuery: TypeAlias = Callable[[str, Sequence[Token], Parameters], SelectStatement]
+
+
+class ChangePlanner:
+    """Plans one statement.
+
+    Args:
+        sql: The user's text.
+        plan: Plans a query of the statement.
+        plan_with_action: Plans one that has a parameter more, the action of a row.
+        plan_source: Plans a query whose rows a client will fetch, in steps where that prunes more.
+    """
+
+    def __init__(self, sql: str, plan: PlanQuery, plan_with_action: PlanQuery, plan_source: PlanQuery) -> None:
+        self._sql = sql
+        self._plan = plan
+        self._plan_with_action = plan_with_action
+        self._plan_source = plan_source
+
+    def update(self, update: Update) -> ChangeStatement | WholeChange:
+        """An UPDATE.
+
+        Raises:
+            Error: What is wrong with it, with its position.
+        """
+        if update.stays:
+            change = update.in_partitions()
+            check_reading(self._sql, change.query, "UPDATE", update.target.end)
+            select = change.query.plan(self._plan)
+            check_columns(self._sql, change, select)
+            if is_local(select):
+                return ChangeStatement(change.table, change.kind, select)
+        effects = update.effects()
+        check_reading(self._sql, effects.effects, "UPDATE", update.target.end)
+        return self._whole(effects)
+
+    def delete(self, delete: Delete) -> ChangeStatement | WholeChange:
+        """A DELETE or TRUNCATE.
+
+        Raises:
+            Error: What is wrong with it, with its position.
+        """
+        if delete.stays:
+            change: ChangeQuery = delete.in_partitions()
+            check_reading(self._sql, change.query, "DELETE", delete.target.end)
+            select = change.query.plan(self._plan)
+            if is_local(select):
+                return ChangeStatement(change.table, change.kind, select)
+        effects = delete.effects()
+        check_reading(self._sql, effects.effects, "DELETE", delete.target.end)
+        return self._whole(effects)
+
+    def merge(self, merge: Merge) -> WholeChange:
+        """A MERGE.
+
+        Raises:
+            Error: What is wrong with it, with its position.
+        """
+        columns = [name for name, _ in merge.source_query().plan(self._plan).plan.columns] if merge.needs_columns else []
+        return self._whole(merge.effects(columns))
+
+    def insert(self, insert: Insert) -> InsertValues | InsertSelect | WholeChange:
+        """An INSERT.
+
+        Raises:
+            Error: What is wrong with it, with its position.
+        """
+        if isinstance(insert.source, Rows):
+            assert insert.columns is not None
+            return insert.values() if insert.is_load and insert.ctes is None else self._whole(insert_effects(insert, insert.columns))
+        select = insert.query().plan(self._plan_source)
+        names = [name for name, _ in select.plan.columns]
+        table, columns = insert.target.table, insert.columns
+        if columns is None:
+            columns = tuple(table.column(name).name for name in names)
+        if len(columns) != len(names):
+            raise syntax_error(f"the query has {len(names)} columns for the {len(columns)} columns {', '.join(columns)}", self._sql, insert.source.start)
+        is_partial = insert.conflict is InsertMode.UPSERT and len(columns) < len(table.columns)
+        if not insert.is_load or is_partial:
+            return self._whole(insert_effects(insert, columns))
+        if [str(table.column(name).type) for name in columns] != [text for _, text in select.plan.columns]:
+            select = insert.cast_query(columns).plan(self._plan_source)
+        assert isinstance(insert.conflict, InsertMode)
+        return InsertSelect(table, columns, select, insert.conflict)
+
+    def _whole(self, query: EffectsQuery) -> WholeChange:
+        returning = None
+        if query.returning is not None:
+            returning = query.returning.plan(self._plan_with_action if query.names_action else self._plan)
+        select = query.effects.plan(self._plan)
+        is_narrow = query.is_narrow and len(select.plan.scans) == 1 and not query.table.replicated
+        return WholeChange(query.table, select, query.meeting, returning, query.names_action, is_narrow)

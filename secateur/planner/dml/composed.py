@@ -1,0 +1,131 @@
+"""Queries that are put together from pieces of the user's statement.
+
+An UPDATE or MERGE says in another order what a query for its rows has to say. The query is a text of its own, in which the user's pieces stand as they were
+written, with parameters numbered; it remembers where each came from, so that errors are shown where the user finds them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
+
+from sqlglot import Token
+
+from secateur.errors import Error
+from secateur.planner.dml.expressions import Span
+from secateur.planner.text.dialect import tokenize
+from secateur.planner.text.parameters import Parameters, read_parameters
+from secateur.planner.text.positions import located
+
+__all__ = ["Composed", "Composer"]
+
+_T = TypeVar("_T")
+_POSITION: Final = re.compile(r" \(line \d+, column \d+\)\n.*\n *(\^*)$", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """``length`` characters of the composed text at ``start``, which stand in the user's text at ``origin``."""
+
+    start: int
+    origin: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """A finished text.
+
+    Attributes:
+        text: It.
+        parameters: Those of the user's statement.
+    """
+
+    sql: str
+    text: str
+    parameters: Parameters
+    _pieces: tuple[_Piece, ...]
+
+    def plan(self, plan: Callable[[str, Sequence[Token], Parameters], _T]) -> _T:
+        """Hand the text to a planner of queries.
+
+        Raises:
+            Error: What is wrong with the statement, with its position in the user's text.
+        """
+        tokens, own = read_parameters(self.text, tokenize(self.text))
+        try:
+            # A parameter may stand in another query of the same statement alone, so the count of the whole statement holds.
+            return plan(self.text, tokens, replace(own, count=self.parameters.count, names=self.parameters.names))
+        except Error as error:
+            raise self._relocated(error) from error.__cause__
+
+    def _relocated(self, error: Error) -> Error:
+        line, column = error.details.get("line"), error.details.get("column")
+        if not isinstance(line, int) or not isinstance(column, int):
+            return error
+        offset = sum(len(text) + 1 for text in self.text.split("\n")[: line - 1]) + column - 1
+        marked = _POSITION.search(error.message)
+        message = error.message if marked is None else error.message[: marked.start()]
+        others = {name: value for name, value in error.details.items() if name not in ("line", "column")}
+        return located(type(error), message, self.sql, self._origin(offset), len(marked[1]) if marked is not None else 1, **others)
+
+    def _origin(self, offset: int) -> int:
+        """The place in the user's text of an offset in the composed one, or of the piece before it."""
+        before = [piece for piece in self._pieces if piece.start <= offset]
+        if not before:
+            return self._pieces[0].origin if self._pieces else 0
+        piece = before[-1]
+        return piece.origin + min(offset - piece.start, max(piece.length - 1, 0))
+
+
+class Composer:
+    """Puts a text together.
+
+    Args:
+        sql: The user's text.
+        parameters: As read from it.
+    """
+
+    def __init__(self, sql: str, parameters: Parameters) -> None:
+        self._sql = sql
+        self._parameters = parameters
+        self._parts: list[str] = []
+        self._pieces: list[_Piece] = []
+        self._length = 0
+
+    def say(self, *parts: str | Span) -> Composer:
+        """Add words of ours, and pieces of the user's."""
+        for part in parts:
+            if isinstance(part, Span):
+                self._quote(part)
+            else:
+                self._add(part)
+        return self
+
+    def finish(self) -> Composed:
+        """The text so far."""
+        return Composed(self._sql, "".join(self._parts), self._parameters, tuple(self._pieces))
+
+    def _quote(self, span: Span) -> None:
+        position = span.start
+        for start, end, index in sorted(self._parameters.spans):
+            if span.start <= start and end <= span.end:
+                self._copy(position, start)
+                self._pieces.append(_Piece(self._length, start, end - start))
+                self._add(f"${index + 1}")
+                position = end
+        self._copy(position, span.end)
+        # Behind a comment that ends with its line, words of ours would belong to it.
+        if "--" in self._sql[span.start : span.end]:
+            self._add("\n")
+
+    def _copy(self, start: int, end: int) -> None:
+        if start < end:
+            self._pieces.append(_Piece(self._length, start, end - start))
+            self._add(self._sql[start:end])
+
+    def _add(self, text: str) -> None:
+        self._parts.append(text)
+        self._length += len(text)

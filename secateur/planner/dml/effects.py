@@ -1,0 +1,79 @@
+"""Changes that are worked out at one place for all partitions, as queries for :class:`~secateur.engine.row_effects.RowEffects`, not planned yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from secateur.engine.row_effects import Action, Meeting
+from secateur.partitioning.table import TableDef
+from secateur.planner.dml.composed import Composed, Composer
+from secateur.planner.dml.expressions import Span
+from secateur.planner.dml.target import Target
+from secateur.planner.text.dialect import quoted
+
+__all__ = ["EffectsQuery", "Value", "action_text", "column_of", "say_effects", "say_values", "target_text"]
+
+Value = tuple[str | Span, ...]
+"""An expression, as words of ours and pieces of the user's."""
+
+
+@dataclass(frozen=True, slots=True)
+class EffectsQuery:
+    """A change, not planned.
+
+    Attributes:
+        table: The table that is changed.
+        effects: The query for what becomes of its rows.
+        meeting: What it means that a row is found twice.
+        returning: The query for what the user wants of the rows concerned, over the table alone; None for nothing.
+        names_action: Whether ``returning`` has one parameter more than the statement: the action of the row.
+        is_narrow: Whether a key that is in one partition alone can be seen to, and written, by the primary of that partition.
+    """
+
+    table: TableDef
+    effects: Composed
+    meeting: Meeting
+    returning: Composed | None = None
+    names_action: bool = False
+    is_narrow: bool = False
+
+
+def target_text(target: Target) -> str:
+    """The target as an item of a FROM clause."""
+    return f"{quoted(target.table.name)} AS {quoted(target.alias)}"
+
+
+def column_of(target: Target, column: str) -> str:
+    """A column of the target, as a value."""
+    return f"{quoted(target.alias)}.{quoted(column)}"
+
+
+def say_effects(composer: Composer, target: Target, action: Value, values: Mapping[str, Value], *, is_there: bool = True) -> None:
+    """Say the select list of a query for effects.
+
+    Args:
+        composer: Where.
+        target: The table that is changed.
+        action: The action of the row.
+        values: By column, what it becomes; other columns stay as they are.
+        is_there: Whether the target is in reach, so that its old key and columns can be named; else columns without a value become NULL.
+    """
+    table = target.table
+    composer.say("CAST(", *action, ' AS VARCHAR) AS "action"')
+    for position, name in enumerate(table.primary_key):
+        old = column_of(target, name) if is_there else f"CAST(NULL AS {table.column(name).type})"
+        composer.say(f', {old} AS "old {position}"')
+    absent: Value = ("NULL",)
+    say_values(composer, target, {column.name: values.get(column.name, (column_of(target, column.name),) if is_there else absent) for column in table.columns})
+
+
+def say_values(composer: Composer, target: Target, values: Mapping[str, Value]) -> None:
+    """Say one value for each column of the table, each cast to its type, as the dialect does it."""
+    for column in target.table.columns:
+        composer.say(", CAST((", *values[column.name], f") AS {column.type}) AS {quoted(column.name)}")
+
+
+def action_text(action: Action) -> str:
+    """An action as a value."""
+    return f"'{action.value}'"

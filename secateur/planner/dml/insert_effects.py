@@ -1,0 +1,128 @@
+"""INSERT as a query for effects: where rows that are there already are changed by those that come, or the rows concerned are to be returned.
+
+::
+
+    SELECT CASE WHEN x.k IS NULL THEN 'INSERT' ELSE 'UPDATE' END, x.k, <values>
+    FROM (SELECT {'k': ..., 'v': ...} AS excluded FROM <rows> QUALIFY <the first of each key>) LEFT JOIN t AS x ON x.k = excluded.k
+    WHERE x.k IS NULL OR (<condition of DO UPDATE>)
+
+``excluded`` is a struct, so that a bare name is a column of the table, as the dialect wants it, and ``excluded.v`` the value that was to be inserted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from secateur.engine.row_effects import Action, Meeting
+from secateur.planner.dml.composed import Composed, Composer
+from secateur.planner.dml.conflict import DoUpdate
+from secateur.planner.dml.effects import EffectsQuery, action_text, column_of, say_effects, target_text
+from secateur.planner.dml.effects import Value as Words
+from secateur.planner.dml.expressions import Span
+from secateur.planner.dml.insert import Insert, Rows
+from secateur.planner.dml.update import assigned_values
+from secateur.planner.statement import InsertMode
+from secateur.planner.text.dialect import quoted
+
+__all__ = ["insert_effects"]
+
+_KEYS_MAX: Final = 1000
+"""Rows of a VALUES clause whose keys are named to the scan of the table, so that it is pruned."""
+
+
+def insert_effects(insert: Insert, columns: Sequence[str]) -> EffectsQuery:
+    """The query for the effects of an INSERT.
+
+    Args:
+        insert: The statement.
+        columns: The columns of the table that its rows have, in order.
+    """
+    table, conflict = insert.target.table, insert.conflict
+    query, names_action = insert.returning or (None, False)
+    if conflict is InsertMode.APPEND:
+        return EffectsQuery(table, _appended(insert, columns), Meeting.REFUSED, query, names_action)
+    changed: dict[str, Words] = {}
+    condition: Span | None = None
+    if isinstance(conflict, DoUpdate):
+        changed, condition = assigned_values(conflict.assignments), conflict.condition
+    elif conflict is InsertMode.UPSERT:
+        changed = {name: (f"excluded.{quoted(name)}",) for name in columns if name not in table.primary_key}
+    has_keys = _has_plain_keys(insert, columns)
+    moves = any(name in table.primary_key for name in changed)
+    is_narrow = has_keys and not moves and insert.returning is None
+    composer = _merged(insert, columns, changed, condition, has_keys=has_keys, updates=conflict is not InsertMode.IGNORE)
+    return EffectsQuery(table, composer.finish(), Meeting.FIRST, query, names_action, is_narrow)
+
+
+def _appended(insert: Insert, columns: Sequence[str]) -> Composed:
+    """The rows as they are given."""
+    composer = Composer(insert.sql, insert.parameters)
+    if insert.ctes is not None:
+        composer.say(insert.ctes, " ")
+    composer.say("SELECT ")
+    values: dict[str, Words] = {name: (quoted(name),) for name in columns}
+    say_effects(composer, insert.target, (action_text(Action.INSERT),), values, is_there=False)
+    insert.say_rows(composer.say(" FROM "), columns)
+    return composer.finish()
+
+
+def _merged(insert: Insert, columns: Sequence[str], changed: dict[str, Words], condition: Span | None, *, has_keys: bool, updates: bool) -> Composer:
+    """The rows as they are given, or as those that are there are changed by them."""
+    target = insert.target
+    table, keys = target.table, target.table.primary_key
+    absent = f"{column_of(target, keys[0])} IS NULL"
+    composer = Composer(insert.sql, insert.parameters)
+    if insert.ctes is not None:
+        composer.say(insert.ctes, " ")
+    composer.say("SELECT ")
+    values: dict[str, Words] = {}
+    for column in table.columns:
+        name = column.name
+        then = f"CASE WHEN {absent} THEN excluded.{quoted(name)} ELSE "
+        stays: Words = (column_of(target, name),)
+        values[name] = (then, "CAST((", *changed[name], f") AS {column.type})", " END") if name in changed else (then, *stays, " END")
+    say_effects(composer, target, (f"CASE WHEN {absent} THEN {action_text(Action.INSERT)} ELSE {action_text(Action.UPDATE)} END",), values)
+    named = ", ".join(f"'{name.replace(chr(39), chr(39) * 2)}': {quoted(name)}" for name in columns)
+    nothing = "".join(f", '{column.name.replace(chr(39), chr(39) * 2)}': CAST(NULL AS {column.type})" for column in table.columns if column.name not in columns)
+    composer.say(f' FROM (SELECT {{{named}{nothing}}} AS excluded FROM (SELECT *, row_number() OVER () AS "row" FROM ')
+    insert.say_rows(composer, columns)
+    composer.say(f') QUALIFY row_number() OVER (PARTITION BY {", ".join(map(quoted, _given(keys, columns)))} ORDER BY "row") = 1) AS "source row" LEFT JOIN ')
+    if has_keys:
+        _say_narrowed(composer, insert, columns)
+    else:
+        composer.say(target_text(target))
+    composer.say(" ON ", " AND ".join(f"{column_of(target, name)} = excluded.{quoted(name)}" for name in keys))
+    if not updates:
+        composer.say(f" WHERE {absent}")
+    elif condition is not None:
+        composer.say(f" WHERE {absent} OR (", condition, ")")
+    return composer
+
+
+def _given(keys: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """The key columns that the rows have; one of another column, so that there is one, when they have none: their key is NULL, which is refused."""
+    return [name for name in keys if name in columns] or list(columns[:1])
+
+
+def _has_plain_keys(insert: Insert, columns: Sequence[str]) -> bool:
+    """Whether the keys of the rows are literals and parameters, which are the same wherever they are said."""
+    source, keys = insert.source, insert.target.table.primary_key
+    if not isinstance(source, Rows) or len(source.values) > _KEYS_MAX or not set(keys) <= set(columns) or insert.ctes is not None:
+        return False
+    cells = [row[columns.index(name)] for row in source.values for name in keys]
+    return all(cell.is_literal or cell.parameter(insert.parameters) is not None for cell in cells)
+
+
+def _say_narrowed(composer: Composer, insert: Insert, columns: Sequence[str]) -> None:
+    """The target, reduced to the keys of the rows."""
+    target, keys = insert.target, insert.target.table.primary_key
+    assert isinstance(insert.source, Rows)
+    composer.say(f"(SELECT * FROM {quoted(target.table.name)} WHERE ")
+    for number, row in enumerate(insert.source.values):
+        composer.say(" OR " if number else "")
+        for position, name in enumerate(keys):
+            value = row[columns.index(name)]
+            composer.say(" AND " if position else "(", f"{quoted(name)} = CAST(", *value.words, f" AS {target.table.column(name).type})")
+        composer.say(")")
+    composer.say(f") AS {quoted(target.alias)}")

@@ -1,0 +1,343 @@
+"""MERGE INTO: what becomes of the rows of a table and of those of a source, as they match.
+
+::
+
+    [WITH ...] MERGE INTO t [[AS] x] USING source { ON condition | USING (a, ...) }
+      WHEN MATCHED [AND condition] THEN { UPDATE [SET a = value, ... | SET * | BY NAME] | DELETE | DO NOTHING | ERROR [message] }
+      WHEN NOT MATCHED [BY TARGET] [AND condition] THEN { INSERT [[(a, ...)] VALUES (...) | * | BY NAME] | DO NOTHING | ERROR [message] }
+      WHEN NOT MATCHED BY SOURCE [AND condition] THEN { UPDATE SET ... | DELETE | DO NOTHING | ERROR [message] }
+    [RETURNING ...]
+
+Of the clauses of one kind the first whose condition is true decides. The query for the effects has one part for each kind, in which those names can be seen
+that the dialect allows there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from secateur.engine.row_effects import Action, Meeting
+from secateur.errors import ProgrammingError
+from secateur.partitioning.table import TableDef
+from secateur.planner.dml.assignments import read_assignments, read_column
+from secateur.planner.dml.composed import Composed, Composer
+from secateur.planner.dml.effects import EffectsQuery, Value, action_text, column_of, say_effects, target_text
+from secateur.planner.dml.expressions import Span, is_default, read_expression
+from secateur.planner.dml.returning import read_returning
+from secateur.planner.dml.target import Target, read_target
+from secateur.planner.dml.update import assigned_values
+from secateur.planner.text.dialect import quoted
+from secateur.planner.text.parameters import Parameters
+from secateur.planner.text.positions import located
+from secateur.planner.text.token_cursor import TokenCursor, is_name
+
+__all__ = ["Merge", "read_merge"]
+
+_SOURCE = '"source rows"'
+_BEHIND = ("WHEN", "RETURNING")
+
+
+class _Kind(Enum):
+    """Which rows a clause is for."""
+
+    MATCHED = "MATCHED"
+    NOT_MATCHED = "NOT MATCHED"
+    BY_SOURCE = "NOT MATCHED BY SOURCE"
+
+
+class _Columns(Enum):
+    """Whose columns give the values where the statement does not name them."""
+
+    BY_POSITION = "by position"
+    BY_NAME = "by name"
+
+
+@dataclass(frozen=True, slots=True)
+class _Clause:
+    """One WHEN clause.
+
+    Attributes:
+        kind: For which rows.
+        condition: For which of them; None for all.
+        action: What happens; None for nothing, or for an error.
+        values: By column, what the row becomes; or that the source's columns say it.
+        error: The message of ERROR, None for none; only with ``is_error``.
+        is_error: Whether it is an error that such a row is there.
+    """
+
+    kind: _Kind
+    condition: Span | None
+    action: Action | None
+    values: dict[str, Value] | _Columns
+    error: Span | None = None
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """A MERGE, read.
+
+    Attributes:
+        target: What it changes.
+        ctes: The WITH clause in front of it.
+        source: The item of a FROM clause whose rows are merged.
+        alias: The name by which the statement calls that.
+        on: What makes rows match: a condition, or columns that both have.
+        clauses: In the order of the text.
+        returning: As :func:`~secateur.planner.dml.returning.read_returning`.
+    """
+
+    sql: str
+    parameters: Parameters
+    target: Target
+    ctes: Span | None
+    source: Span
+    alias: str
+    on: Span | tuple[str, ...]
+    clauses: tuple[_Clause, ...]
+    returning: tuple[Composed, bool] | None
+
+    def source_query(self) -> Composed:
+        """The query for the rows of the source, to ask for its columns."""
+        composer = Composer(self.sql, self.parameters)
+        if self.ctes is not None:
+            composer.say(self.ctes, " ")
+        return composer.say("SELECT * FROM ", self.source).finish()
+
+    @property
+    def needs_columns(self) -> bool:
+        """Whether :meth:`effects` has to know the columns of the source."""
+        return any(isinstance(clause.values, _Columns) and clause.action in (Action.INSERT, Action.UPDATE) for clause in self.clauses)
+
+    def effects(self, columns: Sequence[str]) -> EffectsQuery:
+        """The query for effects.
+
+        Args:
+            columns: The columns of the source; not looked at unless :attr:`needs_columns`.
+
+        Raises:
+            ProgrammingError: The source has another number of columns than the table, or one that the table does not have.
+        """
+        composer = Composer(self.sql, self.parameters)
+        if self.ctes is not None:
+            composer.say(self.ctes, ", ")
+        else:
+            composer.say("WITH ")
+        composer.say(f"{_SOURCE} AS MATERIALIZED (SELECT * FROM ", self.source, ")")
+        for number, kind in enumerate(dict.fromkeys(clause.kind for clause in self.clauses)):
+            composer.say(" UNION ALL " if number else " ")
+            self._say_part(composer, kind, [clause for clause in self.clauses if clause.kind is kind], columns)
+        query, names_action = self.returning or (None, False)
+        return EffectsQuery(self.target.table, composer.finish(), Meeting.REFUSED, query, names_action)
+
+    def _say_part(self, composer: Composer, kind: _Kind, clauses: Sequence[_Clause], columns: Sequence[str]) -> None:
+        """The effects of the clauses of one kind."""
+        target, table = self.target, self.target.table
+        is_there = kind is not _Kind.NOT_MATCHED
+        values = [self._values(clause, columns) for clause in clauses]
+        composer.say("SELECT ")
+        chosen: dict[str, Value] = {}
+        for column in table.columns:
+            stays: Value = (column_of(target, column.name),) if is_there else ("NULL",)
+            each = [("CAST((", *own[column.name], f") AS {column.type})") if column.name in own else stays for own in values]
+            chosen[column.name] = stays if all(value == stays for value in each) else _decided(clauses, each)
+        actions = [_action(clause) for clause in clauses]
+        say_effects(composer, target, _decided(clauses, actions), chosen, is_there=is_there)
+        item, key = target_text(target), column_of(target, table.primary_key[0])
+        source, alias = f"{_SOURCE} AS {quoted(self.alias)}", quoted(self.alias)
+        match kind:
+            case _Kind.MATCHED:
+                composer.say(f" FROM {item} JOIN {source} ON ", *self._condition())
+            case _Kind.NOT_MATCHED:
+                composer.say(f" FROM (SELECT {alias}.* FROM {source} LEFT JOIN {item} ON ", *self._condition(), f" WHERE {key} IS NULL) AS {alias}")
+            case _Kind.BY_SOURCE:
+                own = quoted(target.alias)
+                marked = f'(SELECT *, TRUE AS "is source" FROM {_SOURCE}) AS {alias}'
+                composer.say(f" FROM (SELECT {own}.* FROM {item} LEFT JOIN {marked} ON ", *self._condition(), f' WHERE {alias}."is source" IS NULL) AS {own}')
+
+    def _condition(self) -> Value:
+        if isinstance(self.on, Span):
+            return ("(", self.on, ")")
+        return (" AND ".join(f"{column_of(self.target, name)} = {quoted(self.alias)}.{quoted(name)}" for name in self.on),)
+
+    def _values(self, clause: _Clause, columns: Sequence[str]) -> dict[str, Value]:
+        if not isinstance(clause.values, _Columns):
+            return clause.values
+        if clause.action not in (Action.INSERT, Action.UPDATE):
+            return {}
+        table = self.target.table
+        if clause.values is _Columns.BY_NAME:
+            return {table.column(name).name: (f"{quoted(self.alias)}.{quoted(name)}",) for name in columns}
+        if len(columns) != len(table.columns):
+            message = f"the source has {len(columns)} columns for the {len(table.columns)} of {table.name}: name the values, or say BY NAME"
+            raise located(ProgrammingError, message, self.sql, self.source.start, self.source.end - self.source.start)
+        return {column.name: (f"{quoted(self.alias)}.{quoted(name)}",) for column, name in zip(table.columns, columns, strict=True)}
+
+
+def read_merge(cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef], ctes: Span | None) -> Merge:
+    """Read a MERGE statement.
+
+    Args:
+        cursor: At the word MERGE; its tokens have numbered parameters.
+        parameters: As read from the same tokens.
+        find: The catalog's lookup by name.
+        ctes: The WITH clause in front of it.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+        UnknownTableError, UnknownColumnError: With the position of the name.
+        ProgrammingError: A list of values with fewer or more values than columns.
+    """
+    cursor.expect("MERGE", "INTO")
+    target = read_target(cursor, find)
+    cursor.expect("USING")
+    source, alias = _read_source(cursor)
+    on: Span | tuple[str, ...]
+    if cursor.accept("ON"):
+        on = read_expression(cursor, "WHEN", what="a condition")
+    else:
+        if not cursor.at("USING", "("):
+            raise cursor.expected("ON or USING (columns)")
+        cursor.expect("USING")
+        on = cursor.names("a column")
+    clauses = [_read_clause(cursor, target.table)]
+    while cursor.at("WHEN"):
+        clauses.append(_read_clause(cursor, target.table))
+    returning = read_returning(cursor, target, parameters, with_action=True)
+    return Merge(cursor.sql, parameters, target, ctes, source, alias, on, tuple(clauses), returning)
+
+
+def _read_source(cursor: TokenCursor) -> tuple[Span, str]:
+    """``u``, ``u AS s``, ``(query) AS s`` or ``(query) AS s(a, b)``, and the name by which the statement calls it."""
+    start, alias = cursor.offset, ""
+    if cursor.at("("):
+        end = read_expression(cursor, "ON", "USING", "AS", *_names_ahead(cursor)).end
+    else:
+        alias = cursor.name("the name of a table, or a query in parentheses")
+        end = cursor.offset
+    token = cursor.peek()
+    if cursor.accept("AS") or (token is not None and is_name(token) and not cursor.at("ON") and not cursor.at("USING")):
+        token = cursor.peek()
+        alias = cursor.name("an alias")
+        assert token is not None
+        end = token.end + 1
+        if cursor.at("("):
+            end = read_expression(cursor, "ON", "USING").end
+    if not alias:
+        raise cursor.expected("AS and a name for the query")
+    return Span(start, end), alias
+
+
+def _names_ahead(cursor: TokenCursor) -> tuple[str, ...]:
+    """The alias of a query in parentheses that has no AS, as a word that ends it."""
+    depth, ahead = 0, 0
+    while (token := cursor.peek(ahead)) is not None:
+        depth += (token.text == "(") - (token.text == ")")
+        ahead += 1
+        if not depth:
+            behind = cursor.peek(ahead)
+            return (behind.text.upper(),) if behind is not None and is_name(behind) else ()
+    return ()
+
+
+def _read_clause(cursor: TokenCursor, table: TableDef) -> _Clause:
+    cursor.expect("WHEN")
+    kind = _Kind.MATCHED
+    if cursor.accept("NOT"):
+        cursor.expect("MATCHED")
+        kind = _Kind.NOT_MATCHED
+        if cursor.accept("BY", "SOURCE"):
+            kind = _Kind.BY_SOURCE
+        elif cursor.accept("BY"):
+            cursor.expect("TARGET")
+    else:
+        cursor.expect("MATCHED")
+    condition = read_expression(cursor, "THEN", what="a condition") if cursor.accept("AND") else None
+    cursor.expect("THEN")
+    if cursor.accept("DO"):
+        cursor.expect("NOTHING")
+        return _Clause(kind, condition, None, {})
+    if cursor.accept("ERROR"):
+        ends = cursor.at_end or any(map(cursor.at, _BEHIND))
+        return _Clause(kind, condition, None, {}, None if ends else read_expression(cursor, *_BEHIND), is_error=True)
+    if kind is _Kind.NOT_MATCHED:
+        if not cursor.accept("INSERT"):
+            raise cursor.expected("INSERT, DO NOTHING or ERROR")
+        return _Clause(kind, condition, Action.INSERT, _read_insert(cursor, table))
+    if cursor.accept("DELETE"):
+        return _Clause(kind, condition, Action.DELETE, {})
+    if not cursor.accept("UPDATE"):
+        raise cursor.expected("UPDATE, DELETE, DO NOTHING or ERROR")
+    return _Clause(kind, condition, Action.UPDATE, _read_update(cursor, table, kind))
+
+
+def _read_update(cursor: TokenCursor, table: TableDef, kind: _Kind) -> dict[str, Value] | _Columns:
+    if kind is _Kind.BY_SOURCE and not (cursor.at("SET") and not cursor.at("SET", "*")):
+        raise cursor.expected("SET and an assignment")
+    if cursor.accept("SET", "*"):
+        return _Columns.BY_POSITION
+    if cursor.accept("SET"):
+        return assigned_values(read_assignments(cursor, table, *_BEHIND))
+    return _read_by(cursor)
+
+
+def _read_insert(cursor: TokenCursor, table: TableDef) -> dict[str, Value] | _Columns:
+    if cursor.accept("*"):
+        return _Columns.BY_POSITION
+    if cursor.accept("DEFAULT", "VALUES"):
+        return {}
+    columns = [column.name for column in table.columns]
+    if cursor.accept("("):
+        columns = [read_column(cursor, table)]
+        while cursor.accept(","):
+            columns.append(read_column(cursor, table))
+        cursor.expect(")")
+    elif not cursor.at("VALUES"):
+        return _read_by(cursor)
+    offset = cursor.offset
+    cursor.expect("VALUES")
+    cursor.expect("(")
+    values: list[Value] = []
+    while True:
+        if is_default(cursor, ",", ")"):
+            cursor.take()
+            values.append(("NULL",))
+        else:
+            values.append((read_expression(cursor, ",", ")"),))
+        if not cursor.accept(","):
+            break
+    cursor.expect(")")
+    if len(values) != len(columns):
+        message = f"{len(values)} value{'' if len(values) == 1 else 's'} for the {len(columns)} columns {', '.join(columns)}"
+        raise located(ProgrammingError, message, cursor.sql, offset)
+    return dict(zip(columns, values, strict=True))
+
+
+def _read_by(cursor: TokenCursor) -> _Columns:
+    if cursor.accept("BY", "NAME"):
+        return _Columns.BY_NAME
+    cursor.accept("BY", "POSITION")
+    return _Columns.BY_POSITION
+
+
+def _action(clause: _Clause) -> Value:
+    if clause.is_error:
+        said: Value = (f"'Merge error condition WHEN {clause.kind.value}'",)
+        if clause.error is not None:
+            said = (f"'Merge error condition WHEN {clause.kind.value}: ' || CAST((", clause.error, ") AS VARCHAR)")
+        return ("error(", *said, ")")
+    return ("NULL",) if clause.action is None else (action_text(clause.action),)
+
+
+def _decided(clauses: Sequence[_Clause], values: Sequence[Value]) -> Value:
+    """Of values of clauses that of the first whose condition is true; NULL when there is none."""
+    words: list[str | Span] = ["CASE"]
+    for clause, value in zip(clauses, values, strict=True):
+        if clause.condition is None:
+            if len(words) == 1:
+                return value
+            return (*words, " ELSE ", *value, " END")
+        words.extend((" WHEN (", clause.condition, ") THEN ", *value))
+    return (*words, " END")

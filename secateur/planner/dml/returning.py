@@ -1,0 +1,72 @@
+"""``RETURNING expression, ...``: what the user wants of the rows that a statement has changed.
+
+It is a query over those rows in place of the table, one line for each. Of a deleted row it sees what it was, of every other what it has become.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlglot import exp
+
+from secateur.errors import ProgrammingError
+from secateur.planner.dml.composed import Composed, Composer
+from secateur.planner.dml.effects import target_text
+from secateur.planner.dml.expressions import read_expression
+from secateur.planner.dml.target import Target
+from secateur.planner.text.dialect import parse_query, tokenize
+from secateur.planner.text.parameters import Parameters
+from secateur.planner.text.positions import located
+from secateur.planner.text.token_cursor import TokenCursor
+
+__all__ = ["MERGE_ACTION", "read_returning"]
+
+MERGE_ACTION: Final = "merge_action"
+"""In the RETURNING of a MERGE, what has become of the row."""
+
+_NOT_OF_ONE_ROW: Final = (exp.AggFunc, exp.Window, exp.Query, exp.Unnest, exp.Explode)
+
+
+def read_returning(cursor: TokenCursor, target: Target, parameters: Parameters, *, with_action: bool = False) -> tuple[Composed, bool] | None:
+    """Read the clause, which ends the statement; None when the statement ends without it.
+
+    Args:
+        cursor: At RETURNING or the end.
+        target: The table that is changed.
+        parameters: Those of the statement.
+        with_action: Whether ``merge_action`` is a column.
+
+    Returns:
+        The query, and whether it has the action of the row as a parameter more than the statement.
+
+    Raises:
+        SqlSyntaxError: Something else comes.
+        ProgrammingError: A value that is not one of a single row.
+    """
+    if not cursor.accept("RETURNING"):
+        cursor.expect_end()
+        return None
+    start = cursor.offset
+    composer = Composer(cursor.sql, parameters).say("SELECT ")
+    names_action = False
+    while True:
+        if with_action and _is_action(cursor):
+            cursor.take()
+            composer.say(f"CAST(${parameters.count + 1} AS VARCHAR) AS {MERGE_ACTION}")
+            names_action = True
+        else:
+            composer.say(read_expression(cursor, ","))
+        if not cursor.accept(","):
+            break
+        composer.say(", ")
+    composer.say(f" FROM {target_text(target)}")
+    query = composer.finish()
+    tree = parse_query(query.text, tokenize(query.text))
+    if not isinstance(tree, exp.Select) or any(node is not tree for node in tree.find_all(*_NOT_OF_ONE_ROW)):
+        raise located(ProgrammingError, "RETURNING takes values of the changed row alone: no aggregates, windows or subqueries", cursor.sql, start)
+    return query, names_action
+
+
+def _is_action(cursor: TokenCursor) -> bool:
+    token, behind = cursor.peek(), cursor.peek(1)
+    return token is not None and token.text.casefold() == MERGE_ACTION and (behind is None or (cursor.peek(1) is not None and behind.text == ","))

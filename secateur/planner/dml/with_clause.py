@@ -1,0 +1,27 @@
+"""Common table expressions in front of a statement that changes rows: ``WITH q AS (...) DELETE FROM t ...``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from sqlglot import Token, TokenType
+
+from secateur.planner.dml.expressions import Span
+
+__all__ = ["split_with"]
+
+_VERBS: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
+
+
+def split_with(tokens: Sequence[Token]) -> tuple[Span | None, Sequence[Token]]:
+    """The WITH clause of a statement that changes rows, and the tokens of that statement; None and all the tokens for everything else."""
+    if tokens[0].text.upper() != "WITH":
+        return None, tokens
+    depth = 0
+    for position, token in enumerate(tokens):
+        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+        closes = position and tokens[position - 1].token_type is TokenType.R_PAREN
+        if closes and not depth and token.text.upper() in _VERBS and token.token_type is not TokenType.IDENTIFIER:
+            return Span(tokens[0].start, tokens[position - 1].end + 1), tokens[position:]
+    return None, tokens
