@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from struct import pack, unpack
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from secateur.errors import DataChangedError
@@ -53,7 +53,7 @@ class MemberScan:
         return [
             self.relation,
             self.table_id,
-            np.array(self.partitions, dtype="<u4").tobytes(),
+            pack(f"<{len(self.partitions)}I", *self.partitions),
             list(self.columns),
             key_slice_to_wire(self.key_slice),
             self.published,
@@ -62,4 +62,4 @@ class MemberScan:
     @classmethod
     def from_wire(cls, data: Sequence[Any]) -> MemberScan:
         relation, table_id, packed, columns, key_slice, published = data
-        return cls(relation, table_id, tuple(np.frombuffer(packed, dtype="<u4").tolist()), tuple(columns), key_slice_from_wire(key_slice), published)
+        return cls(relation, table_id, unpack(f"<{len(packed) // 4}I", packed), tuple(columns), key_slice_from_wire(key_slice), published)

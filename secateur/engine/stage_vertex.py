@@ -71,18 +71,13 @@ class StageVertex(ProcessorMetaSupplier):
             return OnMembers((), 1)
         if self._stage.at_coordinator:
             return OnCoordinator()
-        by_group: dict[str, dict[str, tuple[int, ...]]] = {}
-        for item, owned in zip(self._scans, self._owned, strict=True):
-            by_member = by_group.setdefault(item.scan.group, {}) if owned else {}
-            for member, partitions in owned.items():
-                by_member[member] = tuple(sorted({*by_member.get(member, ()), *partitions}))
-        match list(by_group.items()):
-            case []:
-                return Unrestricted()
-            case [(group, by_member)]:
-                return OnPartitions(group, by_member)
-            case several:
-                return OnMembers(tuple(dict.fromkeys(member for _, owned in several for member in owned)), 1)
+        found = [(item.scan.group, owned) for item, owned in zip(self._scans, self._owned, strict=True) if owned]
+        if not found:
+            return Unrestricted()
+        if any(group != found[0][0] for group, _ in found):
+            return OnMembers(tuple(dict.fromkeys(member for _, owned in found for member in owned)), 1)
+        group, by_member = found[0]
+        return OnPartitions(group, by_member if len(found) == 1 else _united([owned for _, owned in found]))
 
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
         return {member: FragmentStageSupplier(self._stage.fragment, self._inputs, self._reads_of(member)) for member in members}
@@ -99,3 +94,9 @@ class StageVertex(ProcessorMetaSupplier):
             )
             for (scan, _, published, _), owned, key_slice in zip(self._scans, self._owned, self._key_slices, strict=True)
         ]
+
+
+def _united(several: Sequence[Mapping[str, tuple[int, ...]]]) -> dict[str, tuple[int, ...]]:
+    """The partitions of some scans of one affinity group, each once."""
+    members = dict.fromkeys(member for owned in several for member in owned)
+    return {member: tuple(sorted({partition for owned in several for partition in owned.get(member, ())})) for member in members}
