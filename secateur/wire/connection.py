@@ -15,7 +15,8 @@ from collections.abc import AsyncIterator, Awaitable, Coroutine
 from typing import Any, Final, Protocol, cast
 
 from secateur.errors import Error, InternalError, LimitExceededError, ProtocolError, to_wire
-from secateur.wire.frames import Frame, FrameDecoder, FrameKind, Payload, encode_frame
+from secateur.wire.frame_receiver import FrameReceiver
+from secateur.wire.frames import Frame, FrameKind, Payload, encode_frame
 from secateur.wire.handshake import HELLO, Hello
 from secateur.wire.limits import HANDSHAKE_LIMITS, Limits
 from secateur.wire.messages import PeerInfo, Reply, Request
@@ -49,10 +50,11 @@ class Handler(Protocol):
         """Take a one-way message, in the order sent. Nobody learns of an exception but the log."""
 
 
-class Connection(asyncio.Protocol):
+class Connection(FrameReceiver):
     """Reads frames, hands them to the handler, writes its answers."""
 
     def __init__(self, handler: Handler, connections: set[Connection], tasks: set[asyncio.Task[None]], *, token: str | None, limits: Limits) -> None:
+        super().__init__(HANDSHAKE_LIMITS)
         self._handler = handler
         self._connections = connections  # the server's, and so are the tasks: they may outlive the connection
         self._tasks = tasks
@@ -60,7 +62,6 @@ class Connection(asyncio.Protocol):
         self._in_flight = 0
         self._token = token
         self._limits = limits
-        self._decoder = FrameDecoder(HANDSHAKE_LIMITS)
         self._waiting: deque[Frame] = deque()
         self._gone = asyncio.Event()
         self._peer: PeerInfo | None = None  # None until a good hello
@@ -84,20 +85,6 @@ class Connection(asyncio.Protocol):
             )
             return
         self._timer = self._loop.call_later(self._limits.hello_timeout_s, self._refuse, ProtocolError(f"no hello within {self._limits.hello_timeout_s:g} s"))
-
-    def data_received(self, data: bytes) -> None:
-        if self._refused:
-            return
-        try:
-            for frame in self._decoder.feed(data):
-                if self._waiting or not self._outbox.clear.is_set():
-                    self._waiting.append(frame)
-                else:
-                    self._take(frame)
-                if self._refused:
-                    return
-        except Error as error:
-            self._refuse(error)
 
     def pause_writing(self) -> None:
         self._outbox.pause()
@@ -129,6 +116,17 @@ class Connection(asyncio.Protocol):
         await self._gone.wait()
 
     # -- frames in
+
+    def frame_arrived(self, frame: Frame) -> bool:
+        if not self._refused:
+            if self._waiting or not self._outbox.clear.is_set():
+                self._waiting.append(frame)
+            else:
+                self._take(frame)
+        return not self._refused
+
+    def frames_failed(self, error: Error) -> None:
+        self._refuse(error)
 
     def _take(self, frame: Frame) -> None:
         if frame.kind is FrameKind.REQUEST:

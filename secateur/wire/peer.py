@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from typing import Any, Final, cast
 
 from secateur.errors import DeadlineError, Error, InterfaceError, LimitExceededError, MemberLostError, ProtocolError, UnreachableError, from_wire
-from secateur.wire.frames import Frame, FrameDecoder, FrameKind, Payload, encode_frame
+from secateur.wire.frame_receiver import FrameReceiver
+from secateur.wire.frames import Frame, FrameKind, Payload, encode_frame
 from secateur.wire.handshake import HELLO, Hello, peer_limits
 from secateur.wire.limits import Limits
 from secateur.wire.messages import Answer
@@ -165,16 +166,16 @@ class Peer:
         return link
 
 
-class _Link(asyncio.Protocol):
+class _Link(FrameReceiver):
     """One TCP connection of a Peer, from connect to the first failure."""
 
     def __init__(self, address: str, limits: Limits) -> None:
+        super().__init__(limits)
         self.failure: Error | None = None
         self.hello = Answer({})
         self._address = address
         self._limits = limits
         self._send_limits = limits
-        self._decoder = FrameDecoder(limits)
         self._answers: dict[int, asyncio.Queue[Frame | Error]] = {}
         self._crowded: set[int] = set()  # requests whose pieces are not taken; while there are any, nothing is read
         self._gone = asyncio.Event()
@@ -186,12 +187,12 @@ class _Link(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)  # uvloop's transports only look like one
         self._outbox = Outbox(self._transport, self._limits.write_buffer_bytes_max)
 
-    def data_received(self, data: bytes) -> None:
-        try:
-            for frame in self._decoder.feed(data):
-                self._take(frame)
-        except Error as error:
-            self._fail(error)
+    def frame_arrived(self, frame: Frame) -> bool:
+        self._take(frame)
+        return True
+
+    def frames_failed(self, error: Error) -> None:
+        self._fail(error)
 
     def pause_writing(self) -> None:
         self._outbox.pause()

