@@ -13,14 +13,20 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from secateur.engine.batches import bytes_of
 from secateur.engine.inbox import Wakeable
 
 __all__ = ["EdgeWriter", "EndOfEdge", "Lane", "LaneGroup", "Route", "partitioned_route"]
 
+_TAKE: Final = pc.get_function("take")
+_UNCHECKED: Final = pc.TakeOptions(boundscheck=False)
 _COMPARED_LANES_MAX: Final = 16
 """Up to here a comparison of all rows with each lane (0.4 ns a row and lane) beats sorting them by lane (8 ns a row, by radix)."""
+
+_BLOCK_ROWS: Final = 1 << 15
+"""What is computed of so many rows stays in the second-level cache, and in memory that the allocator gives again."""
 
 
 class Lane(Protocol):
@@ -162,9 +168,11 @@ def partitioned_route(
             if not was_known:
                 yield groups[lane_without_rows], batch
             return
-        lanes = lane_of_partition.take(partitions(batch))
+        lanes = np.empty(batch.num_rows, dtype=lane_of_partition.dtype)
+        for start in range(0, len(lanes), _BLOCK_ROWS):
+            lane_of_partition.take(partitions(batch.slice(start, _BLOCK_ROWS)), out=lanes[start : start + _BLOCK_ROWS], mode="wrap")
         for lane, rows in _rows_by_lane(lanes, len(groups)):
-            yield groups[lane], batch if len(rows) == len(lanes) else batch.take(pa.array(rows))
+            yield groups[lane], batch if len(rows) == len(lanes) else _TAKE.call([batch, pa.array(rows)], _UNCHECKED)
 
     return route
 

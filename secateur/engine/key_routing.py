@@ -26,8 +26,6 @@ ROUTING_PARTITIONS: Final = 271
 _BIGINT: Final = SqlType(TypeKind.BIGINT)
 _GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
 _HALF: Final = np.uint64(32)
-# Arrays of this many words stay in the first-level cache, and the calls that start work on them do not show yet.
-_BLOCK_ROWS: Final = 16_384
 
 
 def routing_partitions(batch: pa.RecordBatch, columns: Sequence[str], edge: str) -> npt.NDArray[np.int64]:
@@ -53,10 +51,7 @@ def routing_partitions(batch: pa.RecordBatch, columns: Sequence[str], edge: str)
         DagError: A column is missing, or its type cannot be a key.
     """
     keys = [_words(_encode(_key_column(batch, name, edge), name, edge), batch.num_rows) for name in columns]
-    partitions = np.empty(batch.num_rows, dtype=np.uint64)
-    for start in range(0, batch.num_rows, _BLOCK_ROWS):
-        _reduce([words[start : start + _BLOCK_ROWS] for words in keys], partitions[start : start + _BLOCK_ROWS])
-    return partitions.view(np.int64)
+    return _reduced(keys, batch.num_rows)
 
 
 def scheme_partitions(batch: pa.RecordBatch, columns: Sequence[str], scheme: PartitionScheme, strays: Strays, edge: str) -> npt.NDArray[np.int64]:
@@ -131,20 +126,21 @@ def _words(column: EncodedColumn, rows: int) -> npt.NDArray[np.uint64]:
     return whole if valid is None else np.where(valid, whole, np.uint64(0))
 
 
-def _reduce(keys: Sequence[npt.NDArray[np.uint64]], out: npt.NDArray[np.uint64]) -> None:
-    """The routing partitions of a block of rows, of a word for each row from each key column."""
+def _reduced(keys: Sequence[npt.NDArray[np.uint64]], rows: int) -> npt.NDArray[np.int64]:
+    """The routing partitions of some rows, of a word for each row from each key column."""
+    out = np.empty(rows, dtype=np.uint64)
     scratch = np.empty_like(out)
-    state = np.zeros_like(out)
     for index, words in enumerate(keys):
         # High bits come down first: those of a DOUBLE's word are all that tells small whole numbers apart, and multiplying moves bits up only.
         np.right_shift(words, _HALF, out=scratch)
         np.bitwise_xor(words, scratch, out=scratch)
         if index:
-            np.bitwise_xor((state << np.uint64(5)) | (state >> np.uint64(59)), scratch, out=scratch)
-        np.multiply(scratch, _GOLDEN, out=state)
-    np.right_shift(state, _HALF, out=state)
-    np.multiply(state, np.uint64(ROUTING_PARTITIONS), out=state)
-    np.right_shift(state, _HALF, out=out)
+            np.bitwise_xor((out << np.uint64(5)) | (out >> np.uint64(59)), scratch, out=scratch)
+        np.multiply(scratch, _GOLDEN, out=out)
+    np.right_shift(out, _HALF, out=out)
+    np.multiply(out, np.uint64(ROUTING_PARTITIONS), out=out)
+    np.right_shift(out, _HALF, out=out)
+    return out.view(np.int64)
 
 
 def _float_words(array: pa.Array) -> pa.Array:

@@ -39,6 +39,7 @@ class GatheringProcessor(Processor):
         self._remedy = remedy
         self._new = RowBuffer()
         self._kept: pa.Table | None = None
+        self._kept_bytes = 0
         self._work: Offload[pa.Table | None] | None = None
         self._emitter: Emitter | None = None
 
@@ -52,8 +53,8 @@ class GatheringProcessor(Processor):
 
     def is_full(self) -> bool:
         """Whether to reduce now."""
-        kept_rows, kept_bytes = (0, 0) if self._kept is None else (self._kept.num_rows, self._kept.nbytes)
-        return self._new.rows >= max(_BLOCK_ROWS, kept_rows) or self._new.bytes >= max(_BLOCK_BYTES, kept_bytes)
+        kept_rows = 0 if self._kept is None else self._kept.num_rows
+        return self._new.rows >= max(_BLOCK_ROWS, kept_rows) or self._new.bytes >= max(_BLOCK_BYTES, self._kept_bytes)
 
     def passes_on(self, kept: pa.Table) -> bool:
         """Whether what is kept goes downstream at once, because keeping more of it is of no use."""
@@ -71,7 +72,7 @@ class GatheringProcessor(Processor):
                 return False
             assert self._kept is not None
             if not self.passes_on(self._kept):
-                self._check(self._kept.nbytes)
+                self._check(self._kept_bytes)
                 return True
             self._emitter = Emitter(self.outbox, batches_of(self._kept))
             self._kept = None
@@ -111,6 +112,7 @@ class GatheringProcessor(Processor):
         if not self._work.done():
             return False
         self._kept, self._work = self._work.result(), None
+        self._kept_bytes = 0 if self._kept is None else self._kept.nbytes
         return True
 
     def _emit(self) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from secateur.engine.batches import batches_of, bytes_of
+from secateur.engine.batches import batches_of, bytes_of, remember_bytes
 
 LARGE = pa.record_batch({"x": np.arange(100_000)})
 SMALL = pa.record_batch({"x": np.arange(100), "y": np.arange(100)})
@@ -23,6 +23,17 @@ SMALL = pa.record_batch({"x": np.arange(100), "y": np.arange(100)})
 )
 def test_weights(batch: pa.RecordBatch, weight: int) -> None:
     assert bytes_of(batch) == weight
+
+
+def test_the_weight_of_the_last_large_batch_is_remembered_while_it_lives() -> None:
+    batch = LARGE.slice(10, 10_000)
+    remember_bytes(batch, 123_456)
+    assert bytes_of(batch) == 123_456
+    assert bytes_of(LARGE.slice(10, 10_000)) == 80_000
+    remember_bytes(SMALL, 1)
+    assert bytes_of(SMALL) == 1_600
+    del batch
+    assert bytes_of(LARGE.slice(10, 10_000)) == 80_000
 
 
 @pytest.mark.parametrize(
