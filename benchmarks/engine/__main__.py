@@ -75,7 +75,7 @@ def _measure(options: argparse.Namespace) -> Measured:
                 measured.throughput += measure_throughput(runtime, options.rows, groups, rounds=options.rounds, ray_data_rounds=2 if runtime == "ray" else 0)
     if "shared-memory" in wanted:
         _say("Batches to another process")
-        measured.shared_memory = measure_carriage(3 * options.rounds)
+        measured.shared_memory = measure_carriage(3 * options.rounds, with_ray=not options.no_ray)
     return measured
 
 

@@ -7,8 +7,8 @@ import mmap
 import multiprocessing
 import os
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -25,6 +25,8 @@ __all__ = ["Carriage", "measure_carriage", "serve"]
 SIZES: Final = (64 << 10, 512 << 10, 4 << 20, 32 << 20)
 _DIRECTORY: Final = Path("/dev/shm")
 _RAY: Final = "ray.put and an actor call"
+
+Way = Callable[[pa.Table], Awaitable[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +67,15 @@ class _RayReceiver:
         return _total(batch)
 
 
-def measure_carriage(rounds: int) -> list[Carriage]:
-    """Carry batches of several sizes by each way in turn; Ray's way if Ray is running."""
+def measure_carriage(rounds: int, *, with_ray: bool) -> list[Carriage]:
+    """Carry batches of several sizes by each way in turn."""
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs,), daemon=True)
     process.start()
     theirs.close()
     try:
-        return asyncio.run(_carry(ours.recv(), rounds))
+        with _ray_way() if with_ray else nullcontext() as by_ray:
+            return asyncio.run(_carry(ours.recv(), rounds, by_ray))
     finally:
         ours.send(None)
         process.join(10)
@@ -92,7 +95,7 @@ def serve(port: Connection) -> None:
     asyncio.run(run())
 
 
-async def _carry(port: int, rounds: int) -> list[Carriage]:
+async def _carry(port: int, rounds: int, by_ray: Way | None) -> list[Carriage]:
     peer = Peer("127.0.0.1", port)
 
     async def by_frame(batch: pa.Table) -> int:
@@ -108,10 +111,9 @@ async def _carry(port: int, rounds: int) -> list[Carriage]:
         finally:
             path.unlink()
 
-    ways: dict[str, Callable[[pa.Table], Awaitable[int]]] = {"frame over loopback": by_frame}
+    ways: dict[str, Way] = {"frame over loopback": by_frame}
     if _DIRECTORY.is_dir():
         ways["new file in /dev/shm"] = by_file
-    by_ray = _ray_way()
     if by_ray is not None:
         ways[_RAY] = by_ray
     results = []
@@ -131,17 +133,20 @@ async def _carry(port: int, rounds: int) -> list[Carriage]:
     return results
 
 
-def _ray_way() -> Callable[[pa.Table], Awaitable[int]] | None:
+@contextmanager
+def _ray_way() -> Iterator[Way]:
     import ray
 
-    if not ray.is_initialized():
-        return None
+    ray.init(include_dashboard=False, log_to_driver=False, logging_level="error")
     actor = ray.remote(num_cpus=0)(_RayReceiver).remote()
 
     async def by_ray(batch: pa.Table) -> int:
         return int(await asyncio.wrap_future(actor.total.remote(ray.put(batch)).future()))
 
-    return by_ray
+    try:
+        yield by_ray
+    finally:
+        ray.shutdown()
 
 
 def _total(table: pa.Table) -> int:
