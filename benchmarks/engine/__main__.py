@@ -20,7 +20,7 @@ from benchmarks.record import print_bars, write_record
 __all__ = ["main"]
 
 _PARTS: Final = ("start-up", "throughput", "light-jobs", "metrics", "shared-memory")
-_SIZES: Final[dict[Runtime, tuple[int, ...]]] = {"embedded": (2, 4, 8, 16), "ray": (2, 4, 16)}
+_SIZES: Final[dict[Runtime, tuple[int, ...]]] = {"embedded": (2, 4, 8, 16), "ray": (2, 16)}
 _LIBRARIES: Final = ("duckdb", "msgpack", "numpy", "pyarrow", "ray")
 
 

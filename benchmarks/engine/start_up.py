@@ -21,6 +21,7 @@ __all__ = ["StartUp", "bars_of_start_up", "measure_start_up"]
 _ROWS: Final = 640
 _WARM_UP_JOBS: Final = 20
 _COUNTED_JOBS: Final = 10
+_START_TIMEOUT_S: Final = 300.0
 _RATIO_MAX: Final = 1.1
 _CONFIG: Final = JobConfig()
 
@@ -66,7 +67,7 @@ def measure_start_up(runtime: Runtime, sizes: Sequence[int], *, rounds: int, job
     with ExitStack() as stack:
         places = []
         for size in sizes:
-            cluster = stack.enter_context(secateur.start(members=size, runtime=runtime))
+            cluster = stack.enter_context(secateur.start(members=size, runtime=runtime, start_timeout_s=_START_TIMEOUT_S))
             connection = stack.enter_context(cluster.connect())
             connection.execute(DDL)
             connection.table("events").load(rows)
