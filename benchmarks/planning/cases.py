@@ -73,6 +73,9 @@ class Tables:
     def table(self, name: str) -> TableDef:
         return self.known[name]
 
+    def relation(self, name: str) -> TableDef:
+        return self.known[name]
+
     def tables(self) -> Sequence[TableDef]:
         return tuple(self.known.values())
 

@@ -1,6 +1,6 @@
-"""The tables that exist, by name. Kept by the controller, pushed to the members.
+"""The tables and views that exist, by name. Kept by the controller, pushed to the members.
 
-A frozen value: every change gives a new catalog with the next version, so whoever holds one sees a consistent set of tables.
+A frozen value: every change gives a new catalog with the next version, so whoever holds one sees a consistent set of them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from secateur.errors import NotSupportedError, TableExistsError, UnknownTableErr
 from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.scheme_book import RANGES_INLINE_MAX
 from secateur.partitioning.table import TableDef
+from secateur.planner.views.view import ViewDef
 
 __all__ = ["Catalog"]
 
@@ -25,14 +26,16 @@ class Catalog:
 
     Attributes:
         version: Grows with every change; plans and clients remember the version they were made for.
-        last_table_id: The newest id given out; ids are never used again.
+        last_table_id: The newest id given out, to a table or a view; ids are never used again.
         by_name: The tables by case-folded name.
+        views: The views by case-folded name, none of which is the name of a table.
         book: Unique for ever; references of large schemes begin with it.
     """
 
     version: int = 1
     last_table_id: int = 0
     by_name: Mapping[str, TableDef] = field(default_factory=lambda: MappingProxyType({}))
+    views: Mapping[str, ViewDef] = field(default_factory=lambda: MappingProxyType({}))
     book: str = field(default_factory=lambda: uuid4().hex)
 
     def tables(self) -> tuple[TableDef, ...]:
@@ -47,23 +50,40 @@ class Catalog:
         """The table of that name without regard to case.
 
         Raises:
-            UnknownTableError: No such table; the message names the nearest ones.
+            UnknownTableError: No such table; the message names the nearest ones. Or it is a view.
         """
         table = self.find(name)
         if table is None:
-            near = difflib.get_close_matches(name.casefold(), self.by_name, n=3)
-            names = [self.by_name[n].name for n in near] or [t.name for t in self.tables()[:10]]
-            hint = f"did you mean {' or '.join(names)}?" if near else f"there is {', '.join(names)}" if names else "there are no tables yet"
-            raise UnknownTableError(f"table {name!r} does not exist; {hint}", table=name)
+            if name.casefold() in self.views:
+                raise UnknownTableError(f"{name!r} is a view, not a table: read it, or CREATE OR REPLACE VIEW, or DROP VIEW", table=name)
+            raise UnknownTableError(f"table {name!r} does not exist; {self._hint(name, self.by_name)}", table=name)
         return table
+
+    def relation(self, name: str) -> TableDef | ViewDef:
+        """The table or view of that name without regard to case.
+
+        Raises:
+            UnknownTableError: Neither; the message names the nearest ones.
+        """
+        folded = name.casefold()
+        found = self.by_name.get(folded) or self.views.get(folded)
+        if found is None:
+            raise UnknownTableError(f"table {name!r} does not exist; {self._hint(name, {**self.by_name, **self.views})}", table=name)
+        return found
+
+    def _hint(self, name: str, known: Mapping[str, TableDef | ViewDef]) -> str:
+        near = difflib.get_close_matches(name.casefold(), known, n=3)
+        names = [known[key].name for key in near or sorted(known)[:10]]
+        return f"did you mean {' or '.join(names)}?" if near else f"there is {', '.join(names)}" if names else "there are no tables yet"
 
     def with_table(self, table: TableDef) -> tuple[Catalog, TableDef]:
         """The catalog with one more table, and the table under its new id.
 
         Raises:
-            TableExistsError: The name is taken.
+            TableExistsError: The name is taken, by a table or a view.
             NotSupportedError: The name is not a plain identifier.
         """
+        self._check_not_a_view(table.name)
         if not table.name or "." in table.name:
             raise NotSupportedError(f"table name {table.name!r}: schemas are not supported, use a name without a dot")
         if self.find(table.name) is not None:
@@ -92,6 +112,43 @@ class Catalog:
         table = self.table(name)
         by_name = MappingProxyType({key: value for key, value in self.by_name.items() if key != table.name.casefold()})
         return replace(self, version=self.version + 1, by_name=by_name), table
+
+    def with_view(self, view: ViewDef, *, or_replace: bool = False) -> tuple[Catalog, ViewDef]:
+        """The catalog with a view, and the view under its new id.
+
+        Args:
+            view: The view.
+            or_replace: Whether it may take the place of a view of that name.
+
+        Raises:
+            TableExistsError: The name is taken, by a table or by a view that is not to be replaced.
+        """
+        if self.find(view.name) is not None:
+            raise TableExistsError(f"table {view.name!r} exists already, and views and tables share their names; choose another name", table=view.name)
+        if not or_replace:
+            self._check_not_a_view(view.name)
+        view = replace(view, view_id=self.last_table_id + 1)
+        views = MappingProxyType({**self.views, view.name.casefold(): view})
+        return replace(self, version=self.version + 1, last_table_id=view.view_id, views=views), view
+
+    def without_view(self, name: str) -> tuple[Catalog, ViewDef]:
+        """The catalog without a view, and the view that was dropped.
+
+        Raises:
+            UnknownTableError: No such view; or it is a table.
+        """
+        view = self.views.get(name.casefold())
+        if view is None:
+            if self.find(name) is not None:
+                raise UnknownTableError(f"{name!r} is a table, not a view: use DROP TABLE", table=name)
+            hint = self._hint(name, self.views) if self.views else "there are no views"
+            raise UnknownTableError(f"view {name!r} does not exist; {hint}", table=name)
+        views = MappingProxyType({key: value for key, value in self.views.items() if key != name.casefold()})
+        return replace(self, version=self.version + 1, views=views), view
+
+    def _check_not_a_view(self, name: str) -> None:
+        if name.casefold() in self.views:
+            raise TableExistsError(f"view {name!r} exists already; DROP VIEW it first, use CREATE OR REPLACE VIEW or choose another name", table=name)
 
     def _referred(self, table: TableDef) -> TableDef:
         """The table with a reference for its scheme, if that is large."""

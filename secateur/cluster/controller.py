@@ -22,11 +22,13 @@ from secateur.cluster.request_args import CONTROLLER_ARGS, check_args
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.statement_replies import Params, PlanningView, StatementReplies
 from secateur.cluster.statistics_book import StatisticsBook
+from secateur.cluster.system_tables import SystemTables
 from secateur.cluster.table_commands import TableCommands
+from secateur.cluster.view_commands import ViewCommands
 from secateur.errors import ProtocolError, TopologyChangedError, UnknownTableError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import MemberAddress
-from secateur.planner.statement import AlterTable, CreateTable, DropTable
+from secateur.planner.statement import AlterTable, CreateTable, CreateView, DropTable, DropView
 from secateur.storage.change import MIXED, Operation
 from secateur.wire import FrameServer, Reply, Request, pack
 
@@ -58,7 +60,10 @@ class Controller:
         self._planning = ThreadPoolExecutor(1, thread_name_prefix="secateur-planner")  # plans while the loop goes on serving
         self._statements = StatementReplies(settings.plan_cache_max)
         self._table_commands = TableCommands(self._state, self._peers, self._loads, self._statistics, self._planning)
+        self._view_commands = ViewCommands(self._state, self._peers)
         self._jobs = ControllerJobs(self._peers, lambda: self._state.topology, self._group_of, self._state.check_member, allow_code=settings.allow_code)
+        members = MemberList(self._state, self._peers)
+        system_tables = SystemTables(self._state, self._peers, members, self._jobs, self._statements.text)
         self._ops: dict[str, Callable[[Request], Answer]] = {
             "hello": self._hello,
             "topology": self._send_topology,
@@ -73,7 +78,8 @@ class Controller:
             "load_abort": self._abort_load,
             "change": self._change_rows,
             "change_whole": self._change_whole,
-            "members": MemberList(self._state, self._peers).members,
+            "members": members.members,
+            "system_table": system_tables.answer,
             "join": self._join,
             "member_lost": self._member_lost,
             "job_new": self._jobs.new,
@@ -170,6 +176,10 @@ class Controller:
                 await self._table_commands.drop(name, if_exists=if_exists)
             case AlterTable(table, changes):
                 await self._table_commands.alter(table.name, changes)
+            case CreateView(view, or_replace, if_not_exists):
+                await self._view_commands.create(view, or_replace=or_replace, if_not_exists=if_not_exists)
+            case DropView(name, if_exists):
+                await self._view_commands.drop(name, if_exists=if_exists)
             case _:  # the client does the rest
                 pass
         return Reply({**reply.header, **self._versions()}, reply.payload)
@@ -258,7 +268,7 @@ class Controller:
     async def _join(self, request: Request) -> Reply:
         args = request.args
         await self._state.change(MemberJoined(MemberAddress(args["member"], args["host"], args["port"])))
-        return Reply(self._versions())
+        return Reply({**self._versions(), "views": [view.view_id for view in self._state.catalog.views.values()]})
 
     async def _member_lost(self, request: Request) -> Reply:
         await self._state.change(MemberLost(request.args["member"]))

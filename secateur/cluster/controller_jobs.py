@@ -133,7 +133,11 @@ class ControllerJobs:
 
     def summaries(self, _: Request) -> Reply:
         """All jobs, newest first."""
-        return Reply({"jobs": [job.summary() for job in self._book]})
+        return Reply({"jobs": self.rows()})
+
+    def rows(self) -> list[dict[str, Any]]:
+        """What there is to say of each job, newest first."""
+        return [job.summary() for job in self._book]
 
     def ended(self, request: Request) -> Reply:
         """A member tells how an attempt ended."""

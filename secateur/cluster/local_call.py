@@ -39,14 +39,17 @@ class LocalCall(NamedTuple):
 
 
 def check_versions(store: MemberStore, plan: SelectPlan) -> None:
-    """Refuse a plan whose tables have other ranges here than when it was made.
+    """Refuse a plan whose tables have other ranges here than when it was made, or that was made of views which are no more.
 
     Raises:
-        TopologyChangedError: One has; nothing was done.
+        TopologyChangedError: So it is; nothing was done.
         UnknownTableError: One is not here.
     """
+    for view_id in plan.views:
+        if view_id not in store.views:
+            raise TopologyChangedError("a view that the statement reads was replaced or dropped since it was planned: plan it again", view=view_id)
     for scan in plan.scans:
-        if store.table(scan.table_id).version != scan.table_version:
+        if scan.system is None and store.table(scan.table_id).version != scan.table_version:
             raise TopologyChangedError(f"the ranges of {scan.table} have changed since the statement was planned: plan it again", table=scan.table)
 
 
@@ -68,7 +71,11 @@ def local_call(store: MemberStore, plan: SelectPlan, params: Sequence[Any], part
         UnknownTableError, TopologyChangedError: They are not here.
     """
     relations = {
-        scan.relation: store.relation(scan.table_id, ids, scan.columns, scan.keys.bind(params) if pruning else None)
+        scan.relation: (
+            store.relation(scan.table_id, ids, scan.columns, scan.keys.bind(params) if pruning else None)
+            if scan.rows is None
+            else scan.rows.select(scan.columns)
+        )
         for scan, ids in zip(plan.scans, partitions, strict=True)
     }
     if plan.local.arrow is None or sum(relation.num_rows for relation in relations.values()) > _INLINE_ROWS_MAX:

@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow as pa
+
 from secateur.cluster.job_writes import JobWrites
 from secateur.cluster.live_metrics import LiveMetrics
 from secateur.cluster.member_attempts import MemberAttempts
@@ -18,6 +20,7 @@ from secateur.cluster.member_statistics import MemberStatistics
 from secateur.cluster.peers import Peers
 from secateur.cluster.request_args import MEMBER_ARGS, check_args
 from secateur.cluster.settings import ClusterSettings
+from secateur.cluster.statement_log import StatementLog
 from secateur.cluster.statements import StatementRunner
 from secateur.cluster.table_places import TablePlaces
 from secateur.cluster.whole_changes import MemberWholeChanges
@@ -30,7 +33,7 @@ from secateur.errors import ProtocolError, UnknownTableError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 from secateur.storage.member_store import MemberStore
-from secateur.wire import FrameServer, Peer, Reply, Request, unpack
+from secateur.wire import FrameServer, Peer, Reply, Request, decode_table, unpack
 
 __all__ = ["Member"]
 
@@ -39,6 +42,7 @@ _HOUSEKEEPING: Final = frozenset(
         "hello",
         "create_table",
         "drop_table",
+        "views",
         "topology",
         "change_close",
         "load_prepare",
@@ -49,6 +53,7 @@ _HOUSEKEEPING: Final = frozenset(
         "alter_abort",
         "ping",
         "stats",
+        "statements",
         "statistics",
     }
 )
@@ -74,6 +79,7 @@ class Member:
         self._server = FrameServer(self, host=settings.host, token=settings.token, limits=settings.limits)
         self._executor = ThreadPoolExecutor(settings.kernel_threads, thread_name_prefix=f"secateur-{member_id}-kernel")
         self._store = MemberStore()
+        self._statement_log = StatementLog(member_id)
         self._tables: dict[str, TableDef] = {}
         self._peers = Peers(member_id, settings)
         self._jobs: JobRuntime
@@ -88,6 +94,7 @@ class Member:
         self._loads = MemberLoads(self._store, self._places, self._peers, self._executor)
         self._ranges = MemberRanges(self._store, self._places.gate, self._executor, self._adopt_table)
         self._topology = Topology(0, (), {})
+        self._views_version = 0
         self._frames_received = 0
         self._executions = 0
         self._ops: dict[str, Callable[[Request], Answer]] = {
@@ -113,11 +120,13 @@ class Member:
             "load_abort": self._loads.abort,
             "create_table": self._create_table,
             "drop_table": self._drop_table,
+            "views": self._take_views,
             "alter_prepare": self._ranges.prepare,
             "alter_commit": self._ranges.commit,
             "alter_abort": self._ranges.abort,
             "topology": self._take_topology,
             "ping": self._ping,
+            "statements": self._statement_log.send,
             "stats": self._stats,
             "statistics": MemberStatistics(self._store).summary,
         }
@@ -149,11 +158,14 @@ class Member:
         self._client_jobs = MemberJobs(self._jobs, lambda: self._topology, allow_code=self._settings.allow_code)
         self._live_metrics = LiveMetrics(self._jobs, self._peers)
         self._attempts = MemberAttempts(self._jobs, self._controller, lambda: self._topology, allow_code=self._settings.allow_code)
-        self._statements = StatementRunner(self.member_id, self._store, self._jobs, self._executor, self._fetch_plan, self._settings.plan_cache_max)
+        self._statements = StatementRunner(
+            self.member_id, self._store, self._jobs, self._executor, self._fetch_plan, self._fetch_system_table, self._settings.plan_cache_max
+        )
         self._changes = MemberChanges(self._store, self._statements, self._places, self._writes, self._loads, self._executor)
         self._whole_changes = MemberWholeChanges(self.member_id, self._store, self._statements, self._places, self._loads, self._peers, self._executor)
         await self._server.start()
-        await self._controller.request("join", {"member": self.member_id, "host": self._server.host, "port": self._server.port})
+        joined = await self._controller.request("join", {"member": self.member_id, "host": self._server.host, "port": self._server.port})
+        self._know_views(joined.header["catalog_version"], joined.header["views"])
 
     async def stop(self) -> None:
         """Drop every connection and everything that runs, without a word to the others."""
@@ -183,6 +195,9 @@ class Member:
 
     def _execute(self, request: Request) -> Answer:
         self._executions += 1
+        return self._statement_log.execute(request, self._run_statement)
+
+    def _run_statement(self, request: Request) -> Reply | Awaitable[Reply]:
         return self._statements.execute(request.args)
 
     def _change(self, request: Request) -> Answer:
@@ -214,6 +229,10 @@ class Member:
         answer = await self._controller.request("plan", {"plan_id": plan_id})
         return SelectPlan.from_wire(unpack(answer.payload))
 
+    async def _fetch_system_table(self, name: str) -> pa.Table:
+        answer = await self._controller.request("system_table", {"table": name})
+        return decode_table(answer.payload)
+
     def _create_table(self, request: Request) -> Reply:
         table = TableDef.from_wire(request.args["table"])
         self._store.create_table(table, request.args["partitions"])
@@ -230,6 +249,15 @@ class Member:
         self._places.remove_table(table_id)
         self._tables = {name: table for name, table in self._tables.items() if table.table_id != table_id}
         return Reply()
+
+    def _take_views(self, request: Request) -> Reply:
+        self._know_views(request.args["catalog_version"], request.args["views"])
+        return Reply()
+
+    def _know_views(self, catalog_version: int, views: list[int]) -> None:
+        if catalog_version > self._views_version:
+            self._views_version = catalog_version
+            self._store.views = frozenset(views)
 
     def _take_topology(self, request: Request) -> Reply:
         topology = Topology.from_wire(unpack(request.payload))

@@ -28,6 +28,10 @@ class MemberList:
         self._peers = peers
 
     async def members(self, _: Request) -> Reply:
+        """All of them, in order."""
+        return Reply({"members": await self.rows()})
+
+    async def rows(self) -> list[dict[str, Any]]:
         """Ask each for what it has. Who turns out to be gone is among the lost."""
         addresses = self._state.topology.members
         answers = await asyncio.gather(*(self._peers.call(member.id, "stats", {}) for member in addresses), return_exceptions=True)
@@ -40,7 +44,7 @@ class MemberList:
             else:
                 rows.append(self._describe(member, answer))
         rows.extend(_describe_lost(member) for member in self._state.lost)
-        return Reply({"members": sorted(rows, key=lambda row: (len(row["id"]), row["id"]))})
+        return sorted(rows, key=lambda row: (len(row["id"]), row["id"]))
 
     def _describe(self, member: MemberAddress, stats: dict[str, Any]) -> dict[str, Any]:
         primaries = {table.table_id: set(primaries_of(self._state.topology, table, member.id)) for table in self._state.catalog.tables()}

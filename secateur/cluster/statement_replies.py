@@ -24,7 +24,9 @@ from secateur.planner.statement import (
     AlterTable,
     ChangeStatement,
     CreateTable,
+    CreateView,
     DropTable,
+    DropView,
     ExplainFormat,
     ExplainStatement,
     InsertRows,
@@ -35,6 +37,7 @@ from secateur.planner.statement import (
     Statement,
     WholeChange,
 )
+from secateur.planner.views.view import ViewDef
 from secateur.wire import Reply, encode_table
 
 __all__ = ["Params", "PlanningView", "StatementReplies"]
@@ -65,6 +68,9 @@ class PlanningView:
     def table(self, name: str) -> TableDef:
         return self.catalog.table(name)
 
+    def relation(self, name: str) -> TableDef | ViewDef:
+        return self.catalog.relation(name)
+
     def tables(self) -> tuple[TableDef, ...]:
         return self.catalog.tables()
 
@@ -82,6 +88,7 @@ class StatementReplies:
     def __init__(self, plans_max: int) -> None:
         self._planner = Planner()
         self._plans: OrderedDict[str, SelectPlan] = OrderedDict()
+        self._texts: dict[str, str] = {}
         self._plans_max = plans_max
 
     def plan(self, plan_id: str) -> SelectPlan:
@@ -95,6 +102,10 @@ class StatementReplies:
             raise TopologyChangedError(f"plan {plan_id} is not known any more: prepare the statement again", plan=plan_id)
         return plan
 
+    def text(self, plan_id: str) -> str | None:
+        """The statement for which a plan was made; None when it is not known any more."""
+        return self._texts.get(plan_id)
+
     def prepare(self, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView) -> tuple[Statement, Reply]:
         """Plan a statement; returns it with the reply to give once DDL in it has been carried out.
 
@@ -104,7 +115,7 @@ class StatementReplies:
         """
         with _bounded_depth():
             statement = self._planner.prepare(sql, params, view, settings)
-        return statement, self._reply(statement, params, settings, view)
+        return statement, self._reply(statement, sql, params, settings, view)
 
     def explain(self, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView) -> Reply:
         """How a statement would run: ``text`` and ``json`` in the header."""
@@ -113,27 +124,32 @@ class StatementReplies:
         explained = explain(statement.target if isinstance(statement, ExplainStatement) else statement, params, view, settings)
         return Reply({"text": explained.text, "json": explained.json})
 
-    def _reply(self, statement: Statement, params: Params, settings: Mapping[str, Any], view: PlanningView) -> Reply:
+    def _reply(self, statement: Statement, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView) -> Reply:
         match statement:
             case SelectStatement():
-                return _statement("select", self._keep(statement))
+                return _statement("select", self._keep(statement, sql))
             case CreateTable():
                 return _statement("ddl", {"message": "table created"})
             case AlterTable():
                 return _statement("ddl", {"message": "table altered"})
             case DropTable():
                 return _statement("ddl", {"message": "table dropped"})
+            case CreateView():
+                return _statement("ddl", {"message": "view created"})
+            case DropView():
+                return _statement("ddl", {"message": "view dropped"})
             case InsertRows(table, rows, mode, shape):
                 template = None if shape is None else _template(shape, rows, view.version)
                 return _statement("insert", {"table": table.to_wire(by_reference=True), "mode": mode.value, "template": template}, rows)
             case InsertSelect(table, columns, select, mode):
                 return _statement(
-                    "insert", {"table": table.to_wire(by_reference=True), "mode": mode.value, "columns": list(columns), "source_select": self._keep(select)}
+                    "insert",
+                    {"table": table.to_wire(by_reference=True), "mode": mode.value, "columns": list(columns), "source_select": self._keep(select, sql)},
                 )
             case ChangeStatement(table, kind, select):
-                return _statement("change", {"table": table.to_wire(by_reference=True), "operation": kind.value, "source_select": self._keep(select)})
+                return _statement("change", {"table": table.to_wire(by_reference=True), "operation": kind.value, "source_select": self._keep(select, sql)})
             case WholeChange():
-                return _statement("whole_change", self._whole_change(statement))
+                return _statement("whole_change", self._whole_change(statement, sql))
             case SetOption(name, value):
                 return _statement("set", {"name": name, "value": value})
             case ExplainStatement(target, form, analyze):
@@ -144,33 +160,35 @@ class StatementReplies:
                 if analyze:
                     if not isinstance(target, SelectStatement):
                         raise NotSupportedError("EXPLAIN ANALYZE runs the statement, and only queries may be run for that: use EXPLAIN")
-                    fields["analyzed"] = self._keep(target)
+                    fields["analyzed"] = self._keep(target, sql)
                 return _statement("explain", fields, pa.table({"plan": pa.array(lines, pa.string())}))
             case _:
                 assert_never(statement)
 
-    def _whole_change(self, change: WholeChange) -> dict[str, Any]:
+    def _whole_change(self, change: WholeChange, sql: str) -> dict[str, Any]:
         return {
             "table": change.table.to_wire(by_reference=True),
-            "source_select": self._keep(change.select),
+            "source_select": self._keep(change.select, sql),
             "meeting": change.meeting.value,
-            "returning": None if change.returning is None else self._keep(change.returning),
+            "returning": None if change.returning is None else self._keep(change.returning, sql),
             "names_action": change.names_action,
             "is_narrow": change.is_narrow,
         }
 
-    def _keep(self, statement: SelectStatement) -> dict[str, Any]:
+    def _keep(self, statement: SelectStatement, sql: str) -> dict[str, Any]:
         """What a client needs of a query; members will ask for the plans."""
         plan = statement.plan
         self._plans[plan.plan_id] = plan
+        self._texts[plan.plan_id] = sql
         self._plans.move_to_end(plan.plan_id)
         while len(self._plans) > self._plans_max:
-            self._plans.popitem(last=False)
+            dropped, _ = self._plans.popitem(last=False)
+            del self._texts[dropped]
         known = {**plan.to_client(), "lists": statement.lists, "estimated": plan.is_estimated}
         if statement.materialized is None:
             return known
-        steps = [{"select": self._keep(step.query), "use": step.use.value, "values_max": step.use.values_max} for step in statement.materialized.steps]
-        return {**known, "materialized": {"steps": steps, "outer": self._keep(statement.materialized.outer)}}
+        steps = [{"select": self._keep(step.query, sql), "use": step.use.value, "values_max": step.use.values_max} for step in statement.materialized.steps]
+        return {**known, "materialized": {"steps": steps, "outer": self._keep(statement.materialized.outer, sql)}}
 
 
 @contextmanager

@@ -55,17 +55,26 @@ class StatementRunner:
         jobs: Its engine, for statements that need other members.
         executor: Threads for kernel calls.
         fetch_plan: Gets a plan from the controller by its id.
+        fetch_system_table: Gets the rows of a system table from the controller by its name.
         plans_max: Plans kept.
     """
 
     def __init__(
-        self, member_id: str, store: MemberStore, jobs: JobRuntime, executor: Executor, fetch_plan: Callable[[str], Awaitable[SelectPlan]], plans_max: int
+        self,
+        member_id: str,
+        store: MemberStore,
+        jobs: JobRuntime,
+        executor: Executor,
+        fetch_plan: Callable[[str], Awaitable[SelectPlan]],
+        fetch_system_table: Callable[[str], Awaitable[pa.Table]],
+        plans_max: int,
     ) -> None:
         self._member_id = member_id
         self._store = store
         self._jobs = jobs
         self._executor = executor
         self._fetch_plan = fetch_plan
+        self._fetch_system_table = fetch_system_table
         self._plans: OrderedDict[str, SelectPlan] = OrderedDict()
         self._plans_max = plans_max
         self._view: _View | None = None
@@ -86,7 +95,7 @@ class StatementRunner:
                 was done.
         """
         plan = self._plans.get(args["plan"])
-        if plan is None:
+        if plan is None or plan.system_tables:
             return self._fetch_and_run(args)
         self._plans.move_to_end(plan.plan_id)
         return self._run(plan, args["params"], pruning=args["pruning"])
@@ -119,7 +128,11 @@ class StatementRunner:
         return ShortTable(values, reply.header["rows"]).to_table([(name, parse_type(text)) for name, text in plan.columns])
 
     async def _fetch_and_run(self, args: dict[str, Any]) -> Reply:
-        reply = self._run(await self.plan(args["plan"]), args["params"], pruning=args["pruning"])
+        plan = await self.plan(args["plan"])
+        if plan.system_tables:
+            tables = await asyncio.gather(*map(self._fetch_system_table, plan.system_tables))
+            plan = plan.pinned(dict(zip(plan.system_tables, tables, strict=True)))
+        reply = self._run(plan, args["params"], pruning=args["pruning"])
         return reply if isinstance(reply, Reply) else await reply
 
     def _run(self, plan: SelectPlan, params: Sequence[Any], *, pruning: bool) -> Reply | Awaitable[Reply]:
@@ -155,7 +168,7 @@ class StatementRunner:
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + _LOAD_WAIT_S
         while True:
-            published = {scan.table_id: self._store.data_version(scan.table_id).published for scan in plan.scans}
+            published = {scan.table_id: self._store.data_version(scan.table_id).published for scan in plan.scans if scan.system is None}
             dag, config = select_dag(plan, partitions, published=published, search_keys=pruning)
             try:
                 result = await self._jobs.run_light_job(dag, config, params, topology)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from secateur.errors import DataChangedError
 from secateur.partitioning.key_range import KeySlice, key_slice_from_wire, key_slice_to_wire
 from secateur.storage.member_store import MemberStore
+from secateur.wire import decode_table, encode_table
 
 __all__ = ["MemberScan"]
 
@@ -27,6 +28,7 @@ class MemberScan:
         columns: The columns to read, in order.
         key_slice: The part of each partition that is wanted, None for all of it.
         published: The number of the load that has to be the last one published here; None takes any.
+        rows: What there is to read, when it is nothing that the member stores.
     """
 
     relation: str
@@ -35,6 +37,7 @@ class MemberScan:
     columns: tuple[str, ...]
     key_slice: KeySlice | None
     published: int | None
+    rows: pa.Table | None = None
 
     def read(self, store: MemberStore) -> pa.Table:
         """The rows as they are now, without a copy. On the event loop of the member.
@@ -43,6 +46,8 @@ class MemberScan:
             TopologyChangedError: A partition is not on this member any more.
             DataChangedError: Another load than ``published`` is the last one published here.
         """
+        if self.rows is not None:
+            return self.rows.select(list(self.columns))
         here = store.data_version(self.table_id).published
         if self.published is not None and here != self.published:
             raise DataChangedError(f"load {self.published} was the last one where the statement began, here it is {here}", table_id=self.table_id)
@@ -57,9 +62,12 @@ class MemberScan:
             list(self.columns),
             key_slice_to_wire(self.key_slice),
             self.published,
+            None if self.rows is None else bytes(encode_table(self.rows)),
         ]
 
     @classmethod
     def from_wire(cls, data: Sequence[Any]) -> MemberScan:
-        relation, table_id, packed, columns, key_slice, published = data
-        return cls(relation, table_id, unpack(f"<{len(packed) // 4}I", packed), tuple(columns), key_slice_from_wire(key_slice), published)
+        relation, table_id, packed, columns, key_slice, published, rows = data
+        partitions = unpack(f"<{len(packed) // 4}I", packed)
+        held = None if rows is None else decode_table(rows)
+        return cls(relation, table_id, partitions, tuple(columns), key_slice_from_wire(key_slice), published, held)

@@ -6,10 +6,12 @@ partition), and taken apart into ``stages`` that run where the partitions are. N
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, assert_never
+
+import pyarrow as pa
 
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.key_search import KeySearch
@@ -47,6 +49,8 @@ class ScanPlan:
         keys: What is said about the primary key; rows inside a partition are sorted by it, so that a search replaces the scan.
         reason: Why the scan cannot be pruned, in words a user can act on, or None when it can.
         table_version: The version of the table for which the tree was made: its partitions are those that the table had then.
+        system: The name of a system table, whose rows are fetched from the controller when the statement runs; None for a table of the user.
+        rows: The rows of a system table, in a plan that is about to run; None in any other, and on the wire.
     """
 
     relation: str
@@ -60,6 +64,8 @@ class ScanPlan:
     keys: KeySearch = field(default_factory=KeySearch)
     reason: str | None = None
     table_version: int = 1
+    system: str | None = None
+    rows: pa.Table | None = field(default=None, compare=False, repr=False)
 
     def to_wire(self) -> dict[str, Any]:
         """Plain data for msgpack; :meth:`from_wire` reads it back."""
@@ -75,6 +81,7 @@ class ScanPlan:
             "table_version": self.table_version,
             "keys": self.keys.to_wire(),
             "reason": self.reason,
+            "system": self.system,
         }
 
     @classmethod
@@ -91,6 +98,7 @@ class ScanPlan:
             table_version=data["table_version"],
             keys=KeySearch.from_wire(data["keys"]),
             reason=data["reason"],
+            system=data["system"],
         )
 
 
@@ -114,6 +122,8 @@ class SelectPlan:
             it.
         deterministic: Whether equal data and parameters give equal answers (``random()`` and ``now()`` do not).
         schema_version: The catalog version for which the plan was made.
+        views: The ids of the views of which it was made; none of them may have been replaced or dropped when it runs.
+        system_tables: The names of the system tables that it reads.
         searched: ``local`` without its WHERE in the arrow kernel, for when a search has applied it; None when there is no such case.
     """
 
@@ -130,7 +140,13 @@ class SelectPlan:
     deterministic: bool
     schema_version: int
     gathered: tuple[Stage, ...] = ()
+    views: tuple[int, ...] = ()
+    system_tables: tuple[str, ...] = field(default=(), init=False, compare=False, repr=False)
     searched: Fragment | None = field(default=None, init=False, compare=False, repr=False)
+
+    def pinned(self, rows: Mapping[str, pa.Table]) -> SelectPlan:
+        """The plan over these rows of the system tables that it reads, for one execution."""
+        return replace(self, scans=tuple(scan if scan.system is None else replace(scan, rows=rows[scan.system]) for scan in self.scans))
 
     @property
     def is_estimated(self) -> bool:
@@ -139,6 +155,7 @@ class SelectPlan:
 
     def __post_init__(self) -> None:
         check_stages(self.scans, self.stages)
+        object.__setattr__(self, "system_tables", tuple(dict.fromkeys(scan.system for scan in self.scans if scan.system is not None)))
         arrow = self.local.arrow
         if arrow is not None and len(self.scans) == 1 and self.scans[0].keys.decides:
             object.__setattr__(self, "searched", replace(self.local, arrow=replace(arrow, where=None)))
@@ -151,6 +168,7 @@ class SelectPlan:
             "local": self.local.to_wire(),
             "stages": [stage.to_wire() for stage in self.stages],
             "gathered": [stage.to_wire() for stage in self.gathered],
+            "views": list(self.views),
         }
 
     def to_client(self) -> dict[str, Any]:
@@ -196,6 +214,7 @@ class SelectPlan:
             deterministic=data["deterministic"],
             schema_version=data["schema_version"],
             gathered=tuple(Stage.from_wire(stage) for stage in data["gathered"]),
+            views=tuple(data["views"]),
         )
 
 

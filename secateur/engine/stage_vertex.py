@@ -91,6 +91,7 @@ class StageVertex(ProcessorMetaSupplier):
                 columns=scan.columns,
                 key_slice=key_slice,
                 published=published,
+                rows=scan.rows,
             )
             for (scan, _, published, _), owned, key_slice in zip(self._scans, self._owned, self._key_slices, strict=True)
         ]

@@ -21,19 +21,24 @@ from secateur.planner.dml.change_planner import ChangePlanner
 from secateur.planner.dml.delete import read_delete, read_truncate
 from secateur.planner.dml.insert import InsertValues, read_insert
 from secateur.planner.dml.merge import read_merge
+from secateur.planner.dml.target import read_relation
 from secateur.planner.dml.update import read_update
 from secateur.planner.dml.with_clause import split_with
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.select import plan_select
 from secateur.planner.set_option import read_set
-from secateur.planner.statement import ChangeStatement, ExplainFormat, ExplainStatement, InsertSelect, SelectStatement, Statement, WholeChange
+from secateur.planner.statement import ChangeStatement, CreateView, ExplainFormat, ExplainStatement, InsertSelect, SelectStatement, Statement, WholeChange
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.steps.materialize import materialize_subqueries
+from secateur.planner.system.show import DescribedQuery, ShowQuery, SummarizedQuery, described_sql, read_show, summarized_sql
+from secateur.planner.system.tables import SCHEMA as SYSTEM_SCHEMA
 from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.long_lists import LIFTED_CHARS_MIN, LiftedText, lift_lists, readings_of
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.planner.views.create_view import read_create_view, read_drop_view
+from secateur.planner.views.view import ViewDef
 
 __all__ = ["CatalogView", "Planner"]
 
@@ -47,8 +52,8 @@ _INT32: Final = range(-(2**31), 2**31)
 _INT64: Final = range(-(2**63), 2**63)
 _LATER: Final = {
     "PIVOT": "write SELECT * FROM t PIVOT (... FOR column IN (values))",
-    "DESCRIBE": "ask conn.table(name).schema",
-    "SHOW": "ask conn.table(name), or EXPLAIN for a statement",
+    "PRAGMA": "use DESCRIBE, SHOW, SET or the tables of information_schema",
+    "USE": "there is one schema of tables, main, which need not be written",
 }
 
 
@@ -67,6 +72,10 @@ class CatalogView(Protocol):
 
     def table(self, name: str) -> TableDef:
         """The table of a name; raises UnknownTableError with near names."""
+        ...
+
+    def relation(self, name: str) -> TableDef | ViewDef:
+        """The table or view of a name; raises UnknownTableError with near names."""
         ...
 
     def tables(self) -> Sequence[TableDef]:
@@ -96,6 +105,9 @@ class _Catalog:
 
     def table(self, name: str) -> TableDef:
         return self.view.table(name)
+
+    def relation(self, name: str) -> TableDef | ViewDef:
+        return self.view.relation(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +237,11 @@ class Planner:
                 return self._changes(sql, parameters, _arrange(parameters, params), catalog).delete(read_truncate(cursor, parameters, catalog.table))
             case "MERGE":
                 return self._changes(sql, parameters, _arrange(parameters, params), catalog).merge(read_merge(cursor, parameters, catalog.table, ctes))
+            case "CREATE" if cursor.at("CREATE", "VIEW") or cursor.at("CREATE", "OR", "REPLACE", "VIEW"):
+                _refuse_parameters(parameters, sql)
+                return self._create_view(cursor, parameters, catalog)
+            case "DROP" if cursor.at("DROP", "VIEW"):
+                return read_drop_view(cursor)
             case "CREATE":
                 _refuse_parameters(parameters, sql)
                 return read_create_table(cursor)
@@ -237,6 +254,8 @@ class Planner:
             case "SET":
                 _refuse_parameters(parameters, sql)
                 return read_set(cursor)
+            case "SHOW" | "DESCRIBE" | "DESC" | "SUMMARIZE":
+                return self._show(cursor, parameters, _arrange(parameters, params), catalog)
             case _ if first in _LATER:
                 raise cursor.unsupported(first, _LATER[first])
             case _:
@@ -248,21 +267,44 @@ class Planner:
 
         def plan(text: str, tokens: Sequence[Token], parameters: Parameters, subqueries: int) -> SelectStatement:
             own_given, own_types = [*given, *[None] * subqueries], (*types, *["subquery"] * subqueries)
-            return plan_select(text, tokens, parameters, own_given, catalog.table, catalog.version, own_types, (), catalog.settings, catalog.picture)
+            return plan_select(text, tokens, parameters, own_given, catalog.relation, catalog.version, own_types, (), catalog.settings, catalog.picture)
 
         whole = plan(sql, tokens, parameters, 0)
         return whole if MATERIALIZE_SUBQUERY in catalog.settings.disabled_rules else materialize_subqueries(whole, sql, tokens, parameters, plan)
+
+    def _show(self, cursor: TokenCursor, parameters: Parameters, values: Sequence[Any] | None, catalog: _Catalog) -> SelectStatement:
+        sql = cursor.sql
+        match read_show(cursor, lambda cursor: read_relation(cursor, catalog.relation)):
+            case ShowQuery(text):
+                return self._select_made(text, parameters, values, catalog)
+            case DescribedQuery(tokens):
+                return self._select_made(described_sql(self._select(sql, tokens, parameters, values, catalog).plan.columns), parameters, values, catalog)
+            case SummarizedQuery(tokens):
+                self._select(sql, tokens, parameters, values, catalog)  # what is wrong with it is said of the user's own text
+                return self._select_made(summarized_sql(sql[tokens[0].start : tokens[-1].end + 1]), parameters, values, catalog)
+
+    def _select_made(self, text: str, parameters: Parameters, values: Sequence[Any] | None, catalog: _Catalog) -> SelectStatement:
+        """A query that is made of the user's statement, whose parameters it has, or some of them."""
+        tokens, own = read_parameters(text, tokenize(text))
+        return self._select(text, tokens, replace(own, count=parameters.count, names=parameters.names), values, catalog)
+
+    def _create_view(self, cursor: TokenCursor, parameters: Parameters, catalog: _Catalog) -> CreateView:
+        written = read_create_view(cursor)
+        query = plan_select(cursor.sql, written.query, parameters, (), written.finder(catalog.relation), catalog.version, (), settings=catalog.settings)
+        return CreateView(written.view(cursor.sql, query.plan, catalog.table), written.or_replace, written.if_not_exists)
 
     def _changes(self, sql: str, parameters: Parameters, values: Sequence[Any] | None, catalog: _Catalog) -> ChangePlanner:
         """The planner of a statement that changes rows, to which the queries that it consists of come back."""
         given, types = [None] * parameters.count if values is None else list(values), _types(values, parameters.count)
 
         def plan(text: str, tokens: Sequence[Token], own: Parameters) -> SelectStatement:
-            return plan_select(text, tokens, own, given, catalog.table, catalog.version, types, settings=catalog.settings, picture=catalog.picture)
+            select = plan_select(text, tokens, own, given, catalog.relation, catalog.version, types, settings=catalog.settings, picture=catalog.picture)
+            return _without_system_tables(select)
 
         def plan_with_action(text: str, tokens: Sequence[Token], own: Parameters) -> SelectStatement:
             own = replace(own, count=parameters.count + 1, names=(*parameters.names, *(["action"] if parameters.names else [])))
-            return plan_select(text, tokens, own, [*given, ""], catalog.table, catalog.version, (*types, "str"), settings=catalog.settings)
+            select = plan_select(text, tokens, own, [*given, ""], catalog.relation, catalog.version, (*types, "str"), settings=catalog.settings)
+            return _without_system_tables(select)
 
         def plan_source(text: str, tokens: Sequence[Token], own: Parameters) -> SelectStatement:
             return self._select(text, tokens, own, values, catalog)
@@ -364,6 +406,13 @@ def _one_statement(sql: str, tokens: list[Token]) -> list[Token]:
             behind = tokens[position + 1]
             raise syntax_error("one statement at a time: a second one begins here", sql, behind.start, behind.end - behind.start + 1)
     return tokens
+
+
+def _without_system_tables(select: SelectStatement) -> SelectStatement:
+    if select.plan.system_tables:
+        listed = ", ".join(f"{SYSTEM_SCHEMA}.{name}" for name in select.plan.system_tables)
+        raise NotSupportedError(f"a change that reads system tables ({listed}) is not supported: read them first, and pass their values as parameters")
+    return select
 
 
 def _refuse_parameters(parameters: Parameters, sql: str) -> None:

@@ -5,22 +5,32 @@ The text that DuckDB runs is the user's own text with the table names exchanged,
 
 from __future__ import annotations
 
-import difflib
+import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sqlglot import Token, TokenType, exp
 
 from secateur.engine.stage import stage_relation
-from secateur.errors import NotSupportedError, UnknownTableError
+from secateur.errors import DatabaseError, LimitExceededError, NotSupportedError, ProgrammingError, UnknownTableError
 from secateur.partitioning.table import TableDef
-from secateur.planner.text.dialect import parse_query, quoted
+from secateur.planner.near_names import near_names
+from secateur.planner.system.information_schema import SCHEMA as INFORMATION_SCHEMA
+from secateur.planner.system.names import MAIN, find_relation
+from secateur.planner.system.tables import SCHEMA as SYSTEM_SCHEMA
+from secateur.planner.text.dialect import parse_query, quoted, tokenize
 from secateur.planner.text.folding import folded
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
+from secateur.planner.text.splicing import Splice, Spliced, splice, spliced
+from secateur.planner.views.view import Read, ViewDef
 
-__all__ = ["Query", "Scan", "bind_query", "is_columns_call", "near_names", "renames_columns", "spliced"]
+__all__ = ["Query", "Scan", "bind_query", "is_columns_call", "near_names", "reads_of", "renames_columns", "spliced"]
+
+_LEFT_OUT: Final = frozenset({MAIN, SYSTEM_SCHEMA, INFORMATION_SCHEMA})
+_VIEWS_MAX: Final = 500
+_RELATION_NAME: Final = re.compile(r"[a-z]\d+")
 
 #: With these, how many rows an EXISTS looks at depends on the columns of its star.
 _COUNTS_DISTINCT_ROWS: Final = ("distinct", "group", "having", "qualify", "limit", "offset")
@@ -36,6 +46,7 @@ class Scan:
         alias: The name by which the statement calls it.
         columns: The columns that the statement may need, in table order; at least one.
         node: The mention in the tree.
+        system: The name of a system table; None for a table of the user.
     """
 
     relation: str
@@ -43,6 +54,7 @@ class Scan:
     alias: str
     columns: tuple[str, ...]
     node: exp.Table
+    system: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +63,32 @@ class Query:
 
     Attributes:
         text: The user's whole text, for positions.
-        sql: The query's text with relation names for table names and ``$1`` to ``$n`` for parameters.
+        spliced: :attr:`sql`, and where in ``text`` it comes from.
         gathered_sql: The same over the relations ``x0``, ``x1``, ..., which hold what was gathered of ``s0``, ``s1``, ...
         tree: sqlglot's tree of ``sql``.
         scans: In the order of the text.
         parameters: Its parameters.
+        views: The ids of the views that it reads.
+        is_placed: Whether a common table expression has a name that relations of plans have, so that relations are named with their place.
     """
 
     text: str
-    sql: str
+    spliced: Spliced
     gathered_sql: str
     tree: exp.Expr
     scans: tuple[Scan, ...]
     parameters: Parameters
+    views: tuple[int, ...] = ()
+    is_placed: bool = False
+
+    @property
+    def sql(self) -> str:
+        """The query's text with relation names for table names, the queries of views for their names, and ``$1`` to ``$n`` for parameters."""
+        return self.spliced.sql
 
 
 def bind_query(
-    text: str, tokens: Sequence[Token], parameters: Parameters, find: Callable[[str], TableDef], rewritten: Sequence[tuple[int, int, str]] = ()
+    text: str, tokens: Sequence[Token], parameters: Parameters, find: Callable[[str], TableDef | ViewDef], rewritten: Sequence[Splice] = ()
 ) -> Query:
     """Parse the tokens of one query and bind its tables.
 
@@ -81,41 +102,171 @@ def bind_query(
     Raises:
         SqlSyntaxError: The text does not parse.
         UnknownTableError: With the position of the name.
+        ProgrammingError: A view that cannot be read any more, with the position of its name.
     """
     tree = parse_query(text, tokens)
-    words = {folded(token.text) for token in tokens if token.token_type not in (TokenType.STRING, TokenType.NUMBER)}
-    everything, starred = _star_uses(tree)
-    splices: list[tuple[int, int, str]] = []
-    gathered: list[tuple[int, int, str]] = []
-    scans: list[Scan] = []
-    for node in _collect_tables(tree):
-        table = _resolve(node, text, find)
-        relation = f"s{len(scans)}"
-        alias = node.alias or node.name
-        start, end = int(node.this.meta["start"]), int(node.this.meta["end"]) + 1
-        renamed = "" if node.alias else f" AS {quoted(alias)}"
-        splices.append((start, end, f"{relation}{renamed}"))
-        gathered.append((start, end, f"{stage_relation(len(scans))}{renamed}"))
-        wide = everything or folded(alias) in starred or renames_columns(node)
-        columns = tuple(column.name for column in table.columns if wide or folded(column.name) in words)
-        scans.append(Scan(relation, table, alias, columns or table.primary_key[:1], node))
-        node.set("this", exp.to_identifier(relation))
-        if not node.alias:
-            node.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+    binder = _Binder(find, is_placed=_has_relation_names(tree))
+    splices: list[Splice] = []
+    gathered: list[Splice] = []
+    for node, mention in binder.bind(text, tokens, tree):
+        start, end = _span(node)
+        splices.append((start, end, mention.sql))
+        gathered.append((start, end, mention.gathered))
+    qualified = list(_qualified_columns(tree))
     first, last = tokens[0].start, tokens[-1].end + 1
-    numbered = [*rewritten, *((start, end, f"${index + 1}") for start, end, index in parameters.spans)]
-    return Query(text, spliced(text, first, last, splices + numbered), spliced(text, first, last, gathered + numbered), tree, tuple(scans), parameters)
+    common = [*rewritten, *qualified, *((start, end, f"${index + 1}") for start, end, index in parameters.spans)]
+    own = splice(text, first, last, splices + common)
+    if binder.is_rewritten or qualified or binder.is_placed:
+        # The text that runs is more than the user's with other names: its tree is read from itself.
+        tree = parse_query(own.sql, tokenize(own.sql))
+        scans = tuple(replace(scan, node=node) for scan, node in zip(binder.scans, _relation_nodes(tree), strict=True))
+    else:
+        scans = tuple(binder.scans)
+        for scan in scans:
+            scan.node.set("this", exp.to_identifier(scan.relation))
+            scan.node.set("db", None)
+            scan.node.set("catalog", None)
+            if not scan.node.alias:
+                scan.node.set("alias", exp.TableAlias(this=exp.to_identifier(scan.alias, quoted=True)))
+    return Query(text, own, spliced(text, first, last, gathered + common), tree, scans, parameters, tuple(sorted(binder.views)), binder.is_placed)
 
 
-def _resolve(node: exp.Table, text: str, find: Callable[[str], TableDef]) -> TableDef:
-    start, end = int(node.this.meta["start"]), int(node.this.meta["end"]) + 1
-    if node.args.get("db") is not None:
-        start = int(node.args["db"].meta.get("start", start))
-        raise located(NotSupportedError, "a schema in front of a table name is not supported: tables have a name of one part", text, start, end - start)
-    try:
-        return find(node.name)
-    except UnknownTableError as error:
-        raise located(UnknownTableError, error.message, text, start, end - start, **error.details) from None
+@dataclass(frozen=True, slots=True)
+class _Mention:
+    """What stands in the place of a name: in the text of the statement, and in the one over gathered relations."""
+
+    sql: str
+    gathered: str
+
+
+class _Binder:
+    """Resolves names, those in views among them.
+
+    Attributes:
+        scans: The mentions of tables so far, in the order in which they stand in the text that runs.
+        views: The ids of the views that were opened.
+        is_rewritten: Whether the text that runs has more than other names in it, such as the query of a view.
+        is_placed: Whether relations are named with their place, which no common table expression can take from them.
+    """
+
+    def __init__(self, find: Callable[[str], TableDef | ViewDef], *, is_placed: bool) -> None:
+        self.scans: list[Scan] = []
+        self.views: set[int] = set()
+        self.is_placed = is_placed
+        self.is_rewritten = False
+        self._find = find
+        self._opened = 0
+        self._inside: list[str] = []
+
+    def bind(self, text: str, tokens: Sequence[Token], tree: exp.Expr) -> Iterator[tuple[exp.Table, _Mention]]:
+        """Each mention of a table or view in a query, and what is to stand there."""
+        words = {folded(token.text) for token in tokens if token.token_type not in (TokenType.STRING, TokenType.NUMBER)}
+        everything, starred = _star_uses(tree)
+        for node in _collect_tables(tree):
+            wide = everything or isinstance(node.parent, exp.Summarize) or folded(node.alias or node.name) in starred or renames_columns(node)
+            try:
+                if isinstance(node.parent, exp.Describe):
+                    raise NotSupportedError("DESCRIBE of a table inside of a query is not supported: read secateur.columns")
+                match find_relation(node.catalog, node.db, node.name, self._find):
+                    case TableDef() as table:
+                        mention = self._scan(node, table, [column.name for column in table.columns if wide or folded(column.name) in words])
+                    case ViewDef() as view:
+                        mention = self._open(node, view)
+            except DatabaseError as error:
+                if self._inside:
+                    raise
+                start, end = _span(node)
+                raise located(type(error), error.message, text, start, end - start, **error.details) from None
+            yield node, mention
+
+    def _scan(self, node: exp.Table, table: TableDef, columns: Sequence[str]) -> _Mention:
+        number = len(self.scans)
+        alias = node.alias or node.name
+        place, renamed = "temp." if self.is_placed else "", "" if node.alias else f" AS {quoted(alias)}"
+        system = table.name if folded(node.db) == SYSTEM_SCHEMA else None
+        self.scans.append(Scan(f"s{number}", table, alias, tuple(columns) or table.primary_key[:1], node, system))
+        mention = _Mention(f"{place}s{number}{renamed}", f"{place}{stage_relation(number)}{renamed}")
+        return self._as_query(mention) if isinstance(node.parent, exp.Summarize) else mention
+
+    def _as_query(self, mention: _Mention) -> _Mention:
+        """Where a name stands by itself and a query does as well: ``SUMMARIZE t``."""
+        self.is_rewritten = True
+        return _Mention(f"SELECT * FROM {mention.sql}", f"SELECT * FROM {mention.gathered}")
+
+    def _open(self, node: exp.Table, view: ViewDef) -> _Mention:
+        """The query of a view in parentheses.
+
+        Raises:
+            ProgrammingError: It reads itself, or what it reads has changed.
+            LimitExceededError: The statement opens too many views.
+        """
+        name = folded(view.name)
+        self._opened += 1
+        self.is_rewritten = True
+        if self._opened > _VIEWS_MAX:
+            raise LimitExceededError(f"the statement opens more than {_VIEWS_MAX} views, those in views counted: make a table of one of them")
+        if name in self._inside:
+            raise ProgrammingError(f"view {view.name!r} reads itself")
+        if view.view_id:
+            self.views.add(view.view_id)
+        self._inside.append(name)
+        before = len(self.scans)
+        try:
+            tokens = tokenize(view.query)
+            tree = parse_query(view.query, tokens)
+            self.is_placed = self.is_placed or _has_relation_names(tree)
+            found = [(_span(inner), mention) for inner, mention in self.bind(view.query, tokens, tree)]
+            qualified = list(_qualified_columns(tree))
+        except UnknownTableError as error:
+            raise UnknownTableError(f"view {view.name!r} cannot be read: {error.message}", **error.details) from None
+        finally:
+            self._inside.pop()
+        changed = view.stale_read(reads_of(self.scans[before:]))
+        if changed is not None:
+            raise ProgrammingError(f"view {view.name!r} cannot be read: table {changed.table!r} has other columns than when it was made; CREATE OR REPLACE it")
+        length = len(view.query)
+        query = spliced(view.query, 0, length, [*((*span, mention.sql) for span, mention in found), *qualified])
+        gathered = spliced(view.query, 0, length, [*((*span, mention.gathered) for span, mention in found), *qualified])
+        return _Mention(_as_subquery(query, view, node), _as_subquery(gathered, view, node))
+
+
+def reads_of(scans: Sequence[Scan]) -> tuple[Read, ...]:
+    """What some scans read, as a view remembers it."""
+    return tuple(Read(scan.table.name, tuple((name, str(scan.table.column(name).type)) for name in scan.columns)) for scan in scans)
+
+
+def _as_subquery(query: str, view: ViewDef, node: exp.Table) -> str:
+    names = f"({', '.join(map(quoted, view.renamed))})" if view.renamed else ""
+    if not node.alias:
+        return f"({query}) AS {quoted(node.name)}{names}"
+    return f"(SELECT * FROM ({query}) AS {quoted(view.name)}{names})" if names else f"({query})"
+
+
+def _span(node: exp.Table) -> tuple[int, int]:
+    """The span of a name in the text, with the schema in front of it."""
+    parts = [part for part in (node.args.get("catalog"), node.args.get("db"), node.this) if part is not None]
+    return int(parts[0].meta["start"]), int(parts[-1].meta["end"]) + 1
+
+
+def _qualified_columns(tree: exp.Expr) -> Iterator[Splice]:
+    """``main.`` in front of ``t.k``, which is to be left out: relations are in no schema."""
+    if any(folded(alias.name) in _LEFT_OUT for alias in tree.find_all(exp.TableAlias)):
+        return
+    for column in tree.find_all(exp.Column):
+        schema, table = column.args.get("db"), column.args.get("table")
+        if schema is not None and table is not None and column.args.get("catalog") is None and folded(schema.name) in _LEFT_OUT and "start" in schema.meta:
+            yield int(schema.meta["start"]), int(table.meta["start"]), ""
+
+
+def _has_relation_names(tree: exp.Expr) -> bool:
+    """Whether a common table expression has a name that a relation of a plan may have: it would be read in its place."""
+    return any(_RELATION_NAME.fullmatch(folded(cte.alias)) for cte in tree.find_all(exp.CTE))
+
+
+def _relation_nodes(tree: exp.Expr) -> list[exp.Table]:
+    """The mentions of relations in the tree of the text that runs, in their order."""
+    nodes = [node for node in _collect_tables(tree) if _RELATION_NAME.fullmatch(node.name)]
+    return sorted(nodes, key=lambda node: int(node.name[1:]))
 
 
 def _collect_tables(tree: exp.Expr) -> list[exp.Table]:
@@ -190,21 +341,3 @@ def renames_columns(node: exp.Table) -> bool:
     """Whether a mention gives the columns other names: ``FROM t AS x(a, b)``."""
     alias = node.args.get("alias")
     return isinstance(alias, exp.TableAlias) and bool(alias.columns)
-
-
-def spliced(text: str, first: int, last: int, splices: Sequence[tuple[int, int, str]]) -> str:
-    """The text from ``first`` to before ``last`` with the spans that lie inside replaced."""
-    parts: list[str] = []
-    position = first
-    for start, end, replacement in sorted(splice for splice in splices if first <= splice[0] and splice[1] <= last):
-        parts.extend((text[position:start], replacement))
-        position = end
-    parts.append(text[position:last])
-    return "".join(parts)
-
-
-def near_names(name: str, names: Sequence[str]) -> str:
-    """``did you mean a or b?`` for a name that is none of ``names``, or the names there are."""
-    by_name = {candidate.casefold(): candidate for candidate in names}
-    near = [by_name[match] for match in difflib.get_close_matches(name.casefold(), list(by_name), n=3)]
-    return f"did you mean {' or '.join(near)}?" if near else f"there is {', '.join(by_name.values())}"

@@ -6,27 +6,28 @@ statement a second time, bound each scan by the conjuncts that both readings hav
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any
 
 from sqlglot import Token, exp
 
 from secateur.engine.kernels.arrow_fragment import ArrowFragment
 from secateur.engine.kernels.duckdb_kernel import default_kernel
 from secateur.engine.kernels.fragment import Fragment, run
+from secateur.engine.key_search import KeySearch
 from secateur.engine.plan import ScanPlan, SelectPlan, Strategy
-from secateur.errors import DatabaseError, NotSupportedError, ProgrammingError, UnknownColumnError, UnknownTableError
+from secateur.errors import DatabaseError, DataError, NotSupportedError, ProgrammingError
 from secateur.partitioning.statistics import NO_STATISTICS, StatisticsPicture
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.types import SqlType
+from secateur.planner.binding_errors import in_users_terms
 from secateur.planner.fragments.arrow_form import arrow_form
 from secateur.planner.fragments.canonical import Cut, canonical_select
 from secateur.planner.placement.cost import bytes_of
 from secateur.planner.plan_settings import DEFAULT_SETTINGS, PlanSettings
-from secateur.planner.query import Query, Scan, bind_query, near_names
+from secateur.planner.query import Query, Scan, bind_query
 from secateur.planner.scans.scan_reading import ScanReading, read_query
 from secateur.planner.stages import staged
 from secateur.planner.statement import SelectStatement
@@ -34,13 +35,11 @@ from secateur.planner.text.dialect import quoted
 from secateur.planner.text.folding import folded
 from secateur.planner.text.long_lists import lists_agree
 from secateur.planner.text.parameters import Parameters
-from secateur.planner.text.positions import located
 from secateur.planner.text.second_reading import SecondReading
+from secateur.planner.views.view import ViewDef
 from secateur.wire import encode_table
 
 __all__ = ["plan_select"]
-
-_NAME_IN_MESSAGE: Final = re.compile(r'(?:column named|Referenced column|Referenced table) "([^"]+)"')
 
 # The arrow kernel evaluates expressions by recursion; so long or deep a statement is DuckDB's.
 
@@ -52,7 +51,7 @@ def plan_select(
     tokens: Sequence[Token],
     parameters: Parameters,
     params: Sequence[Any],
-    find: Callable[[str], TableDef],
+    find: Callable[[str], TableDef | ViewDef],
     schema_version: int,
     parameter_types: Sequence[str],
     rewritten: Sequence[tuple[int, int, str]] = (),
@@ -66,7 +65,7 @@ def plan_select(
         tokens: Those of the query, with numbered parameters.
         parameters: As read from the same tokens.
         params: Values in order of index; their types decide types of results, their values decide nothing.
-        find: The catalog's lookup of a table by name.
+        find: The catalog's lookup of a table or view by name.
         schema_version: The catalog's version.
         parameter_types: The types of the values, part of the plan's identity.
         rewritten: As :func:`~secateur.planner.query.bind_query`.
@@ -84,6 +83,7 @@ def plan_select(
     schemas = {scan.relation: _schema(scan) for scan in query.scans}
     read = read_query(query, settings)
     reading, scans, faithful = read.second, read.scans, read.is_faithful
+    is_of_system = any(scan.system is not None for scan in query.scans)
     repeatable = reading is not None and reading.is_repeatable
     local = Fragment.over(query.sql, schemas, columns, _arrow(query, schemas, columns) if faithful else None)
     costs = {scan.scan.relation: bytes_of(scan, picture.of(scan.scan.table.table_id)) for scan in read.scans}
@@ -101,9 +101,11 @@ def plan_select(
         columns=columns,
         parameter_count=parameters.total,
         parameter_names=parameters.names,
-        empty=_empty_answer(query, reading, local, schemas, params) if repeatable else None,
-        deterministic=reading is not None and repeatable and not reading.depends_on_order,
+        # Who reads a view has to ask a member, which knows whether the view is still that.
+        empty=_empty_answer(query, reading, local, schemas, params) if repeatable and not query.views and not is_of_system else None,
+        deterministic=reading is not None and repeatable and not is_of_system and not reading.depends_on_order,
         schema_version=schema_version,
+        views=query.views,
     )
     return SelectStatement(plan, tuple(scan.bounds for scan in scans), None, rewrites=read.rewrites, colocated=read.colocated)
 
@@ -124,7 +126,8 @@ def _scan_plan(read: ScanReading, query: Query) -> ScanPlan:
         group=table.scheme.affinity_group(),
         replicated=table.replicated,
         table_version=table.version,
-        keys=read.bounds.keys,
+        keys=read.bounds.keys if scan.system is None else KeySearch(),
+        system=scan.system,
         reason=None if read.bounds.reason is None else _own_name(read.bounds.reason, query),
     )
 
@@ -134,12 +137,8 @@ def _described(query: Query, params: Sequence[Any]) -> tuple[tuple[str, str], ..
     try:
         described = default_kernel().describe(query.sql, {scan.relation: _schema(scan) for scan in query.scans}, list(params))
         return tuple((_own_name(name, query), text) for name, text in described)
-    except (UnknownColumnError, UnknownTableError) as error:
-        raise _with_position(error, query) from None
-    except ProgrammingError as error:
-        if query.tree.find(exp.Pivot) is not None:
-            raise NotSupportedError("PIVOT without the values of its column is not supported: write them, FOR column IN (values)") from error
-        raise type(error)(_with_own_names(error.message, query), **error.details) from None
+    except (ProgrammingError, DataError) as error:
+        raise in_users_terms(error, query, {scan.relation: {column.name: column.type for column in scan.table.columns} for scan in query.scans}) from None
 
 
 def _own_name(name: str, query: Query) -> str:
@@ -151,34 +150,6 @@ def _own_name(name: str, query: Query) -> str:
     for index in reversed(range(len(query.parameters.names))):
         name = name.replace(f"${index + 1}", f"${query.parameters.names[index]}")
     return name
-
-
-def _with_position(error: ProgrammingError, query: Query) -> ProgrammingError:
-    """An unknown name, where it stands, and what may have been meant."""
-    match = _NAME_IN_MESSAGE.search(error.message)
-    if match is None:
-        return error
-    name = match[1]
-    for node in query.tree.find_all(exp.Column):
-        identifier = node.this if isinstance(error, UnknownColumnError) else node.args.get("table")
-        if isinstance(identifier, exp.Identifier) and folded(identifier.name) == folded(name) and "start" in identifier.meta:
-            start, end = int(identifier.meta["start"]), int(identifier.meta["end"])
-            if isinstance(error, UnknownColumnError):
-                scans = [scan for scan in query.scans if not node.table or folded(scan.alias) == folded(node.table)]
-                known = list(dict.fromkeys(column.name for scan in scans for column in scan.table.columns))
-                if any(folded(name) == folded(column) for column in known):
-                    continue
-                hint = f"; {near_names(name, known)}" if known else ""
-                return located(UnknownColumnError, f"column {name!r} does not exist{hint}", query.text, start, end - start + 1)
-            hint = near_names(name, [scan.alias for scan in query.scans])
-            return located(UnknownTableError, f"{name!r} names no table of this statement; {hint}", query.text, start, end - start + 1)
-    return type(error)(_with_own_names(error.message, query), **error.details)
-
-
-def _with_own_names(message: str, query: Query) -> str:
-    for scan in query.scans:
-        message = re.sub(rf"\b{scan.relation}\b", scan.alias, message)
-    return message
 
 
 def _schema(scan: Scan) -> dict[str, SqlType | str]:

@@ -7,8 +7,8 @@ from typing import Final
 from sqlglot import Token
 
 from secateur.errors import ProgrammingError
+from secateur.planner.near_names import near_names
 from secateur.planner.plan_settings import split_rules
-from secateur.planner.query import near_names
 from secateur.planner.rewrites.rules import rule_names
 from secateur.planner.statement import SetOption
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY

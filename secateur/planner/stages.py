@@ -68,6 +68,8 @@ def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns,
     reading = read.second
     gathered = {scan.scan.relation: _gathered_sql(scan, repeatable=reading is not None and reading.is_repeatable) for scan in read.scans}
     try:
+        if any(scan.system is not None for scan in query.scans):
+            raise Cut("it reads system tables, whose rows are where the statement is coordinated")
         if reading is not None and not reading.is_repeatable:
             raise Cut("it has a function or sample whose value depends on when and where it is evaluated")
         if reading is None or not read.is_faithful:
@@ -80,6 +82,8 @@ def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns,
             else:
                 halves = (_scan_stage(0, read.scans[0], partial), Stage("final", final, inputs=(0,), at_coordinator=True))
                 return Staged(halves, Strategy.TWO_STAGE)
+        if query.is_placed:
+            raise Cut("a common table expression has the name of a relation of the plan: call it otherwise than a letter and a number")
         placed = place(query, reading, tuple(columns), schemas, binder.describe, gathered, costs.__getitem__)
         return Staged(
             _placed_stages(placed.drafts, query, schemas, binder), Strategy.PLACED, gathered=_gathered_stages(query, read, gathered, schemas, columns, binder)

@@ -13,13 +13,16 @@ from secateur.engine.row_effects import Meeting
 from secateur.partitioning.range_changes import RangeChange
 from secateur.partitioning.table import TableDef
 from secateur.planner.scans.scan_bounds import ScanBounds
+from secateur.planner.views.view import ViewDef
 
 __all__ = [
     "AlterTable",
     "ChangeKind",
     "ChangeStatement",
     "CreateTable",
+    "CreateView",
     "DropTable",
+    "DropView",
     "ExplainFormat",
     "ExplainStatement",
     "InsertMode",
@@ -157,6 +160,23 @@ class DropTable:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateView:
+    """A CREATE VIEW; ``view.view_id`` is 0: the catalog gives the id."""
+
+    view: ViewDef
+    or_replace: bool
+    if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DropView:
+    """A DROP VIEW."""
+
+    name: str
+    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
 class InsertShape:
     """INSERT ... VALUES with nothing but parameters and literals.
 
@@ -254,5 +274,16 @@ class ExplainStatement:
 
 
 Statement: TypeAlias = (
-    SelectStatement | CreateTable | AlterTable | DropTable | InsertRows | InsertSelect | ChangeStatement | WholeChange | SetOption | ExplainStatement
+    SelectStatement
+    | CreateTable
+    | AlterTable
+    | DropTable
+    | CreateView
+    | DropView
+    | InsertRows
+    | InsertSelect
+    | ChangeStatement
+    | WholeChange
+    | SetOption
+    | ExplainStatement
 )

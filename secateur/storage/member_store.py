@@ -64,9 +64,11 @@ class MemberStore:
 
     Attributes:
         loads: The loads on their way in.
+        views: The ids of the views of which plans may be made: queries over the tables, known to the member for this alone.
     """
 
     def __init__(self, *, staged_bytes_max: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.views: frozenset[int] = frozenset()
         self._tables = HostedTables()
         self.loads = StoreLoads(self._tables, staged_bytes_max, clock)
 

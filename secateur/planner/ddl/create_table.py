@@ -64,7 +64,7 @@ def read_create_table(cursor: TokenCursor) -> CreateTable:
     if not cursor.accept("TABLE"):
         raise cursor.unsupported("CREATE of anything but a table", "write CREATE TABLE")
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
-    name = _read_table_name(cursor)
+    name = cursor.name_in_main("the name of a table")
     if cursor.at("AS"):
         raise cursor.unsupported("CREATE TABLE ... AS", "create the table with its primary key, then INSERT INTO it SELECT")
     draft = _read_elements(cursor, name)
@@ -102,7 +102,7 @@ def read_drop_table(cursor: TokenCursor) -> DropTable:
     if not cursor.accept("TABLE"):
         raise cursor.unsupported("DROP of anything but a table", "write DROP TABLE")
     if_exists = cursor.accept("IF", "EXISTS")
-    name = _read_table_name(cursor)
+    name = cursor.name_in_main("the name of a table")
     cursor.expect_end()
     return DropTable(name, if_exists=if_exists)
 
@@ -113,13 +113,6 @@ def _read_backups(cursor: TokenCursor) -> int:
     if backups > _BACKUPS_MAX:
         raise located(SchemeError, f"BACKUPS {backups}: at most {_BACKUPS_MAX} copies beside the primary", cursor.sql, offset)
     return backups
-
-
-def _read_table_name(cursor: TokenCursor) -> str:
-    name = cursor.name("the name of a table")
-    if cursor.at("."):
-        raise cursor.unsupported("a schema in front of a table name", "tables have a name of one part")
-    return name
 
 
 def _read_elements(cursor: TokenCursor, table: str) -> _Draft:

@@ -94,7 +94,7 @@ def check_reading(sql: str, query: Composed, what: str, offset: int) -> None:
 
 def is_local(select: SelectStatement) -> bool:
     """Whether members can run the query where the rows are: all it reads beside them is replicated."""
-    return all(scan.replicated for scan in select.plan.scans[1:])
+    return all(scan.replicated and scan.system is None for scan in select.plan.scans[1:])
 
 
 def check_columns(sql: str, change: ChangeQuery, select: SelectStatement) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from secateur.errors import UnknownTableError
 from secateur.partitioning.table import TableDef
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor, is_name
 
-__all__ = ["Target", "read_insert_target", "read_table", "read_target"]
+__all__ = ["Target", "read_insert_target", "read_relation", "read_table", "read_target"]
+
+_R = TypeVar("_R")
 
 _BEHIND: Final = ("WHERE", "SET", "USING", "FROM", "RETURNING")
 """Words that may follow a target, and so are not its alias."""
@@ -40,16 +42,24 @@ def read_table(cursor: TokenCursor, find: Callable[[str], TableDef]) -> TableDef
     Raises:
         SqlSyntaxError: No name comes next.
         UnknownTableError: There is no such table; with the position of the name.
-        NotSupportedError: A schema in front of the name.
+        NotSupportedError: A schema other than main in front of the name.
     """
-    offset = cursor.offset
-    name = cursor.name("the name of a table")
-    if cursor.at("."):
-        raise cursor.unsupported("a schema in front of a table name", "tables have a name of one part")
+    return read_relation(cursor, find)
+
+
+def read_relation(cursor: TokenCursor, find: Callable[[str], _R]) -> _R:
+    """What has the name that comes next, as ``find`` finds it.
+
+    Raises:
+        Error: As :func:`read_table`.
+    """
+    name = cursor.name_in_main("the name of a table")
+    token = cursor.peek(-1)
+    assert token is not None
     try:
         return find(name)
     except UnknownTableError as error:
-        raise located(UnknownTableError, error.message, cursor.sql, offset, len(name), **error.details) from None
+        raise located(UnknownTableError, error.message, cursor.sql, token.start, token.end - token.start + 1, **error.details) from None
 
 
 def read_target(cursor: TokenCursor, find: Callable[[str], TableDef]) -> Target:
@@ -58,8 +68,9 @@ def read_target(cursor: TokenCursor, find: Callable[[str], TableDef]) -> Target:
     Raises:
         Error: As :func:`read_table`.
     """
-    start, last = cursor.offset, cursor.peek()
+    start = cursor.offset
     table = read_table(cursor, find)
+    last = cursor.peek(-1)
     alias = table.name if last is None else last.text
     if cursor.accept("AS") or _is_alias(cursor):
         last = cursor.peek()
@@ -76,8 +87,9 @@ def read_insert_target(cursor: TokenCursor, find: Callable[[str], TableDef]) -> 
     Raises:
         Error: As :func:`read_table`.
     """
-    start, last = cursor.offset, cursor.peek()
+    start = cursor.offset
     table = read_table(cursor, find)
+    last = cursor.peek(-1)
     alias = table.name
     if cursor.accept("AS"):
         last = cursor.peek()

@@ -23,7 +23,9 @@ from secateur.planner.statement import (
     AlterTable,
     ChangeStatement,
     CreateTable,
+    CreateView,
     DropTable,
+    DropView,
     ExplainStatement,
     InsertRows,
     InsertSelect,
@@ -87,7 +89,7 @@ def explain(statement: Statement, params: Sequence[Any] | Mapping[str, Any], vie
             return _explain_change(statement, view.topology, enabled=enabled)
         case InsertRows():
             return _explain_insert(statement, view.topology, enabled=enabled)
-        case CreateTable() | AlterTable() | DropTable():
+        case CreateTable() | AlterTable() | DropTable() | CreateView() | DropView():
             return _explain_other("DDL runs at the controller and reads no partition", view.topology, enabled=enabled)
         case SetOption():
             return _explain_other("SET changes the session and reads no partition", view.topology, enabled=enabled)

@@ -44,6 +44,8 @@ def _scan_text(fact: ScanFacts) -> list[str]:
     scan = fact.scan
     name = scan.table if scan.alias == scan.table else f"{scan.table} AS {scan.alias}"
     total = scan.tree.total
+    if scan.system is not None:
+        return [f"scan {name}: system table, its rows are made when the statement runs"]
     if scan.replicated:
         return [f"scan {name}: replicated, every member has it", *_key_bounds_text(fact.keys)]
     if fact.partitions is None:

@@ -39,7 +39,7 @@ class TokenCursor:
         return self._tokens[self._position].start
 
     def peek(self, ahead: int = 0) -> Token | None:
-        """The next token, or the one ``ahead`` tokens behind it; None at the end."""
+        """The next token, or the one ``ahead`` tokens behind it; None at the end. -1 is the token that was taken last."""
         position = self._position + ahead
         return self._tokens[position] if position < len(self._tokens) else None
 
@@ -80,6 +80,21 @@ class TokenCursor:
             raise self.expected(what)
         self._position += 1
         return token.text
+
+    def name_in_main(self, what: str) -> str:
+        """A name, with or without the schema ``main.`` in front of it.
+
+        Raises:
+            NotSupportedError: Another schema.
+        """
+        if not self.accept("MAIN", "."):
+            ahead = self.peek(1)
+            if ahead is not None and ahead.text == "." and ahead.token_type is TokenType.DOT:
+                raise self.unsupported("a schema in front of a table name", "tables and views are in the schema main, which need not be written")
+        name = self.name(what)
+        if self.at("."):
+            raise self.unsupported("a name of more than two parts", "tables and views are in the schema main, which need not be written")
+        return name
 
     def names(self, what: str) -> tuple[str, ...]:
         """``(name, ...)``."""

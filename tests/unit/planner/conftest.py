@@ -15,7 +15,8 @@ from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import MemberAddress, Ownership, Topology
 from secateur.planner.explain.explain import Explain, explain
 from secateur.planner.planner import Planner
-from secateur.planner.statement import CreateTable, SelectStatement, Statement
+from secateur.planner.statement import CreateTable, CreateView, SelectStatement, Statement
+from secateur.planner.views.view import ViewDef
 
 MEMBERS = ("m1", "m2", "m3")
 DDL = (
@@ -38,6 +39,7 @@ class Workbench:
 
     planner: Planner = field(default_factory=Planner)
     known: dict[str, TableDef] = field(default_factory=dict)
+    views: dict[str, ViewDef] = field(default_factory=dict)
     owners: dict[str, Ownership] = field(default_factory=dict)
     version: int = 1
     picture: StatisticsPicture = NO_STATISTICS
@@ -51,6 +53,9 @@ class Workbench:
             raise UnknownTableError(f"table {name!r} does not exist", table=name)
         return self.known[name.casefold()]
 
+    def relation(self, name: str) -> TableDef | ViewDef:
+        return self.views[name.casefold()] if name.casefold() in self.views else self.table(name)
+
     def tables(self) -> Sequence[TableDef]:
         return tuple(self.known.values())
 
@@ -62,6 +67,13 @@ class Workbench:
         self.owners[table.scheme.affinity_group()] = assign(table.scheme.partition_count, MEMBERS, 1)
         self.version += 1
         return table
+
+    def create_view(self, ddl: str) -> ViewDef:
+        statement = self.planner.prepare(ddl, (), self)
+        assert isinstance(statement, CreateView)
+        self.version += 1
+        view = self.views[statement.view.name.casefold()] = replace(statement.view, view_id=self.version)
+        return view
 
     def prepare(self, sql: str, params: Any = ()) -> Statement:
         return self.planner.prepare(sql, params, self)

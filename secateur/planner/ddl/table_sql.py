@@ -1,0 +1,99 @@
+"""The CREATE TABLE statement that makes a table such as one there is: the reading of :mod:`secateur.planner.ddl.create_table`, turned round.
+
+A table made from it has the same columns, key, ranges and copies. Its partitions may have other numbers where ranges were added or dropped since the table was
+made, because numbers are given out in the order in which ranges come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Final
+from uuid import UUID
+
+from secateur.partitioning.components import HashComponent, RangeComponent, RangePartition
+from secateur.partitioning.every import Every, EveryUnit
+from secateur.partitioning.scheme import PartitionScheme
+from secateur.partitioning.table import TableDef
+from secateur.planner.text.dialect import quoted
+
+__all__ = ["partition_by_sql", "range_sql", "table_sql"]
+
+_UNITS: Final = {EveryUnit.MONTH: "MONTH", EveryUnit.DAY: "DAY", EveryUnit.MICROSECOND: "MICROSECOND"}
+
+
+def table_sql(table: TableDef) -> str:
+    """The statement, on one line."""
+    columns = [f"{quoted(column.name)} {column.type}{'' if column.nullable else ' NOT NULL'}" for column in table.columns]
+    elements = ", ".join([*columns, f"PRIMARY KEY {_names(table.primary_key)}"])
+    placed = "REPLICATED" if table.replicated else f"PARTITION BY {partition_by_sql(table.scheme)} BACKUPS {table.backups}"
+    return f"CREATE TABLE {quoted(table.name)} ({elements}) {placed}"
+
+
+def partition_by_sql(scheme: PartitionScheme) -> str:
+    """What stands behind PARTITION BY; empty for a scheme without components."""
+    parts = [_hash(component) for component in scheme.hashes]
+    if scheme.range is not None:
+        parts.append(f"RANGE {_names(scheme.range.columns)} {_ranges(scheme.range)}")
+    return ", ".join(parts)
+
+
+def range_sql(partition: RangePartition, *, is_catch_all: bool = False) -> str:
+    """One range as it is written."""
+    words = ["DEFAULT PARTITION" if is_catch_all else "PARTITION"]
+    if partition.name is not None:
+        words.append(quoted(partition.name))
+    if not is_catch_all:
+        lower = "" if partition.lower is None else f"{_tuple(partition.lower)} <= "
+        upper = "" if partition.upper is None else f" < {_tuple(partition.upper)}"
+        words.append(f"{lower}VALUES{upper}")
+    if partition.hashes is not None:
+        words.append(", ".join(map(_hash, partition.hashes)) or "NO HASH")
+    return " ".join(words)
+
+
+def _ranges(component: RangeComponent) -> str:
+    catch_all = [] if component.catch_all is None else [range_sql(component.catch_all, is_catch_all=True)]
+    listed = [*map(range_sql, component.ranges), *catch_all]
+    ranges = f"({', '.join(listed)})" if listed else ""
+    return ranges if component.every is None else f"EVERY {_every(component.every)} {ranges}".rstrip()
+
+
+def _every(every: Every) -> str:
+    unit = _UNITS.get(every.unit)
+    width = str(every.count) if unit is None else f"INTERVAL {every.count} {unit}"
+    return width if every.start is None else f"{width} STARTING {_literal(every.start)}"
+
+
+def _hash(component: HashComponent) -> str:
+    seed = f" SEED {component.seed}" if component.seed else ""
+    return f"HASH {_names(component.columns)} PARTITIONS {component.partitions}{seed}"
+
+
+def _names(columns: Sequence[str]) -> str:
+    return f"({', '.join(map(quoted, columns))})"
+
+
+def _tuple(values: tuple[Any, ...]) -> str:
+    return f"({', '.join(map(_literal, values))})"
+
+
+def _literal(value: Any) -> str:
+    match value:
+        case bool():
+            return "TRUE" if value else "FALSE"
+        case int():
+            return str(value)
+        case Decimal():
+            return f"{value:f}"
+        case bytes():
+            return f"X'{value.hex()}'"
+        case datetime():
+            return f"{'TIMESTAMP' if value.tzinfo is None else 'TIMESTAMPTZ'} '{value.isoformat(' ')}'"
+        case date():
+            return f"DATE '{value.isoformat()}'"
+        case UUID():
+            return f"UUID '{value}'"
+        case _:
+            return "'" + str(value).replace("'", "''") + "'"

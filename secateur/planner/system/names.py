@@ -1,0 +1,53 @@
+"""Finding what stands behind a name with a schema in front of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from secateur.errors import NotSupportedError, UnknownTableError
+from secateur.partitioning.table import TableDef
+from secateur.planner.near_names import near_names
+from secateur.planner.system.information_schema import INFORMATION_SCHEMA
+from secateur.planner.system.information_schema import SCHEMA as INFORMATION
+from secateur.planner.system.tables import SCHEMA as SYSTEM
+from secateur.planner.system.tables import SYSTEM_TABLES
+from secateur.planner.text.folding import folded
+from secateur.planner.views.view import ViewDef
+
+__all__ = ["MAIN", "find_relation"]
+
+MAIN: Final = "main"
+"""The schema of all tables and views."""
+
+_CATALOG: Final = "secateur"
+_SCHEMAS: Final[Mapping[str, Mapping[str, TableDef | ViewDef]]] = {SYSTEM: SYSTEM_TABLES, INFORMATION: INFORMATION_SCHEMA}
+
+
+def find_relation(catalog: str, schema: str, name: str, find: Callable[[str], TableDef | ViewDef]) -> TableDef | ViewDef:
+    """The table or view that a name means.
+
+    Args:
+        catalog: What stands in front of the schema, else empty.
+        schema: What stands in front of the name, else empty.
+        name: The name.
+        find: The lookup of a name of one part.
+
+    Raises:
+        UnknownTableError: There is none, with near names.
+        NotSupportedError: There is no such schema, or catalog.
+    """
+    if catalog and folded(catalog) != _CATALOG:
+        raise NotSupportedError(f"catalog {catalog!r} does not exist: there is one, {_CATALOG}, which need not be written")
+    if folded(schema or MAIN) == MAIN:
+        return find(name)
+    known = _SCHEMAS.get(folded(schema))
+    if known is None:
+        listed = ", ".join(_SCHEMAS)
+        raise NotSupportedError(
+            f"schema {schema!r} is not supported: tables and views are in the schema {MAIN}, which need not be written; beside it are {listed}"
+        )
+    found = known.get(folded(name))
+    if found is None:
+        raise UnknownTableError(f"table {name!r} does not exist in schema {folded(schema)}; {near_names(name, list(known))}", table=name)
+    return found

@@ -1,0 +1,131 @@
+"""SHOW, DESCRIBE and SUMMARIZE: statements that are queries over the system tables, or over what the planner knows.
+
+::
+
+    SHOW TABLES | SHOW ALL TABLES | SHOW DATABASES | SHOW SCHEMAS
+    SHOW CREATE {TABLE | VIEW} t
+    {DESCRIBE | DESC | SHOW [COLUMNS FROM]} [TABLE] t   |   {DESCRIBE | DESC} <query>
+    SUMMARIZE {t | <query>}
+
+What they answer, and under which names, is what DuckDB answers; only which columns of a query are keys or cannot be NULL is not worked out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sqlglot import Token
+
+from secateur.partitioning.table import TableDef
+from secateur.planner.text.dialect import quoted
+from secateur.planner.text.token_cursor import TokenCursor
+from secateur.planner.views.view import ViewDef
+
+__all__ = ["DescribedQuery", "ShowQuery", "SummarizedQuery", "described_sql", "read_show", "summarized_sql"]
+
+_QUERIES: Final = ("SELECT", "WITH", "FROM", "VALUES", "(")
+_DESCRIBED: Final = ("column_name", "column_type", "null", "key", "default", "extra")
+_TABLES: Final = "SELECT table_name AS name FROM secateur.tables ORDER BY name"
+_ALL_TABLES: Final = (
+    "SELECT 'secateur' AS database, 'main' AS schema, table_name AS name, list(column_name ORDER BY position) AS column_names, "
+    "list(data_type ORDER BY position) AS column_types, false AS temporary FROM secateur.columns GROUP BY table_name ORDER BY name"
+)
+_DATABASES: Final = "SELECT 'secateur' AS database_name"
+_SCHEMAS: Final = "SELECT 'secateur' AS database_name, schema_name, schema_name = 'main' AS current FROM information_schema.schemata ORDER BY schema_name"
+
+
+@dataclass(frozen=True, slots=True)
+class ShowQuery:
+    """The statement is this query."""
+
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedQuery:
+    """The columns of a query of the user are asked for; its tokens."""
+
+    tokens: tuple[Token, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SummarizedQuery:
+    """Minimum, maximum and the like of every column of a query of the user are asked for; its tokens."""
+
+    tokens: tuple[Token, ...]
+
+
+def read_show(cursor: TokenCursor, find: Callable[[TokenCursor], TableDef | ViewDef]) -> ShowQuery | DescribedQuery | SummarizedQuery:
+    """Read a statement that begins with SHOW, DESCRIBE, DESC or SUMMARIZE.
+
+    Args:
+        cursor: At that word.
+        find: Reads the name of a table or view, and finds it.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+        UnknownTableError: With the position of the name.
+    """
+    word = cursor.take().text.upper()
+    if word == "SUMMARIZE":
+        if cursor.at_end:
+            raise cursor.expected("a table or a query")
+        if any(map(cursor.at, _QUERIES)):
+            return SummarizedQuery(cursor.rest())
+        return _ended(cursor, summarized_sql(f"SELECT * FROM {quoted(find(cursor).name)}"))
+    if word == "SHOW":
+        if cursor.accept("TABLES"):
+            if cursor.accept("FROM"):
+                cursor.expect("MAIN")
+            return _ended(cursor, _TABLES)
+        if cursor.accept("ALL", "TABLES"):
+            return _ended(cursor, _ALL_TABLES)
+        if cursor.accept("DATABASES"):
+            return _ended(cursor, _DATABASES)
+        if cursor.accept("SCHEMAS"):
+            return _ended(cursor, _SCHEMAS)
+        if cursor.accept("CREATE", "TABLE") or cursor.accept("CREATE", "VIEW"):
+            return _ended(cursor, f"SELECT sql FROM secateur.tables WHERE table_name = {_text(find(cursor).name)}")
+        cursor.accept("COLUMNS", "FROM")
+    elif any(map(cursor.at, _QUERIES)):
+        return DescribedQuery(cursor.rest())
+    if cursor.at_end:
+        return ShowQuery(_ALL_TABLES)
+    cursor.accept("TABLE")
+    return _ended(cursor, _described(find(cursor)))
+
+
+def described_sql(columns: Iterable[tuple[str, str]]) -> str:
+    """The query that answers DESCRIBE for columns of which names and types are known."""
+    return _described_rows([(name, kind, "YES", None) for name, kind in columns])
+
+
+def summarized_sql(query: str) -> str:
+    """The query that answers SUMMARIZE for the text of a query."""
+    return f"SELECT * FROM (SUMMARIZE {query})"
+
+
+def _ended(cursor: TokenCursor, sql: str) -> ShowQuery:
+    cursor.expect_end()
+    return ShowQuery(sql)
+
+
+def _described(relation: TableDef | ViewDef) -> str:
+    match relation:
+        case ViewDef():
+            return described_sql(relation.columns)
+        case TableDef():
+            key = relation.primary_key
+            rows = [(column.name, str(column.type), "YES" if column.nullable else "NO", "PRI" if column.name in key else None) for column in relation.columns]
+            return _described_rows(rows)
+
+
+def _described_rows(rows: Sequence[tuple[str, str, str, str | None]]) -> str:
+    listed = ", ".join(f"({', '.join(map(_text, row))}, CAST(NULL AS VARCHAR), CAST(NULL AS VARCHAR))" for row in rows)
+    return f"SELECT * FROM (VALUES {listed}) AS described({', '.join(map(quoted, _DESCRIBED))})"
+
+
+def _text(value: str | None) -> str:
+    return "CAST(NULL AS VARCHAR)" if value is None else "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,85 @@
+"""The system tables: what columns they have. Their rows are made when a statement that reads them runs, so no plan holds any.
+
+To the planner they are tables of which every member could have a copy; the statement that reads one runs where it is coordinated, over rows that the controller
+has put together once for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from secateur.partitioning.scheme import PartitionScheme
+from secateur.partitioning.table import Column, TableDef
+from secateur.partitioning.types import parse_type
+
+__all__ = ["SCHEMA", "SYSTEM_TABLES"]
+
+SCHEMA: Final = "secateur"
+"""The schema of the system tables, and what ``information_schema`` gives as the name of the catalog."""
+
+_TEXT, _NUMBER, _FLAG, _TEXTS, _MOMENT = "VARCHAR", "BIGINT", "BOOLEAN", "VARCHAR[]", "TIMESTAMP"
+
+
+def _table(name: str, key: Mapping[str, str], /, **others: str) -> TableDef:
+    columns = tuple(Column(column, parse_type(kind), column in others) for column, kind in {**key, **others}.items())
+    return TableDef(name, 0, columns, tuple(key), PartitionScheme(), replicated=True)
+
+
+_TABLES: Final = (
+    _table(
+        "members",
+        {"id": _TEXT},
+        address=_TEXT,
+        state=_TEXT,
+        partitions_primary=_NUMBER,
+        partitions_backup=_NUMBER,
+        rows=_NUMBER,
+        bytes=_NUMBER,
+        executions=_NUMBER,
+        frames_received=_NUMBER,
+    ),
+    _table(
+        "tables",
+        {"table_name": _TEXT},
+        table_type=_TEXT,
+        table_id=_NUMBER,
+        version=_NUMBER,
+        primary_key=_TEXTS,
+        partitioning=_TEXT,
+        partitions=_NUMBER,
+        backups=_NUMBER,
+        replicated=_FLAG,
+        rows=_NUMBER,
+        bytes=_NUMBER,
+        sql=_TEXT,
+    ),
+    _table(
+        "columns",
+        {"table_name": _TEXT, "position": "INTEGER"},
+        column_name=_TEXT,
+        data_type=_TEXT,
+        is_nullable=_FLAG,
+        key_position="INTEGER",
+        partitioning_position="INTEGER",
+    ),
+    _table("partitions", {"table_name": _TEXT, "partition_id": _NUMBER}, range=_TEXT, primary_member=_TEXT, backup_members=_TEXTS, rows=_NUMBER),
+    _table("jobs", {"id": _TEXT}, name=_TEXT, status=_TEXT, attempt=_NUMBER, coordinator=_TEXT, submitted=_MOMENT, ended=_MOMENT, reason=_TEXT),
+    _table(
+        "statements",
+        {"member": _TEXT, "number": _NUMBER},
+        statement=_TEXT,
+        plan_id=_TEXT,
+        state=_TEXT,
+        started=_MOMENT,
+        elapsed_ms="DOUBLE",
+        execution=_TEXT,
+        members=_TEXTS,
+        partitions_read=_NUMBER,
+        rows=_NUMBER,
+        error=_TEXT,
+    ),
+)
+
+SYSTEM_TABLES: Final[Mapping[str, TableDef]] = {table.name: table for table in _TABLES}
+"""By name, in lower case."""

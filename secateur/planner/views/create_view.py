@@ -1,0 +1,135 @@
+"""CREATE VIEW and DROP VIEW, as written.
+
+::
+
+    CREATE [OR REPLACE] VIEW [IF NOT EXISTS] v [(a, b, ...)] AS <query>
+    DROP VIEW [IF EXISTS] v
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlglot import Token
+
+from secateur.engine.plan import SelectPlan
+from secateur.errors import ProgrammingError
+from secateur.partitioning.table import TableDef
+from secateur.planner.statement import DropView
+from secateur.planner.system.tables import SYSTEM_TABLES
+from secateur.planner.text.folding import folded
+from secateur.planner.text.positions import syntax_error
+from secateur.planner.text.token_cursor import TokenCursor
+from secateur.planner.views.view import Read, ViewDef
+
+__all__ = ["ViewText", "read_create_view", "read_drop_view"]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewText:
+    """A CREATE VIEW whose query is not planned yet.
+
+    Attributes:
+        name: The view's.
+        offset: Where it stands in the text.
+        renamed: The names given to its columns.
+        query: The tokens of its query.
+        or_replace: Whether it takes the place of a view of that name.
+        if_not_exists: Whether it is left undone where there is a view of that name.
+    """
+
+    name: str
+    offset: int
+    renamed: tuple[str, ...]
+    query: tuple[Token, ...]
+    or_replace: bool
+    if_not_exists: bool
+
+    def finder(self, find: Callable[[str], TableDef | ViewDef]) -> Callable[[str], TableDef | ViewDef]:
+        """The catalog's lookup by name as the query may use it: the view that it makes, or makes anew, is not to be found, not even through other views."""
+
+        def found(name: str) -> TableDef | ViewDef:
+            relation = find(name)
+            if isinstance(relation, ViewDef) and relation.name.casefold() == self.name.casefold():
+                raise ProgrammingError(f"view {relation.name!r} would read itself: a view reads tables and other views")
+            return relation
+
+        return found
+
+    def view(self, sql: str, plan: SelectPlan, find: Callable[[str], TableDef]) -> ViewDef:
+        """The view.
+
+        Args:
+            sql: The text of the statement.
+            plan: The plan of the query.
+            find: The catalog's lookup of a table by name.
+
+        Raises:
+            SqlSyntaxError: It names more columns than the query has.
+        """
+        if len(self.renamed) > len(plan.columns):
+            message = f"view {self.name!r} names {len(self.renamed)} columns, and its query has {len(plan.columns)}"
+            raise syntax_error(message, sql, self.offset, len(self.name))
+        names = (*self.renamed, *(name for name, _ in plan.columns[len(self.renamed) :]))
+        columns = tuple((name, text) for name, (_, text) in zip(told_apart(names), plan.columns, strict=True))
+        reads = []
+        for scan in plan.scans:
+            table = find(scan.table) if scan.system is None else SYSTEM_TABLES[scan.system]
+            reads.append(Read(scan.table, tuple((column, str(table.column(column).type)) for column in scan.columns)))
+        return ViewDef(self.name, 0, sql[self.query[0].start : self.query[-1].end + 1], self.renamed, columns, tuple(reads))
+
+
+def told_apart(names: Sequence[str]) -> Iterator[str]:
+    """The names of columns as a query over them has to call them: of equal names all but the first have a number, as in ``a, a_1, a_2``."""
+    taken: dict[str, int] = {}
+    for name in names:
+        key = folded(name)
+        count = taken.get(key)
+        if count is None:
+            taken[key] = 0
+            yield name
+            continue
+        while folded(f"{name}_{count + 1}") in taken:
+            count += 1
+        taken[key] = count + 1
+        taken[folded(f"{name}_{count + 1}")] = 0
+        yield f"{name}_{count + 1}"
+
+
+def read_create_view(cursor: TokenCursor) -> ViewText:
+    """Read a CREATE VIEW statement.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+        NotSupportedError: A schema in front of the name.
+    """
+    cursor.expect("CREATE")
+    or_replace = cursor.accept("OR", "REPLACE")
+    cursor.expect("VIEW")
+    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    if or_replace and if_not_exists:
+        raise cursor.expected("OR REPLACE or IF NOT EXISTS, not both")
+    offset = cursor.offset
+    name = cursor.name_in_main("the name of a view")
+    renamed = cursor.names("a column") if cursor.at("(") else ()
+    cursor.expect("AS")
+    if cursor.at_end:
+        raise cursor.expected("a query")
+    return ViewText(name, offset, renamed, cursor.rest(), or_replace, if_not_exists)
+
+
+def read_drop_view(cursor: TokenCursor) -> DropView:
+    """Read a DROP VIEW statement.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+        NotSupportedError: A schema in front of the name, or several views.
+    """
+    cursor.expect("DROP", "VIEW")
+    if_exists = cursor.accept("IF", "EXISTS")
+    name = cursor.name_in_main("the name of a view")
+    if cursor.at(","):
+        raise cursor.unsupported("DROP of several views", "drop one at a time")
+    cursor.expect_end()
+    return DropView(name, if_exists=if_exists)

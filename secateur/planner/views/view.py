@@ -1,0 +1,56 @@
+"""The description of one view: a frozen value that the catalog keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["Read", "ViewDef"]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One mention of a table in a view, those of the views in it among them.
+
+    Attributes:
+        table: The table's name.
+        columns: Name and SQL type text of the columns that the view may need.
+    """
+
+    table: str
+    columns: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewDef:
+    """A view.
+
+    Attributes:
+        name: As written in CREATE VIEW; matched without regard to case.
+        view_id: Unique for ever among views and tables: a view that is replaced gets another, so that no plan outlives what it was made of.
+        query: The text of its query, as the user wrote it.
+        renamed: The names given to its first columns, as in ``CREATE VIEW v (a, b) AS``; empty where the query names them.
+        columns: Name and SQL type text of each column.
+        reads: What it reads, in the order of the text, as it was when the view was made.
+    """
+
+    name: str
+    view_id: int
+    query: str
+    renamed: tuple[str, ...]
+    columns: tuple[tuple[str, str], ...]
+    reads: tuple[Read, ...]
+
+    @property
+    def sql(self) -> str:
+        """The statement that makes it."""
+        names = f" ({', '.join(map(_quoted, self.renamed))})" if self.renamed else ""
+        return f"CREATE VIEW {_quoted(self.name)}{names} AS\n{self.query}"
+
+    def stale_read(self, reads: Sequence[Read]) -> Read | None:
+        """What the view reads otherwise now than when it was made: a table that has been made anew with other columns; None while all is as it was."""
+        return next((now for now, then in zip(reads, self.reads, strict=False) if now != then), None)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

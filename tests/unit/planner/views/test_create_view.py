@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from secateur.errors import Error, NotSupportedError, ParameterError, ProgrammingError, SqlSyntaxError, UnknownColumnError, UnknownTableError
+from secateur.planner.statement import CreateView, DropView
+from secateur.planner.views.create_view import told_apart
+from secateur.planner.views.view import Read
+
+
+def test_a_view_remembers_its_query_and_what_it_reads(bench: Any) -> None:
+    made = bench.prepare('CREATE VIEW "Big" (who) AS SELECT customer_id, count(*) FROM orders WHERE amount > 3 GROUP BY ALL -- by customer')
+    assert isinstance(made, CreateView)
+    view = made.view
+    assert (view.name, view.view_id, view.renamed) == ("Big", 0, ("who",))
+    assert view.query == "SELECT customer_id, count(*) FROM orders WHERE amount > 3 GROUP BY ALL"
+    assert view.columns == (("who", "VARCHAR"), ("count_star()", "BIGINT"))
+    assert view.reads == (Read("orders", (("customer_id", "VARCHAR"), ("amount", "DECIMAL(10,2)"))),)
+    assert view.sql == 'CREATE VIEW "Big" ("who") AS\n' + view.query
+    assert (made.or_replace, made.if_not_exists) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("sql", "or_replace", "if_not_exists"),
+    [("CREATE OR REPLACE VIEW v AS FROM orders", True, False), ("create view if not exists main.v as from orders", False, True)],
+)
+def test_what_happens_to_a_view_of_that_name(bench: Any, sql: str, or_replace: bool, if_not_exists: bool) -> None:
+    made = bench.prepare(sql)
+    assert (made.view.name, made.or_replace, made.if_not_exists) == ("v", or_replace, if_not_exists)
+
+
+@pytest.mark.parametrize(("sql", "if_exists"), [("DROP VIEW v", False), ("DROP VIEW IF EXISTS main.v", True)])
+def test_drop(bench: Any, sql: str, if_exists: bool) -> None:
+    assert bench.prepare(sql) == DropView("v", if_exists)
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind", "message"),
+    [
+        ("CREATE VIEW v", SqlSyntaxError, "expected AS"),
+        ("CREATE VIEW v AS", SqlSyntaxError, "expected a query"),
+        ("CREATE VIEW v AS DELETE FROM orders", SqlSyntaxError, "line 1, column 18"),
+        ("CREATE VIEW v AS SELECT ?", ParameterError, "takes no parameters"),
+        ("CREATE VIEW a.v AS SELECT 1", NotSupportedError, "views are in the schema main"),
+        ("CREATE OR REPLACE VIEW IF NOT EXISTS v AS SELECT 1", SqlSyntaxError, "not both"),
+        ("CREATE VIEW v (a, b) AS SELECT 1", SqlSyntaxError, "view 'v' names 2 columns, and its query has 1 (line 1, column 13)"),
+        ("CREATE VIEW v AS SELECT nope FROM orders", UnknownColumnError, "column 'nope' does not exist"),
+        ("CREATE VIEW v AS SELECT 1 FROM nope", UnknownTableError, "table 'nope' does not exist (line 1, column 32)"),
+        ("DROP VIEW a, b", NotSupportedError, "drop one at a time"),
+        ("DROP VIEW a b", SqlSyntaxError, "expected the end of the statement"),
+    ],
+)
+def test_errors_say_where(bench: Any, sql: str, kind: type[Error], message: str) -> None:
+    with pytest.raises(kind) as caught:
+        bench.prepare(sql)
+    assert message in str(caught.value)
+
+
+def test_a_view_cannot_read_itself(bench: Any) -> None:
+    bench.create_view("CREATE VIEW v AS SELECT id FROM orders")
+    bench.create_view("CREATE VIEW w AS SELECT id FROM v")
+    with pytest.raises(ProgrammingError, match=r"view 'v' would read itself: .*column 43"):
+        bench.prepare("CREATE OR REPLACE VIEW v AS SELECT * FROM w")
+
+
+@pytest.mark.parametrize(
+    ("names", "apart"),
+    [
+        (("a", "b"), ("a", "b")),
+        (("a", "A", "a"), ("a", "A_1", "a_2")),
+        (("a", "a_1", "a"), ("a", "a_1", "a_2")),
+    ],
+)
+def test_equal_names_are_told_apart(names: tuple[str, ...], apart: tuple[str, ...]) -> None:
+    assert tuple(told_apart(names)) == apart

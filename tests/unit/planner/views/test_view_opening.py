@@ -1,0 +1,103 @@
+"""A statement over views is planned as if their queries stood in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from secateur.errors import LimitExceededError, ProgrammingError, UnknownColumnError, UnknownTableError
+
+
+@pytest.fixture
+def viewed(bench: Any) -> Any:
+    bench.create_view("CREATE VIEW big AS SELECT customer_id, id, amount FROM orders WHERE amount > 100")
+    bench.create_view("CREATE VIEW known (who, name) AS SELECT customer_id, name FROM customers")
+    bench.create_view("CREATE VIEW both_ AS SELECT b.id, k.who AS customer FROM big b JOIN known k ON b.customer_id = k.who")
+    return bench
+
+
+@pytest.mark.parametrize(
+    ("sql", "local"),
+    [
+        pytest.param(
+            "SELECT id FROM big",
+            'SELECT id FROM (SELECT customer_id, id, amount FROM s0 AS "orders" WHERE amount > 100) AS "big"',
+            id="by its name",
+        ),
+        pytest.param(
+            "SELECT x.id FROM big x",
+            'SELECT x.id FROM (SELECT customer_id, id, amount FROM s0 AS "orders" WHERE amount > 100) x',
+            id="by an alias",
+        ),
+        pytest.param(
+            "SELECT who FROM known",
+            'SELECT who FROM (SELECT customer_id, name FROM s0 AS "customers") AS "known"("who", "name")',
+            id="columns of its own",
+        ),
+        pytest.param(
+            "SELECT a FROM main.known AS x(a)",
+            'SELECT a FROM (SELECT * FROM (SELECT customer_id, name FROM s0 AS "customers") AS "known"("who", "name")) AS x(a)',
+            id="columns named twice",
+        ),
+        pytest.param("WITH big AS (SELECT 1 AS id) SELECT id FROM big", "WITH big AS (SELECT 1 AS id) SELECT id FROM big", id="hidden"),
+        pytest.param(
+            "WITH s0 AS (SELECT 1 AS id) SELECT s0.id FROM orders, s0",
+            'WITH s0 AS (SELECT 1 AS id) SELECT s0.id FROM temp.s0 AS "orders", s0',
+            id="a relation is not what a common table expression is called",
+        ),
+        pytest.param("SELECT main.orders.id FROM main.orders", 'SELECT orders.id FROM s0 AS "orders"', id="a schema"),
+    ],
+)
+def test_the_text_that_runs(viewed: Any, sql: str, local: str) -> None:
+    assert viewed.select(sql).plan.local.sql == local
+
+
+def test_a_filter_on_a_view_prunes(viewed: Any) -> None:
+    partition = viewed.partition("orders", customer_id="C2")
+    assert viewed.trees("SELECT * FROM big WHERE customer_id = 'C2'") == [f"orders: (p{partition})"]
+    assert viewed.trees("SELECT * FROM known WHERE who = 'C2'") == [f"customers: (p{partition})"]
+    assert viewed.trees("SELECT id FROM both_ WHERE customer = 'C2'") == [f"orders: (p{partition})", f"customers: (p{partition})"]
+
+
+def test_each_mention_is_pruned_for_itself(viewed: Any) -> None:
+    one, two = (viewed.partition("orders", customer_id=key) for key in ("C1", "C2"))
+    assert viewed.trees("SELECT id FROM big WHERE customer_id = 'C1' UNION ALL SELECT id FROM big WHERE customer_id = 'C2'") == [
+        f"orders: (p{one})",
+        f"orders: (p{two})",
+    ]
+
+
+def test_a_scan_reads_the_columns_that_the_view_names(viewed: Any) -> None:
+    assert [scan.columns for scan in viewed.select("SELECT * FROM both_").plan.scans] == [("customer_id", "id", "amount"), ("customer_id", "name")]
+
+
+def test_a_plan_says_of_which_views_it_was_made(viewed: Any) -> None:
+    ids = {name: viewed.views[name].view_id for name in ("big", "known", "both_")}
+    assert viewed.select("SELECT 1 FROM orders").plan.views == ()
+    assert viewed.select("SELECT 1 FROM both_").plan.views == tuple(sorted(ids.values()))
+    assert viewed.select("SELECT 1 FROM big WHERE false").plan.empty is None
+
+
+def test_errors_in_a_statement_over_views_have_the_users_positions(viewed: Any) -> None:
+    with pytest.raises(UnknownColumnError, match=r"'nope' does not exist.*line 2, column 3\)"):
+        viewed.prepare("SELECT 1 FROM big b WHERE b.id = 3 AND\n  nope = 4")
+
+
+def test_what_a_view_reads_may_be_gone(viewed: Any) -> None:
+    del viewed.known["customers"]
+    with pytest.raises(
+        UnknownTableError, match=r"view 'both_' cannot be read: view 'known' cannot be read: table 'customers' does not exist \(line 1, column 15\)"
+    ):
+        viewed.prepare("SELECT * FROM both_")
+    viewed.create("CREATE TABLE customers (customer_id BIGINT PRIMARY KEY, name VARCHAR)")
+    with pytest.raises(ProgrammingError, match="view 'known' cannot be read: table 'customers' has other columns than when it was made"):
+        viewed.prepare("SELECT * FROM both_")
+
+
+def test_views_of_views_do_not_grow_without_bound(bench: Any) -> None:
+    bench.create_view("CREATE VIEW v0 AS SELECT 1 AS x")
+    for number in range(1, 8):
+        bench.create_view(f"CREATE VIEW v{number} AS SELECT * FROM v{number - 1} UNION ALL SELECT * FROM v{number - 1}")
+    with pytest.raises(LimitExceededError, match="more than 500 views"):
+        bench.create_view("CREATE VIEW v8 AS SELECT * FROM v7 UNION ALL SELECT * FROM v7")
