@@ -25,6 +25,7 @@ from secateur.planner.dml.target import read_relation
 from secateur.planner.dml.update import read_update
 from secateur.planner.dml.with_clause import split_with
 from secateur.planner.plan_settings import PlanSettings
+from secateur.planner.refused import STATEMENTS as REFUSED_STATEMENTS
 from secateur.planner.select import plan_select
 from secateur.planner.set_option import read_set
 from secateur.planner.statement import ChangeStatement, CreateView, ExplainFormat, ExplainStatement, InsertSelect, SelectStatement, Statement, WholeChange
@@ -50,11 +51,6 @@ _QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "("})
 _SPECIMEN_ELEMENTS: Final = 2
 _INT32: Final = range(-(2**31), 2**31)
 _INT64: Final = range(-(2**63), 2**63)
-_LATER: Final = {
-    "PIVOT": "write SELECT * FROM t PIVOT (... FOR column IN (values))",
-    "PRAGMA": "use DESCRIBE, SHOW, SET or the tables of information_schema",
-    "USE": "there is one schema of tables, main, which need not be written",
-}
 
 
 class CatalogView(Protocol):
@@ -256,8 +252,8 @@ class Planner:
                 return read_set(cursor)
             case "SHOW" | "DESCRIBE" | "DESC" | "SUMMARIZE":
                 return self._show(cursor, parameters, _arrange(parameters, params), catalog)
-            case _ if first in _LATER:
-                raise cursor.unsupported(first, _LATER[first])
+            case _ if first in REFUSED_STATEMENTS:
+                raise cursor.unsupported(first, REFUSED_STATEMENTS[first])
             case _:
                 raise cursor.expected("SELECT, INSERT, UPDATE, DELETE, TRUNCATE, CREATE TABLE, ALTER TABLE, DROP TABLE, EXPLAIN or SET")
 

@@ -16,6 +16,7 @@ from secateur.engine.stage import stage_relation
 from secateur.errors import DatabaseError, LimitExceededError, NotSupportedError, ProgrammingError, UnknownTableError
 from secateur.partitioning.table import TableDef
 from secateur.planner.near_names import near_names
+from secateur.planner.refused import refuse_parts
 from secateur.planner.system.information_schema import SCHEMA as INFORMATION_SCHEMA
 from secateur.planner.system.names import MAIN, find_relation
 from secateur.planner.system.tables import SCHEMA as SYSTEM_SCHEMA
@@ -102,9 +103,11 @@ def bind_query(
     Raises:
         SqlSyntaxError: The text does not parse.
         UnknownTableError: With the position of the name.
+        NotSupportedError: With the position of the part.
         ProgrammingError: A view that cannot be read any more, with the position of its name.
     """
     tree = parse_query(text, tokens)
+    refuse_parts(tree, text)
     binder = _Binder(find, is_placed=_has_relation_names(tree))
     splices: list[Splice] = []
     gathered: list[Splice] = []

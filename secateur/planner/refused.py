@@ -1,0 +1,79 @@
+"""What the dialect has and a cluster does not: statements and parts of queries, each with what to do instead."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlglot import exp
+
+from secateur.errors import NotSupportedError
+from secateur.planner.text.folding import folded
+from secateur.planner.text.positions import located
+
+__all__ = ["STATEMENTS", "refuse_parts"]
+
+STATEMENTS: Final = {
+    "PIVOT": "write SELECT * FROM t PIVOT (... FOR column IN (values))",
+    "UNPIVOT": "write SELECT * FROM t UNPIVOT (...)",
+    "PRAGMA": "use DESCRIBE, SHOW, SET or the tables of information_schema",
+    "USE": "there is one schema of tables, main, which need not be written",
+    "BEGIN": "each statement is a transaction of its own",
+    "START": "each statement is a transaction of its own",
+    "COMMIT": "each statement is a transaction of its own",
+    "ROLLBACK": "each statement is a transaction of its own",
+    "ATTACH": "members see no other databases",
+    "DETACH": "members see no other databases",
+    "INSTALL": "members load no extensions",
+    "LOAD": "members load no extensions; rows are loaded with conn.table(name).load",
+    "EXPORT": "read the tables, and write files where you are",
+    "IMPORT": "load the rows with conn.table(name).load",
+    "CALL": "write SELECT * FROM the function",
+    "PREPARE": "every statement is planned once and takes parameters: pass them to execute()",
+    "EXECUTE": "every statement is planned once and takes parameters: pass them to execute()",
+    "DEALLOCATE": "plans are forgotten by themselves",
+    "CHECKPOINT": "tables are in memory",
+    "VACUUM": "tables are compacted by themselves",
+    "ANALYZE": "statistics are kept by themselves",
+    "COMMENT": "tables and columns have no comments",
+    "GRANT": "there are no users: whoever has the token of the cluster may do everything",
+    "REVOKE": "there are no users: whoever has the token of the cluster may do everything",
+    "RESET": "use SET",
+}
+"""First words of statements that are not supported, and what to do instead."""
+
+_OWN_CATALOG: Final = {
+    "duckdb_tables": "secateur.tables",
+    "duckdb_views": "secateur.tables",
+    "duckdb_columns": "secateur.columns",
+    "duckdb_constraints": "information_schema.table_constraints",
+    "duckdb_schemas": "information_schema.schemata",
+    "duckdb_databases": "information_schema.schemata",
+    "duckdb_indexes": "secateur.tables",
+    "pragma_table_info": "secateur.columns",
+    "pragma_show": "secateur.columns",
+    "show_tables": "secateur.tables",
+}
+"""Functions that tell of the tables of the process that happens to run a fragment, and what tells of those of the cluster."""
+
+
+def refuse_parts(tree: exp.Expr, text: str) -> None:
+    """Refuse what must not get as far as the kernel, where it would mean something else.
+
+    Args:
+        tree: Of one query.
+        text: From which it was parsed.
+
+    Raises:
+        NotSupportedError: Names the part and its position.
+    """
+    for node in tree.find_all(exp.CTE, exp.Anonymous):
+        if isinstance(node, exp.CTE):
+            if not isinstance(node.this, (exp.Query, exp.Values)):
+                name = node.args["alias"].this
+                message = f"{node.this.key.upper()} in a common table expression is not supported: send it as a statement of its own, with RETURNING"
+                raise located(NotSupportedError, message, text, int(name.meta.get("start", 0)), len(node.alias))
+        elif (instead := _OWN_CATALOG.get(folded(node.name))) is not None:
+            start = int(node.meta.get("start", 0))
+            raise located(
+                NotSupportedError, f"{node.name}() is not supported: it does not know the tables of a cluster; read {instead}", text, start, len(node.name)
+            )

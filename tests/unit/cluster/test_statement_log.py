@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from secateur.cluster.statement_log import StatementLog
+from secateur.errors import DataError
+from secateur.wire import PeerInfo, Reply, Request
+
+ANSWER = {"execution": "local", "partitions_read": 1, "rows": 3, "values": [[1, 2, 3]]}
+
+
+def request(plan: str) -> Request:
+    return Request("execute", {"plan": plan}, memoryview(b""), PeerInfo(1, "test", "test", False))
+
+
+def entries(log: StatementLog) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = log.send(request("")).header["statements"]
+    return found
+
+
+def test_an_ended_statement_is_told_with_what_its_answer_says() -> None:
+    log = StatementLog("m1")
+    reply = log.execute(request("p"), lambda _: Reply(dict(ANSWER)))
+    assert isinstance(reply, Reply)
+    (entry,) = entries(log)
+    assert {key: entry[key] for key in ("number", "plan_id", "state", "execution", "members", "partitions_read", "rows")} == {
+        "number": 1,
+        "plan_id": "p",
+        "state": "done",
+        "execution": "local",
+        "members": ["m1"],
+        "partitions_read": 1,
+        "rows": 3,
+    }
+    assert entry["elapsed_ms"] >= 0
+
+
+def test_a_failure_is_told_and_raised() -> None:
+    log = StatementLog("m1")
+
+    def fail(_: Request) -> Reply:
+        raise DataError("no such date")
+
+    with pytest.raises(DataError):
+        log.execute(request("p"), fail)
+    (entry,) = entries(log)
+    assert (entry["state"], entry["error"]) == ("failed", "DataError: no such date")
+
+
+def test_a_statement_runs_until_it_is_answered() -> None:
+    log = StatementLog("m1")
+
+    async def scenario() -> None:
+        answered = asyncio.Event()
+
+        async def wait() -> Reply:
+            await answered.wait()
+            return Reply({**ANSWER, "execution": "distributed", "members": ["m1", "m2"]})
+
+        reply = log.execute(request("p"), lambda _: wait())
+        assert not isinstance(reply, Reply)
+        task = asyncio.ensure_future(reply)
+        await asyncio.sleep(0)
+        assert [entry["state"] for entry in entries(log)] == ["running"]
+        answered.set()
+        await task
+
+    asyncio.run(scenario())
+    assert [(entry["state"], entry["members"]) for entry in entries(log)] == [("done", ["m1", "m2"])]
+
+
+def test_the_newest_are_remembered() -> None:
+    log = StatementLog("m1", ended_max=2)
+    for plan in ("a", "b", "c"):
+        log.execute(request(plan), lambda _: Reply(dict(ANSWER)))
+    assert [entry["plan_id"] for entry in entries(log)] == ["c", "b"]

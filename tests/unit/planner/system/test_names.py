@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from secateur.errors import Error, NotSupportedError, UnknownTableError
+from secateur.planner.system.information_schema import INFORMATION_SCHEMA
+from secateur.planner.system.tables import SYSTEM_TABLES
+
+
+@pytest.mark.parametrize("name", SYSTEM_TABLES)
+def test_every_system_table_can_be_read(bench: Any, name: str) -> None:
+    plan = bench.select(f"SELECT * FROM Secateur.{name.upper()}").plan
+    assert plan.system_tables == (name,)
+    assert [(column, text) for column, text in plan.columns] == [(column.name, str(column.type)) for column in SYSTEM_TABLES[name].columns]
+
+
+@pytest.mark.parametrize("name", INFORMATION_SCHEMA)
+def test_every_view_of_information_schema_binds(bench: Any, name: str) -> None:
+    assert bench.select(f"SELECT * FROM information_schema.{name}").plan.views == ()
+
+
+def test_their_plans_are_kept_and_their_answers_are_not(bench: Any) -> None:
+    plan = bench.select("SELECT * FROM secateur.members WHERE false").plan
+    assert plan is bench.select("SELECT * FROM secateur.members WHERE false").plan
+    assert (plan.empty, plan.deterministic) == (None, False)
+
+
+def test_a_schema_of_one_table_does_not_hinder_pruning(bench: Any) -> None:
+    partition = bench.partition("orders", customer_id="C2")
+    for name in ("orders", "main.orders", "secateur.main.orders"):
+        assert bench.trees(f"SELECT 1 FROM {name} WHERE orders.customer_id = 'C2'") == [f"orders: (p{partition})"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "message"),
+    [
+        ("other.main.orders", NotSupportedError, "catalog 'other' does not exist"),
+        ("other.orders", NotSupportedError, "schema 'other' is not supported"),
+        ("secateur.orders", UnknownTableError, "there is members, tables, columns, partitions, jobs, statements"),
+        ("information_schema.table", UnknownTableError, "did you mean tables"),
+    ],
+)
+def test_what_stands_in_front_of_a_name(bench: Any, name: str, kind: type[Error], message: str) -> None:
+    with pytest.raises(kind, match=message) as caught:
+        bench.prepare(f"SELECT 1 FROM {name}")
+    assert caught.value.details["column"] == 15

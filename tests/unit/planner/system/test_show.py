@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from secateur.errors import Error, NotSupportedError, SqlSyntaxError, UnknownColumnError, UnknownTableError
+
+DESCRIBED = ["column_name", "column_type", "null", "key", "default", "extra"]
+ALL_TABLES = ["database", "schema", "name", "column_names", "column_types", "temporary"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "names", "read"),
+    [
+        ("SHOW TABLES", ["name"], ("tables",)),
+        ("show tables from main", ["name"], ("tables",)),
+        ("SHOW ALL TABLES", ALL_TABLES, ("columns",)),
+        ("SHOW", ALL_TABLES, ("columns",)),
+        ("DESCRIBE", ALL_TABLES, ("columns",)),
+        ("SHOW DATABASES", ["database_name"], ()),
+        ("SHOW SCHEMAS", ["database_name", "schema_name", "current"], ()),
+        ("SHOW CREATE TABLE orders", ["sql"], ("tables",)),
+        ("SHOW orders", DESCRIBED, ()),
+        ("SHOW COLUMNS FROM main.orders", DESCRIBED, ()),
+        ("DESCRIBE TABLE orders", DESCRIBED, ()),
+        ("DESC SELECT 1 AS a", DESCRIBED, ()),
+    ],
+)
+def test_they_are_queries(bench: Any, sql: str, names: list[str], read: tuple[str, ...]) -> None:
+    plan = bench.select(sql).plan
+    assert [name for name, _ in plan.columns] == names
+    assert plan.system_tables == read
+
+
+def test_a_described_query_is_answered_without_a_member(bench: Any) -> None:
+    plan = bench.select("DESCRIBE SELECT * FROM orders").plan
+    assert plan.scans == ()
+    assert plan.empty is not None
+
+
+def test_parameters_of_the_query(bench: Any) -> None:
+    described = bench.select("DESCRIBE SELECT ? AS x FROM orders WHERE id = ?", [1, 2]).plan
+    assert [name for name, _ in described.columns] == DESCRIBED
+    summarized = bench.select("SUMMARIZE SELECT amount FROM orders WHERE customer_id = ?", ["C2"]).plan
+    assert summarized.parameter_count == 1
+
+
+@pytest.mark.parametrize("sql", ["SUMMARIZE orders", "SUMMARIZE SELECT * FROM orders", "SELECT * FROM (SUMMARIZE orders)"])
+def test_all_columns_are_summarized(bench: Any, sql: str) -> None:
+    (scan,) = bench.select(sql).plan.scans
+    assert scan.columns == ("customer_id", "id", "priority", "amount", "day")
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind", "message", "column"),
+    [
+        ("DESCRIBE ordrs", UnknownTableError, "'ordrs' does not exist", 10),
+        ("SHOW main.ordrs", UnknownTableError, "'ordrs' does not exist", 11),
+        ("SUMMARIZE ordrs", UnknownTableError, "'ordrs' does not exist", 11),
+        ("DESCRIBE SELECT nope FROM orders", UnknownColumnError, "'nope' does not exist", 17),
+        ("SUMMARIZE SELECT nope FROM orders", UnknownColumnError, "'nope' does not exist", 18),
+        ("SUMMARIZE", SqlSyntaxError, "expected a table or a query", 10),
+        ("SHOW TABLES LIKE 'a'", SqlSyntaxError, "expected the end of the statement", 13),
+        ("DESCRIBE other.orders", NotSupportedError, "schema in front of a table name", 10),
+        ("SELECT * FROM (DESCRIBE orders)", NotSupportedError, "DESCRIBE of a table inside of a query", 25),
+    ],
+)
+def test_mistakes_are_shown_where_they_stand(bench: Any, sql: str, kind: type[Error], message: str, column: int) -> None:
+    with pytest.raises(kind) as caught:
+        bench.prepare(sql)
+    assert message in caught.value.message
+    assert caught.value.details["column"] == column
