@@ -1,0 +1,54 @@
+"""What ``docs/sql.md`` says runs: its examples, one after the other, and what it says is refused."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import secateur
+from secateur.errors import NotSupportedError, UnknownColumnError
+
+PAGE = (Path(__file__).parents[2] / "docs" / "sql.md").read_text(encoding="utf-8")
+
+
+def statements() -> list[str]:
+    blocks = re.findall(r"^```sql\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    return [statement.strip() for block in blocks for statement in block.split(";") if statement.strip()]
+
+
+def test_the_examples_run() -> None:
+    with secateur.start(members=3, runtime="embedded") as cluster, cluster.connect() as conn:
+        for statement in statements():
+            cursor = conn.execute(statement)
+            if cursor.description is not None:
+                assert cursor.fetchall(), statement
+        with pytest.raises(UnknownColumnError) as caught:
+            conn.execute("SELECT amuont FROM purchases")
+        assert str(caught.value) in PAGE
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "ATTACH 'x.db'",
+        "USE main",
+        "BEGIN",
+        "CREATE SEQUENCE s",
+        "CREATE OR REPLACE TABLE t (k INTEGER PRIMARY KEY)",
+        "CREATE TABLE t (k INTEGER PRIMARY KEY, n INTEGER DEFAULT 3)",
+        "CREATE TABLE t (k INTEGER PRIMARY KEY, n INTEGER CHECK (n > 0))",
+        "WITH d AS (DELETE FROM held RETURNING *) SELECT * FROM d",
+        "PIVOT held ON k",
+        "SELECT * FROM (DESCRIBE held)",
+        "SELECT * FROM duckdb_tables()",
+        "INSTALL json",
+        "PRAGMA version",
+        "PREPARE p AS SELECT 1",
+    ],
+)
+def test_what_is_not_supported_is_refused_with_its_place(conn: secateur.Connection, sql: str) -> None:
+    conn.execute("CREATE TABLE IF NOT EXISTS held (k INTEGER PRIMARY KEY)")
+    with pytest.raises(NotSupportedError, match=r"\(line 1, column \d+\)"):
+        conn.execute(sql)
