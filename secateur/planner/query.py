@@ -6,7 +6,7 @@ The text that DuckDB runs is the user's own text with the table names exchanged,
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -16,6 +16,7 @@ from secateur.engine.stage import stage_relation
 from secateur.errors import DatabaseError, LimitExceededError, NotSupportedError, ProgrammingError, UnknownTableError
 from secateur.partitioning.table import TableDef
 from secateur.planner.near_names import near_names
+from secateur.planner.refused import WORDS as REFUSED_WORDS
 from secateur.planner.refused import refuse_parts
 from secateur.planner.system.information_schema import SCHEMA as INFORMATION_SCHEMA
 from secateur.planner.system.names import MAIN, find_relation
@@ -107,15 +108,17 @@ def bind_query(
         ProgrammingError: A view that cannot be read any more, with the position of its name.
     """
     tree = parse_query(text, tokens)
-    refuse_parts(tree, text)
-    binder = _Binder(find, is_placed=_has_relation_names(tree))
+    words = _words(tokens)
+    if words & REFUSED_WORDS:
+        refuse_parts(tree, text)
+    binder = _Binder(find, is_placed=_has_relation_names(tree, words))
     splices: list[Splice] = []
     gathered: list[Splice] = []
-    for node, mention in binder.bind(text, tokens, tree):
+    for node, mention in binder.bind(text, words, tree):
         start, end = _span(node)
         splices.append((start, end, mention.sql))
         gathered.append((start, end, mention.gathered))
-    qualified = list(_qualified_columns(tree))
+    qualified = _qualified_columns(tree, words)
     first, last = tokens[0].start, tokens[-1].end + 1
     common = [*rewritten, *qualified, *((start, end, f"${index + 1}") for start, end, index in parameters.spans)]
     own = splice(text, first, last, splices + common)
@@ -161,9 +164,8 @@ class _Binder:
         self._opened = 0
         self._inside: list[str] = []
 
-    def bind(self, text: str, tokens: Sequence[Token], tree: exp.Expr) -> Iterator[tuple[exp.Table, _Mention]]:
+    def bind(self, text: str, words: Set[str], tree: exp.Expr) -> Iterator[tuple[exp.Table, _Mention]]:
         """Each mention of a table or view in a query, and what is to stand there."""
-        words = {folded(token.text) for token in tokens if token.token_type not in (TokenType.STRING, TokenType.NUMBER)}
         everything, starred = _star_uses(tree)
         for node in _collect_tables(tree):
             wide = everything or isinstance(node.parent, exp.Summarize) or folded(node.alias or node.name) in starred or renames_columns(node)
@@ -216,10 +218,11 @@ class _Binder:
         before = len(self.scans)
         try:
             tokens = tokenize(view.query)
+            words = _words(tokens)
             tree = parse_query(view.query, tokens)
-            self.is_placed = self.is_placed or _has_relation_names(tree)
-            found = [(_span(inner), mention) for inner, mention in self.bind(view.query, tokens, tree)]
-            qualified = list(_qualified_columns(tree))
+            self.is_placed = self.is_placed or _has_relation_names(tree, words)
+            found = [(_span(inner), mention) for inner, mention in self.bind(view.query, words, tree)]
+            qualified = _qualified_columns(tree, words)
         except UnknownTableError as error:
             raise UnknownTableError(f"view {view.name!r} cannot be read: {error.message}", **error.details) from None
         finally:
@@ -251,19 +254,26 @@ def _span(node: exp.Table) -> tuple[int, int]:
     return int(parts[0].meta["start"]), int(parts[-1].meta["end"]) + 1
 
 
-def _qualified_columns(tree: exp.Expr) -> Iterator[Splice]:
+def _words(tokens: Sequence[Token]) -> Set[str]:
+    """The names and keywords of a text, folded."""
+    return {folded(token.text) for token in tokens if token.token_type not in (TokenType.STRING, TokenType.NUMBER)}
+
+
+def _qualified_columns(tree: exp.Expr, words: Set[str]) -> list[Splice]:
     """``main.`` in front of ``t.k``, which is to be left out: relations are in no schema."""
-    if any(folded(alias.name) in _LEFT_OUT for alias in tree.find_all(exp.TableAlias)):
-        return
+    if words.isdisjoint(_LEFT_OUT) or any(folded(alias.name) in _LEFT_OUT for alias in tree.find_all(exp.TableAlias)):
+        return []
+    found: list[Splice] = []
     for column in tree.find_all(exp.Column):
         schema, table = column.args.get("db"), column.args.get("table")
         if schema is not None and table is not None and column.args.get("catalog") is None and folded(schema.name) in _LEFT_OUT and "start" in schema.meta:
-            yield int(schema.meta["start"]), int(table.meta["start"]), ""
+            found.append((int(schema.meta["start"]), int(table.meta["start"]), ""))
+    return found
 
 
-def _has_relation_names(tree: exp.Expr) -> bool:
+def _has_relation_names(tree: exp.Expr, words: Set[str]) -> bool:
     """Whether a common table expression has a name that a relation of a plan may have: it would be read in its place."""
-    return any(_RELATION_NAME.fullmatch(folded(cte.alias)) for cte in tree.find_all(exp.CTE))
+    return "with" in words and any(_RELATION_NAME.fullmatch(folded(cte.alias)) for cte in tree.find_all(exp.CTE))
 
 
 def _relation_nodes(tree: exp.Expr) -> list[exp.Table]:

@@ -10,7 +10,7 @@ from secateur.errors import NotSupportedError
 from secateur.planner.text.folding import folded
 from secateur.planner.text.positions import located
 
-__all__ = ["STATEMENTS", "refuse_parts"]
+__all__ = ["STATEMENTS", "WORDS", "refuse_parts"]
 
 STATEMENTS: Final = {
     "PIVOT": "write SELECT * FROM t PIVOT (... FOR column IN (values))",
@@ -54,6 +54,9 @@ _OWN_CATALOG: Final = {
     "show_tables": "secateur.tables",
 }
 """Functions that tell of the tables of the process that happens to run a fragment, and what tells of those of the cluster."""
+
+WORDS: Final = frozenset({"with", *_OWN_CATALOG})
+"""What a text has to mention, folded, to have a part that is refused."""
 
 
 def refuse_parts(tree: exp.Expr, text: str) -> None:
