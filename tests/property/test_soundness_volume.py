@@ -53,7 +53,7 @@ def _one_table(world: World, rng: random.Random) -> int:
         plan, bound = statement.plan, statement.params or ()
         (kept,) = world.kept(plan, bound)
         assert partitions <= set(kept), f"{sql} with {params!r}: tree {plan.scans[0].tree}, kept {kept}, needed {sorted(partitions)}"
-        read = set(rows_as_tuples(world.relation(plan.scans[0], bound, kept).select(["a", "b", "c"])))
+        read = set(rows_as_tuples(world.slices(plan.scans[0], bound, kept).select(["a", "b", "c"])))
         assert keys <= read, f"{sql} with {params!r}: keys {plan.scans[0].keys}, missing {sorted(keys - read)}"
         if number == 0:
             check(world, sql, params, rng)

@@ -24,7 +24,8 @@ from secateur.partitioning.split import split
 from secateur.partitioning.statistics import NO_STATISTICS, StatisticsPicture
 from secateur.partitioning.table import TableDef
 from secateur.planner.planner import Planner
-from secateur.planner.statement import CreateTable, SelectStatement, SubqueryUse
+from secateur.planner.statement import CreateTable, CreateView, SelectStatement, SubqueryUse
+from secateur.planner.views.view import ViewDef
 from secateur.storage import snapshot
 from secateur.storage.member_store import MemberStore
 
@@ -47,11 +48,23 @@ class World:
     topology: Any = None
     picture: StatisticsPicture = NO_STATISTICS
     ddl: dict[str, str] = field(default_factory=dict)
+    views: dict[str, ViewDef] = field(default_factory=dict)
 
     def table(self, name: str) -> TableDef:
         if name.casefold() not in self.tables:
             raise UnknownTableError(f"table {name!r} does not exist")
         return self.tables[name.casefold()]
+
+    def relation(self, name: str) -> TableDef | ViewDef:
+        return self.views.get(name.casefold()) or self.table(name)
+
+    def create_view(self, ddl: str) -> None:
+        """A view, here and in DuckDB, in the place of one of that name."""
+        statement = self.planner.prepare(ddl, (), self)
+        assert isinstance(statement, CreateView)
+        self.version += 1
+        self.views[statement.view.name.casefold()] = replace(statement.view, view_id=self.version)
+        self.duck.execute(ddl)
 
     def create(self, ddl: str, rows: Callable[[TableDef], list[dict[str, Any]]]) -> None:
         statement = self.planner.prepare(ddl, (), self)
@@ -93,14 +106,14 @@ class World:
     def kept(self, plan: SelectPlan, params: Sequence[Any]) -> list[Sequence[int]]:
         return [scan.tree.bind(params).ids for scan in plan.scans]
 
-    def relation(self, scan: ScanPlan, params: Sequence[Any], ids: Sequence[int]) -> pa.Table:
+    def slices(self, scan: ScanPlan, params: Sequence[Any], ids: Sequence[int]) -> pa.Table:
         """What a member reads for a scan: the slices of the partitions that hold the keys."""
         # The partitions are so small that not even two searches would pay.
         with mock.patch.object(snapshot, "_ROWS_PER_SEARCH", 1):
             return self.store.relation(scan.table_id, ids, scan.columns, scan.keys.bind(params))
 
     def local(self, plan: SelectPlan, params: Sequence[Any], kept: Sequence[Sequence[int]]) -> pa.Table:
-        relations = {scan.relation: self.relation(scan, params, ids) for scan, ids in zip(plan.scans, kept, strict=True)}
+        relations = {scan.relation: self.slices(scan, params, ids) for scan, ids in zip(plan.scans, kept, strict=True)}
         searched = plan.searched if plan.searched is not None and plan.scans[0].keys.decides_for(params) else plan.local
         return run(searched, relations, params)
 
@@ -113,7 +126,7 @@ class World:
             for member in (0,) if stage.at_coordinator else range(members):
                 parts = {number: [p for p in kept[number] if plan.scans[number].replicated or p % members == member] for number in stage.scans}
                 if stage.at_coordinator or any(parts.values()):
-                    scans = {plan.scans[number].relation: self.relation(plan.scans[number], params, ids) for number, ids in parts.items()}
+                    scans = {plan.scans[number].relation: self.slices(plan.scans[number], params, ids) for number, ids in parts.items()}
                     answers.append(run(stage.fragment, scans | inputs, params))
             outputs[stage_relation(index)] = pa.concat_tables(answers) if answers else stage.fragment.schema.empty_table()
         return outputs[stage_relation(len(plan.stages) - 1)]
