@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import pyarrow as pa
 
@@ -14,8 +15,9 @@ from secateur.client.change import run_change
 from secateur.client.insert import Insertion, insert_many, insert_select, insert_values
 from secateur.client.insert_template import InsertTemplate
 from secateur.client.parameters import Parameters, plain_values
-from secateur.client.rows import Description, ResultColumn, Rows
-from secateur.client.select import run_select
+from secateur.client.rows import Description, ResultColumn, Rows, as_table
+from secateur.client.rows_to_come import RowsToCome
+from secateur.client.select import Wanted, run_select
 from secateur.client.session import Session
 from secateur.client.statement import (
     ChangeStatement,
@@ -30,6 +32,7 @@ from secateur.client.statement import (
     WholeChange,
 )
 from secateur.client.stats import QueryStats
+from secateur.client.streamed_rows import StreamedRows
 from secateur.client.whole_change import run_whole_change
 from secateur.errors import InterfaceError, NotSupportedError
 from secateur.wire import ShortTable
@@ -39,24 +42,31 @@ if TYPE_CHECKING:
 
 __all__ = ["Cursor"]
 
+_BATCH_ROWS: Final = 65_536
+
 
 class Cursor:
     """Executes statements and hands out their results. Made by :meth:`Connection.cursor`; not to be shared between threads.
 
+    A result up to a few megabytes is here when :meth:`execute` returns. A larger one comes in parts, each when it is read: members make no more than that, so
+    whoever reads slowly slows the statement down, and closing the cursor or executing something else ends it. What goes wrong after the first rows is raised
+    where the next ones are read.
+
     Attributes:
         connection: Where it came from.
         arraysize: Rows that :meth:`fetchmany` fetches unless told otherwise.
-        rowcount: Rows of the last result, or rows inserted, updated or deleted; -1 where that means nothing.
+        rowcount: Rows of the last result, or rows inserted, updated or deleted; -1 where that means nothing, and for a large result until its last row was
+            read.
         stats: What the last SELECT, UPDATE or DELETE touched; None after anything else.
     """
 
     def __init__(self, connection: Connection, session: Session) -> None:
         self.connection = connection
         self.arraysize = 1
-        self.rowcount = -1
+        self._rowcount = -1
         self.stats: QueryStats | None = None
         self._session = session
-        self._rows: Rows | None = None
+        self._rows: Rows | StreamedRows | None = None
         self._closed = False
 
     @property
@@ -66,6 +76,10 @@ class Cursor:
         The type code is the SQL text of the type; it equals the type object of its kind (``code == secateur.NUMBER``).
         """
         return None if self._rows is None else [column.describe() for column in self._rows.columns]
+
+    @property
+    def rowcount(self) -> int:
+        return self._rowcount if self._rows is None or self._rowcount >= 0 else self._rows.num_rows
 
     @property
     def rownumber(self) -> int | None:
@@ -122,7 +136,7 @@ class Cursor:
                     pass
                 case SelectStatement() | PlanText() | SetPruning() | SetPlanOption():
                     raise NotSupportedError("executemany() is for INSERT, UPDATE and DELETE; call execute() for each set of parameters to read the results")
-        self.rowcount = insert_many(self._session, operation, pending) if pending else total
+        self._rowcount = insert_many(self._session, operation, pending) if pending else total
         return self
 
     def fetchone(self) -> tuple[Any, ...] | None:
@@ -139,12 +153,34 @@ class Cursor:
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows that are left."""
-        rows = self._result()
-        return rows.take(rows.num_rows)
+        return self._result().take_all()
 
     def fetch_arrow_table(self) -> pa.Table:
         """The rows that are left, as they came: nothing is converted or copied."""
         return self._result().take_table()
+
+    def fetch_record_batch(self, rows_max: int = _BATCH_ROWS) -> pa.RecordBatchReader:
+        """The rows that are left as Arrow batches that come as the reader asks for them; the way to read a result that is larger than memory.
+
+        Args:
+            rows_max: Rows of a batch, at most.
+
+        Returns:
+            A reader, which is done when the cursor is closed or executes something else.
+        """
+        if rows_max < 1:
+            raise InterfaceError(f"fetch_record_batch({rows_max}): a batch has at least one row")
+        rows = self._result()
+        tables = rows.tables()
+        first = next(tables)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for table in chain((first,), tables):
+                yield from table.combine_chunks().to_batches(max_chunksize=rows_max)  # partitions make many small chunks
+                if self._rows is not rows:
+                    raise InterfaceError("the cursor was closed or has executed something else: nothing more can be read of this result")
+
+        return pa.RecordBatchReader.from_batches(first.schema, batches())
 
     def fetch_df(self) -> Any:
         """The rows that are left as a pandas DataFrame.
@@ -168,7 +204,7 @@ class Cursor:
     def close(self) -> None:
         """Drop the result; the cursor is of no further use."""
         self._closed = True
-        self._rows = None
+        self._drop_rows()
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return self._result().iterate()
@@ -190,41 +226,47 @@ class Cursor:
             return "<Cursor closed>"
         if self._rows is None:
             return "<Cursor without result>"
-        return f"<Cursor at row {self._rows.position} of {self._rows.num_rows}: {', '.join(column.name for column in self._rows.columns)}>"
+        rows = "many" if self._rows.num_rows < 0 else self._rows.num_rows
+        return f"<Cursor at row {self._rows.position} of {rows}: {', '.join(column.name for column in self._rows.columns)}>"
 
     def _begin(self, operation: str) -> None:
         self._check_open()
         if not isinstance(operation, str):
             raise InterfaceError(f"a statement is text, not a {type(operation).__name__}")
-        self._rows = None
-        self.rowcount = -1
+        self._drop_rows()
+        self._rowcount = -1
         self.stats = None
+
+    def _drop_rows(self) -> None:
+        rows, self._rows = self._rows, None
+        if rows is not None:
+            rows.close()
 
     def _carry_out(self, prepared: Prepared, sql: str, params: list[Any] | dict[str, Any], *, cached: bool, started_s: float) -> None:
         match prepared:
             case SelectStatement():
-                selected = run_select(self._session, sql, params, prepared, cached=cached, started_s=started_s)
+                selected = run_select(self._session, sql, params, prepared, cached=cached, started_s=started_s, wanted=Wanted.ROWS_IN_PARTS)
                 self.stats = selected.stats
-                self._take(selected.result, selected.columns)
+                self._take(selected.result, selected.columns, selected.rest)
             case InsertRows() | InsertTemplate():
-                self.rowcount = insert_values(self._session, sql, params, prepared)
+                self._rowcount = insert_values(self._session, sql, params, prepared)
             case InsertSelect():
-                self.rowcount = insert_select(self._session, sql, params, prepared)
+                self._rowcount = insert_select(self._session, sql, params, prepared)
             case ChangeStatement():
                 changed = run_change(self._session, sql, params, prepared, cached=cached, started_s=started_s)
-                self.rowcount, self.stats = changed.rows, changed.stats
+                self._rowcount, self.stats = changed.rows, changed.stats
             case WholeChange():
                 changed = run_whole_change(self._session, sql, params, prepared, cached=cached, started_s=started_s)
                 self.stats = changed.stats
                 if prepared.returning is not None and changed.returned is not None:
                     self._take(changed.returned, prepared.returning.columns)
-                self.rowcount = changed.rows
+                self._rowcount = changed.rows
             case PlanText():
                 lines = prepared.table
                 if prepared.analyzed is not None:
-                    selected = run_select(self._session, sql, params, prepared.analyzed, cached=cached, started_s=started_s)
+                    selected = run_select(self._session, sql, params, prepared.analyzed, cached=cached, started_s=started_s, wanted=Wanted.PROFILE)
                     self.stats = selected.stats
-                    lines = with_actuals(prepared, selected.stats, selected.result.num_rows)
+                    lines = with_actuals(prepared, selected, self._session.topology.member_ids)
                 self._take(lines, prepared.columns)
             case SetPruning():
                 self._session.pruning = prepared.value
@@ -233,11 +275,10 @@ class Cursor:
             case Done():
                 pass
 
-    def _take(self, result: pa.Table | ShortTable, columns: Sequence[ResultColumn]) -> None:
-        self._rows = Rows(result, columns)
-        self.rowcount = result.num_rows
+    def _take(self, result: pa.Table | ShortTable, columns: Sequence[ResultColumn], rest: RowsToCome | None = None) -> None:
+        self._rows = Rows(result, columns) if rest is None else StreamedRows(as_table(result, columns), rest, columns)
 
-    def _result(self) -> Rows:
+    def _result(self) -> Rows | StreamedRows:
         self._check_open()
         if self._rows is None:
             raise InterfaceError("there is no result to fetch: execute a query first")

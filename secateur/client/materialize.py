@@ -24,31 +24,36 @@ _LIST_BYTES_MAX: Final = 1 << 20
 
 
 def run_in_steps(
-    materialized: Materialized, params: Sequence[Any], run: Callable[[SelectStatement, Sequence[Any]], Outcome], run_whole: Callable[[], Outcome]
+    materialized: Materialized,
+    params: Sequence[Any],
+    run_step: Callable[[SelectStatement, Sequence[Any]], Outcome],
+    run_outer: Callable[[SelectStatement, Sequence[Any]], Outcome],
+    run_whole: Callable[[], Outcome],
 ) -> Outcome:
     """Run the steps, then the rest with their values.
 
     Args:
         materialized: The query.
         params: Its parameters in order, plain.
-        run: Runs one of its statements.
+        run_step: Runs one of the subqueries.
+        run_outer: Runs the rest.
         run_whole: Runs the query undivided: when a step has more values than are worth sending, or an error that the whole may not have.
 
     Raises:
-        Error: What ``run`` and ``run_whole`` raise; a DataError of a step is left to the whole query to find again.
+        Error: What the three raise; a DataError of a step is left to the whole query to find again.
     """
     outcomes: list[Outcome] = []
     values = list(params)
     for step in materialized.steps:
         try:
-            outcomes.append(run(step.statement, params))
+            outcomes.append(run_step(step.statement, params))
         except DataError:
             return in_all([*outcomes, run_whole()])
         found = _values(step, outcomes[-1].result)
         if found is None:
             return in_all([*outcomes, run_whole()])
         values.append(found if step.is_list else found[0] if found else None)
-    return in_all([*outcomes, run(materialized.outer, values)])
+    return in_all([*outcomes, run_outer(materialized.outer, values)])
 
 
 def _values(step: Step, result: Any) -> list[Any] | None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from secateur.client.routing import Rung
+from secateur.client.rows_to_come import RowsToCome
+from secateur.client.run_profile import RunProfile, profile_in_all
 from secateur.wire import ShortTable
 
 __all__ = ["Outcome", "in_all"]
@@ -25,6 +27,8 @@ class Outcome:
         partitions_total: Partitions of all scanned tables.
         members_total: Members of the cluster.
         topology_version: The topology that its members answered from.
+        profile: What the run did, when that was asked for; the rows may not be in ``result`` then.
+        rest: The rows behind those of ``result``, which come as they are read; None when that is all.
     """
 
     result: pa.Table | ShortTable
@@ -34,6 +38,8 @@ class Outcome:
     partitions_total: int
     members_total: int
     topology_version: int
+    rest: RowsToCome | None = None
+    profile: RunProfile | None = None
 
 
 def in_all(outcomes: Sequence[Outcome]) -> Outcome:
@@ -49,4 +55,6 @@ def in_all(outcomes: Sequence[Outcome]) -> Outcome:
         partitions_total=sum(outcome.partitions_total for outcome in outcomes),
         members_total=last.members_total,
         topology_version=last.topology_version,
+        rest=last.rest,
+        profile=None if last.profile is None else profile_in_all([outcome.profile for outcome in outcomes if outcome.profile is not None]),
     )

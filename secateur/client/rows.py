@@ -65,6 +65,10 @@ class Rows:
         self.position = min(start + count, self.num_rows)
         return self._tuples(start, self.position)
 
+    def take_all(self) -> list[tuple[Any, ...]]:
+        """The rest."""
+        return self.take(self.num_rows)
+
     def iterate(self) -> Iterator[tuple[Any, ...]]:
         """The rest, converted a batch at a time."""
         while self.position < self.num_rows:
@@ -79,6 +83,13 @@ class Rows:
         rest = table.slice(self.position) if self.position else table
         self.position = self.num_rows
         return rest
+
+    def tables(self) -> Iterator[pa.Table]:
+        """:meth:`take_table` as one part of one."""
+        yield self.take_table()
+
+    def close(self) -> None:
+        """Nothing is to be given up: all rows are here."""
 
     def _tuples(self, start: int, stop: int) -> list[tuple[Any, ...]]:
         result = self._result

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from enum import Enum, auto
+from typing import Any, Final, assert_never
 
 import pyarrow as pa
 
@@ -16,6 +17,8 @@ from secateur.client.pruning import Pruning
 from secateur.client.ranges_known import check_ranges
 from secateur.client.routing import Rung, choose_route
 from secateur.client.rows import ResultColumn, as_table
+from secateur.client.rows_to_come import RowsToCome
+from secateur.client.run_profile import RunProfile
 from secateur.client.session import Session
 from secateur.client.statement import ChangeStatement, InsertSelect, PlanText, SelectStatement, WholeChange
 from secateur.client.stats import QueryStats
@@ -32,7 +35,7 @@ from secateur.errors import (
 )
 from secateur.wire import ShortTable, decode_tables
 
-__all__ = ["Selected", "run_select"]
+__all__ = ["Selected", "Wanted", "run_select"]
 
 _VERIFY_ROUNDS: Final = 3
 _MOVED: Final = (TopologyChangedError, MemberLostError, UnreachableError, UnknownTableError)
@@ -41,14 +44,47 @@ _MOVED: Final = (TopologyChangedError, MemberLostError, UnreachableError, Unknow
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """A result, its columns, and what it cost."""
+    """A result, its columns, and what it cost.
+
+    Attributes:
+        result: The rows, or the first of them; none of them for a run that is profiled.
+        columns: Their columns.
+        stats: What was touched.
+        rest: The rows behind ``result``, when they come as they are read.
+        profile: What the run did, when that was wanted.
+    """
 
     result: pa.Table | ShortTable
     columns: tuple[ResultColumn, ...]
     stats: QueryStats
+    rest: RowsToCome | None = None
+    profile: RunProfile | None = None
 
 
-def run_select(session: Session, sql: str, params: list[Any] | dict[str, Any], statement: SelectStatement, *, cached: bool, started_s: float) -> Selected:
+class Wanted(Enum):
+    """What is wanted of a run."""
+
+    ROWS = auto()
+    """All rows at once."""
+    ROWS_IN_PARTS = auto()
+    """The rows; those beyond the first few megabytes may come later, as they are read. Until the first of them are here the run may be repeated, and never
+    afterwards."""
+    PROFILE = auto()
+    """What the run does, and no rows."""
+    ROWS_AND_PROFILE = auto()
+    """Both, as for the steps of a query that is profiled."""
+
+
+def run_select(
+    session: Session,
+    sql: str,
+    params: list[Any] | dict[str, Any],
+    statement: SelectStatement,
+    *,
+    cached: bool,
+    started_s: float,
+    wanted: Wanted = Wanted.ROWS,
+) -> Selected:
     """Run a planned SELECT under the session's pruning setting.
 
     Reads do nothing twice that matters, so while the cluster changes they are tried again with fresh owners and, if need be, a fresh plan, for at most 10 s.
@@ -60,6 +96,7 @@ def run_select(session: Session, sql: str, params: list[Any] | dict[str, Any], s
         statement: The plan.
         cached: Whether the plan was known before.
         started_s: ``time.perf_counter()`` when the user called.
+        wanted: What is wanted of the run; two runs that are compared give their rows at once, whatever is.
 
     Raises:
         ParameterError: The parameters are not those of the statement.
@@ -70,7 +107,7 @@ def run_select(session: Session, sql: str, params: list[Any] | dict[str, Any], s
     if pruning is Pruning.VERIFY:
         statement, outcome = _verified(session, sql, params, statement)
     else:
-        statement, outcome = _following(session, sql, params, statement, pruning=bool(pruning))
+        statement, outcome = _following(session, sql, params, statement, pruning=bool(pruning), wanted=wanted)
     stats = QueryStats(
         members_touched=len(outcome.members),
         members_total=outcome.members_total,
@@ -82,7 +119,7 @@ def run_select(session: Session, sql: str, params: list[Any] | dict[str, Any], s
         plan_cached=cached,
         elapsed_ms=(time.perf_counter() - started_s) * 1000,
     )
-    return Selected(outcome.result, statement.columns, stats)
+    return Selected(outcome.result, statement.columns, stats, outcome.rest, outcome.profile)
 
 
 def _verified(session: Session, sql: str, params: list[Any] | dict[str, Any], statement: SelectStatement) -> tuple[SelectStatement, Outcome]:
@@ -101,12 +138,14 @@ def _verified(session: Session, sql: str, params: list[Any] | dict[str, Any], st
     )
 
 
-def _following(session: Session, sql: str, params: list[Any] | dict[str, Any], statement: SelectStatement, *, pruning: bool) -> tuple[SelectStatement, Outcome]:
+def _following(
+    session: Session, sql: str, params: list[Any] | dict[str, Any], statement: SelectStatement, *, pruning: bool, wanted: Wanted = Wanted.ROWS
+) -> tuple[SelectStatement, Outcome]:
     """Run, and when the cluster has changed, learn and run again."""
     patience: Patience | None = None
     while True:
         try:
-            return statement, _run(session, statement, statement.values(params), pruning=pruning)
+            return statement, _run(session, statement, statement.values(params), pruning=pruning, wanted=wanted)
         except (PartitionLostError, *_MOVED) as error:
             patience = patience or Patience(session)
             if patience.learn(error):
@@ -128,24 +167,27 @@ def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any
             raise InterfaceError(f"{sql!r} was a query and is none any more") from because
 
 
-def _run(session: Session, statement: SelectStatement, params: Sequence[Any], *, pruning: bool) -> Outcome:
+def _run(session: Session, statement: SelectStatement, params: Sequence[Any], *, pruning: bool, wanted: Wanted) -> Outcome:
     if statement.materialized is None or not pruning:
-        return _run_whole(session, statement, params, pruning=pruning)
+        return _run_whole(session, statement, params, pruning=pruning, wanted=wanted)
+    of_steps = Wanted.ROWS_AND_PROFILE if wanted in (Wanted.PROFILE, Wanted.ROWS_AND_PROFILE) else Wanted.ROWS
     return run_in_steps(
         statement.materialized,
         params,
-        run=lambda part, values: _run(session, part, values, pruning=True),
-        run_whole=lambda: _run_whole(session, statement, params, pruning=True),
+        run_step=lambda step, values: _run(session, step, values, pruning=True, wanted=of_steps),
+        run_outer=lambda outer, values: _run(session, outer, values, pruning=True, wanted=wanted),
+        run_whole=lambda: _run_whole(session, statement, params, pruning=True, wanted=wanted),
     )
 
 
-def _run_whole(session: Session, statement: SelectStatement, params: Sequence[Any], *, pruning: bool) -> Outcome:
+def _run_whole(session: Session, statement: SelectStatement, params: Sequence[Any], *, pruning: bool, wanted: Wanted) -> Outcome:
     topology = session.topology
     route = choose_route(statement, params, topology, pruning=pruning)
     if route.rung is Rung.NONE:
         check_ranges(session, statement.scans)
         assert statement.empty is not None
-        return Outcome(statement.empty, route.rung, (), 0, statement.partitions_total, len(topology.members), topology.version)
+        nothing_done = RunProfile(statement.empty.num_rows, statement.empty.nbytes, ())
+        return Outcome(statement.empty, route.rung, (), 0, statement.partitions_total, len(topology.members), topology.version, profile=nothing_done)
     if not route.members:
         topology.check_any()
     topology.check_live(route.members)
@@ -157,15 +199,27 @@ def _run_whole(session: Session, statement: SelectStatement, params: Sequence[An
         "topology_version": topology.version,
         "catalog_version": statement.catalog_version,
     }
-    answer = session.ask_member(member, "execute", args)
+    rest = None
+    match wanted:
+        case Wanted.ROWS:
+            answer = session.ask_member(member, "execute", args)
+        case Wanted.ROWS_IN_PARTS:
+            answer, rest = session.ask_member_for_rows(member, "execute", args)
+        case Wanted.PROFILE | Wanted.ROWS_AND_PROFILE:
+            answer = session.ask_member(member, "profile", {**args, "rows": wanted is Wanted.ROWS_AND_PROFILE})
+        case _:
+            assert_never(wanted)
     header = answer.header
-    values = header.get("values")
+    values, profile = header.get("values"), header.get("profile")
+    has_rows = values is None and wanted is not Wanted.PROFILE
     return Outcome(
-        result=decode_tables(answer.parts) if values is None else ShortTable(values, header["rows"]),
+        result=decode_tables(answer.parts) if has_rows else ShortTable(values or [], header["rows"] if values else 0),
         execution=Rung(header["execution"]),
         members=tuple(header.get("members", (member,))),
         partitions_read=header["partitions_read"],
         partitions_total=header["partitions_total"],
         members_total=len(topology.members),
         topology_version=header["topology_version"],
+        rest=rest,
+        profile=None if profile is None else RunProfile.from_wire(profile),
     )

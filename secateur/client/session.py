@@ -12,8 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from secateur.client.channel_pool import ChannelPool
 from secateur.client.parameters import parameter_types
 from secateur.client.pruning import Pruning
+from secateur.client.rows_to_come import GRANT_BYTES, RowsToCome
 from secateur.client.statement import InsertRows, Prepared, read_prepared
 from secateur.client.statement_cache import Cached, StatementCache, StatementKey
 from secateur.errors import InterfaceError, TopologyChangedError, UnreachableError
@@ -50,7 +52,7 @@ class Session:
         self._token = token
         self._timeout_s = timeout_s
         self._controller = Channel(host, port, token=token, timeout_s=timeout_s)
-        self._members: dict[tuple[str, int], Channel] = {}
+        self._members: dict[tuple[str, int], ChannelPool] = {}
         self._alone: set[Channel] = set()
         self._lock = threading.Lock()
         self._turns = itertools.count()
@@ -109,9 +111,34 @@ class Session:
             Error: Whatever it answers, or that it is out of reach.
         """
         self.check_open()
-        answer = self._member(member_id).request(op, args, payload)
+        pool = self._member(member_id)
+        channel = pool.borrow()
+        try:
+            answer = channel.request(op, args, payload)
+        finally:
+            pool.give_back(channel)
         self.note(answer.header)
         return answer
+
+    def ask_member_for_rows(self, member_id: str, op: str, args: dict[str, Any]) -> tuple[Answer, RowsToCome | None]:
+        """As :meth:`ask_member`, for a request whose answer may be the first part of more; granting the member that, see :data:`GRANT_BYTES`.
+
+        Raises:
+            Error: Whatever it answers, or that it is out of reach.
+        """
+        self.check_open()
+        pool = self._member(member_id)
+        channel = pool.borrow()
+        try:
+            answer = channel.request(op, {**args, "grant": GRANT_BYTES})
+        except BaseException:
+            pool.give_back(channel)
+            raise
+        self.note(answer.header)
+        if answer.header.get("more"):
+            return answer, RowsToCome(pool, channel)
+        pool.give_back(channel)
+        return answer, None
 
     def ask_member_alone(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> Answer:
         """As :meth:`ask_member`, over a connection of its own and without a time-out: for requests that may take long, beside which others go on.
@@ -254,7 +281,7 @@ class Session:
         """Close all sockets. Requests of other threads end with an InterfaceError."""
         with self._lock:
             self.closed = True
-            channels = [self._controller, *self._members.values(), *self._alone]
+            channels: list[Channel | ChannelPool] = [self._controller, *self._members.values(), *self._alone]
             self._members.clear()
         for channel in channels:
             channel.close()
@@ -276,14 +303,12 @@ class Session:
                 self._alone.discard(channel)
             channel.close()
 
-    def _member(self, member_id: str) -> Channel:
+    def _member(self, member_id: str) -> ChannelPool:
         member = self._topology.member(member_id)
         place = member.host, member.port
-        channel = self._members.get(place)
-        if channel is None:
+        pool = self._members.get(place)
+        if pool is None:
             with self._lock:
                 self.check_open()
-                channel = self._members.get(place)
-                if channel is None:
-                    channel = self._members[place] = Channel(*place, token=self._token, timeout_s=self._timeout_s)
-        return channel
+                pool = self._members.setdefault(place, ChannelPool(lambda: Channel(*place, token=self._token, timeout_s=self._timeout_s)))
+        return pool

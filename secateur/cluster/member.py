@@ -17,6 +17,7 @@ from secateur.cluster.member_jobs import MemberJobs
 from secateur.cluster.member_loads import MemberLoads
 from secateur.cluster.member_ranges import MemberRanges
 from secateur.cluster.member_statistics import MemberStatistics
+from secateur.cluster.open_results import OpenResults
 from secateur.cluster.peers import Peers
 from secateur.cluster.request_args import MEMBER_ARGS, check_args
 from secateur.cluster.settings import ClusterSettings
@@ -76,7 +77,8 @@ class Member:
         self.member_id = member_id
         self._settings = settings
         self._controller = Peer(host, int(port), token=settings.token, client=member_id, timeout_s=settings.start_timeout_s, limits=settings.limits)
-        self._server = FrameServer(self, host=settings.host, token=settings.token, limits=settings.limits)
+        self._results = OpenResults(settings.result_bytes_max)
+        self._server = FrameServer(self, host=settings.host, token=settings.token, limits=settings.limits, on_gone=self._results.gone)
         self._executor = ThreadPoolExecutor(settings.kernel_threads, thread_name_prefix=f"secateur-{member_id}-kernel")
         self._store = MemberStore()
         self._statement_log = StatementLog(member_id)
@@ -98,8 +100,11 @@ class Member:
         self._frames_received = 0
         self._executions = 0
         self._ops: dict[str, Callable[[Request], Answer]] = {
-            "hello": lambda _: Reply({"member": member_id}),
+            "hello": self._hello,
             "execute": self._execute,
+            "profile": self._profile,
+            "result_next": self._results.next,
+            "result_close": self._close_result,
             "job_submit": self._submit_job,
             "job_resolve": lambda request: self._client_jobs.resolve(request),
             "job_stop": lambda request: self._client_jobs.stop(request),
@@ -159,7 +164,7 @@ class Member:
         self._live_metrics = LiveMetrics(self._jobs, self._peers)
         self._attempts = MemberAttempts(self._jobs, self._controller, lambda: self._topology, allow_code=self._settings.allow_code)
         self._statements = StatementRunner(
-            self.member_id, self._store, self._jobs, self._executor, self._fetch_plan, self._fetch_system_table, self._settings.plan_cache_max
+            self.member_id, self._store, self._jobs, self._executor, self._fetch_plan, self._fetch_system_table, self._results, self._settings.plan_cache_max
         )
         self._changes = MemberChanges(self._store, self._statements, self._places, self._writes, self._loads, self._executor)
         self._whole_changes = MemberWholeChanges(self.member_id, self._store, self._statements, self._places, self._loads, self._peers, self._executor)
@@ -170,6 +175,7 @@ class Member:
     async def stop(self) -> None:
         """Drop every connection and everything that runs, without a word to the others."""
         await self._server.stop()
+        self._results.close_all()
         await self._attempts.close()
         await self._jobs.close()
         await self._peers.close()
@@ -193,12 +199,24 @@ class Member:
             self._executions += 1
         self._jobs.on_message({**request.args, "op": request.op}, request.payload)
 
+    def _hello(self, request: Request) -> Reply:
+        self._results.connected(request.peer)
+        return Reply({"member": self.member_id})
+
     def _execute(self, request: Request) -> Answer:
         self._executions += 1
         return self._statement_log.execute(request, self._run_statement)
 
     def _run_statement(self, request: Request) -> Reply | Awaitable[Reply]:
-        return self._statements.execute(request.args)
+        return self._statements.execute(request)
+
+    def _profile(self, request: Request) -> Answer:
+        self._executions += 1
+        return self._statements.profile(request)
+
+    def _close_result(self, request: Request) -> Reply:
+        self._results.close(request.peer)
+        return Reply()
 
     def _change(self, request: Request) -> Answer:
         self._executions += 1
@@ -279,7 +297,16 @@ class Member:
             {"table_id": stats.table_id, "rows": dict(stats.partition_rows), "bytes": stats.nbytes, "partitions": stats.partitions}
             for stats in self._store.stats()
         ]
-        return Reply({"tables": tables, "executions": self._executions, "frames_received": self._frames_received})
+        return Reply(
+            {
+                "tables": tables,
+                "executions": self._executions,
+                "frames_received": self._frames_received,
+                "running_jobs": self._jobs.running_executions,
+                "open_results": self._results.count,
+                "open_result_bytes": self._results.held_bytes,
+            }
+        )
 
     def _table(self, name: str) -> TableDef:
         table = self._tables.get(name.casefold())

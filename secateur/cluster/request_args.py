@@ -50,6 +50,8 @@ CONTROLLER_ARGS: Final[Mapping[str, ArgTypes]] = {
 }
 MEMBER_ARGS: Final[Mapping[str, ArgTypes]] = {
     "execute": {"plan": (str,), "params": (list,), "pruning": (bool,)},
+    "profile": {"plan": (str,), "params": (list,), "pruning": (bool,), "rows": (bool,)},
+    "result_next": {"grant": (int,)},
     "job_submit": {**_JOB, "config": (dict,), "params": (list, dict)},
     "job_resolve": {"config": (dict,), "params": (list, dict)},
     "job_stop": _JOB,

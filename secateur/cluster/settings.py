@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass, field
 
+from secateur.dag.job_config import RESULT_BYTES_MAX
 from secateur.errors import ProgrammingError
 from secateur.wire import Limits
 
@@ -29,6 +30,8 @@ class ClusterSettings:
             leaves there is nobody's.
         gathered_bytes_max: What the stages of one statement may gather of each other's rows on one member; a statement that needs more fails with
             LimitExceededError.
+        result_bytes_max: Bytes of results that one member holds while clients read them, all together; more is a LimitExceededError. Rows that can be made as
+            they are read do not count, only those of results that are made whole.
         kernel_threads: Threads of one member for kernel calls that may take long.
         plan_cache_max: Plans kept by the controller and by each member.
         start_timeout_s: Seconds that controller and members may take to come up.
@@ -44,6 +47,7 @@ class ClusterSettings:
     kernel_memory_bytes_max: int | None = None
     spill_directory: str | None = None
     gathered_bytes_max: int = 2 << 30
+    result_bytes_max: int = RESULT_BYTES_MAX
     kernel_threads: int = 2
     plan_cache_max: int = 1024
     start_timeout_s: float = 60.0
@@ -55,3 +59,5 @@ class ClusterSettings:
             raise ProgrammingError(f"members={self.members!r}: a cluster has 1 to {_MEMBERS_MAX} members")
         if self.token is not None and not self.token:
             raise ProgrammingError("token='' proves nothing: pass a secret, or None for no token")
+        if self.result_bytes_max < 1:
+            raise ProgrammingError(f"result_bytes_max={self.result_bytes_max!r}: a number of bytes, at least 1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -113,9 +114,10 @@ class StatementReplies:
             ProgrammingError: The statement is wrong.
             NotSupportedError: It is right, but not implemented.
         """
+        started_s = time.perf_counter()
         with _bounded_depth():
             statement = self._planner.prepare(sql, params, view, settings)
-        return statement, self._reply(statement, sql, params, settings, view)
+        return statement, self._reply(statement, sql, params, settings, view, planned_s=time.perf_counter() - started_s)
 
     def explain(self, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView) -> Reply:
         """How a statement would run: ``text`` and ``json`` in the header."""
@@ -124,7 +126,7 @@ class StatementReplies:
         explained = explain(statement.target if isinstance(statement, ExplainStatement) else statement, params, view, settings)
         return Reply({"text": explained.text, "json": explained.json})
 
-    def _reply(self, statement: Statement, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView) -> Reply:
+    def _reply(self, statement: Statement, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView, *, planned_s: float) -> Reply:
         match statement:
             case SelectStatement():
                 return _statement("select", self._keep(statement, sql))
@@ -161,6 +163,7 @@ class StatementReplies:
                     if not isinstance(target, SelectStatement):
                         raise NotSupportedError("EXPLAIN ANALYZE runs the statement, and only queries may be run for that: use EXPLAIN")
                     fields["analyzed"] = self._keep(target, sql)
+                    fields["planning_ms"] = planned_s * 1000
                 return _statement("explain", fields, pa.table({"plan": pa.array(lines, pa.string())}))
             case _:
                 assert_never(statement)

@@ -7,29 +7,40 @@ gets a wrong answer.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
 from secateur.cluster.local_call import LocalCall, bound_partitions, check_versions, local_call
+from secateur.cluster.open_results import GRANT_BYTES_MAX, OpenResults, granted
+from secateur.cluster.statement_profile import CountedResult, job_work, local_work
+from secateur.engine.kernel_call import in_thread
+from secateur.engine.kernels.cancellation import Cancellation
 from secateur.engine.kernels.fragment import answer, run
 from secateur.engine.plan import SelectPlan
-from secateur.engine.runtime import JobRuntime
+from secateur.engine.result import JobResult, ResultCollector
+from secateur.engine.result_queue import ResultQueue
+from secateur.engine.row_stream import FragmentRows, JobRows, RowStream, TableRows
+from secateur.engine.runtime import JobRuntime, RunningJob
 from secateur.engine.select_job import select_dag
 from secateur.errors import DataChangedError, DataError, TopologyChangedError
 from secateur.partitioning.topology import Topology
 from secateur.partitioning.types import parse_type
 from secateur.storage.member_store import MemberStore
-from secateur.wire import Reply, ShortTable, decode_table, decode_tables, encode_table
+from secateur.wire import PeerInfo, Reply, Request, ShortTable, decode_table, decode_tables, encode_table
 
 __all__ = ["StatementRunner"]
 
+T = TypeVar("T")
+
 _LOAD_WAIT_S: Final = 10.0
 _LOAD_PAUSE_S: Final = 0.002
+_ITSELF: Final = PeerInfo(0, "", "this member", True)
 _NONE: Final[frozenset[int]] = frozenset()
 
 
@@ -56,6 +67,7 @@ class StatementRunner:
         executor: Threads for kernel calls.
         fetch_plan: Gets a plan from the controller by its id.
         fetch_system_table: Gets the rows of a system table from the controller by its name.
+        results: Keeps what clients are still reading.
         plans_max: Plans kept.
     """
 
@@ -67,6 +79,7 @@ class StatementRunner:
         executor: Executor,
         fetch_plan: Callable[[str], Awaitable[SelectPlan]],
         fetch_system_table: Callable[[str], Awaitable[pa.Table]],
+        results: OpenResults,
         plans_max: int,
     ) -> None:
         self._member_id = member_id
@@ -75,6 +88,7 @@ class StatementRunner:
         self._executor = executor
         self._fetch_plan = fetch_plan
         self._fetch_system_table = fetch_system_table
+        self._results = results
         self._plans: OrderedDict[str, SelectPlan] = OrderedDict()
         self._plans_max = plans_max
         self._view: _View | None = None
@@ -84,21 +98,23 @@ class StatementRunner:
         mine = {group: frozenset(ownership.partitions_of(self._member_id)) for group, ownership in topology.owners.items()}
         self._view = _View(topology, mine)
 
-    def execute(self, args: dict[str, Any]) -> Reply | Awaitable[Reply]:
+    def execute(self, request: Request) -> Reply | Awaitable[Reply]:
         """Answer one execution of a plan.
 
         Args:
-            args: ``plan`` (id), ``params`` (values in order), ``pruning`` (bool).
+            request: ``plan`` (id), ``params`` (values in order), ``pruning`` (bool), ``grant`` (bytes): what the client has room for, when it takes the rows in
+                parts; see :mod:`secateur.cluster.open_results`.
 
         Raises:
             TopologyChangedError: A required partition has no owner here or elsewhere as far as this member knows, or a table has other ranges by now; nothing
                 was done.
+            LimitExceededError: The result would take more memory than results may.
         """
-        plan = self._plans.get(args["plan"])
+        plan = self._plans.get(request.args["plan"])
         if plan is None or plan.system_tables:
-            return self._fetch_and_run(args)
+            return self._fetch_and_run(request)
         self._plans.move_to_end(plan.plan_id)
-        return self._run(plan, args["params"], pruning=args["pruning"])
+        return self._run(plan, request)
 
     async def plan(self, plan_id: str) -> SelectPlan:
         """A plan, fetched from the controller unless it is kept here.
@@ -119,7 +135,7 @@ class StatementRunner:
         Raises:
             Error: As :meth:`execute`.
         """
-        reply = self._run(plan, params, pruning=pruning)
+        reply = self._run(plan, Request("execute", {"params": params, "pruning": pruning}, memoryview(b""), _ITSELF))
         reply = reply if isinstance(reply, Reply) else await reply
         values = reply.header.get("values")
         if values is None:
@@ -127,78 +143,182 @@ class StatementRunner:
             return decode_tables([payload] if isinstance(payload, (bytes, memoryview)) else payload)
         return ShortTable(values, reply.header["rows"]).to_table([(name, parse_type(text)) for name, text in plan.columns])
 
-    async def _fetch_and_run(self, args: dict[str, Any]) -> Reply:
-        plan = await self.plan(args["plan"])
-        if plan.system_tables:
-            tables = await asyncio.gather(*map(self._fetch_system_table, plan.system_tables))
-            plan = plan.pinned(dict(zip(plan.system_tables, tables, strict=True)))
-        reply = self._run(plan, args["params"], pruning=args["pruning"])
+    async def _pinned(self, plan_id: str) -> SelectPlan:
+        """A plan with the rows of the system tables that it reads, as they are now."""
+        plan = await self.plan(plan_id)
+        if not plan.system_tables:
+            return plan
+        tables = await asyncio.gather(*map(self._fetch_system_table, plan.system_tables))
+        return plan.pinned(dict(zip(plan.system_tables, tables, strict=True)))
+
+    async def _fetch_and_run(self, request: Request) -> Reply:
+        reply = self._run(await self._pinned(request.args["plan"]), request)
         return reply if isinstance(reply, Reply) else await reply
 
-    def _run(self, plan: SelectPlan, params: Sequence[Any], *, pruning: bool) -> Reply | Awaitable[Reply]:
+    def _run(self, plan: SelectPlan, request: Request) -> Reply | Awaitable[Reply]:
+        partitions, topology, is_here = self._placed(plan, request.args)
+        return (self._run_local if is_here else self._run_distributed)(plan, request, partitions, topology)
+
+    def _placed(self, plan: SelectPlan, args: dict[str, Any]) -> tuple[list[Sequence[int]], Topology, bool]:
+        """The partitions of each scan, the topology, and whether this member has all of them."""
         view = self._view
         if view is None:
             raise TopologyChangedError(f"member {self._member_id} has not joined yet; try again")
         check_versions(self._store, plan)
-        partitions = bound_partitions(plan, params, pruning=pruning)
+        partitions = bound_partitions(plan, args["params"], pruning=args["pruning"])
         if all(scan.replicated or view.mine.get(scan.group, _NONE).issuperset(ids) for scan, ids in zip(plan.scans, partitions, strict=True)):
-            return self._run_local(plan, params, partitions, view.topology, pruning=pruning)
+            return partitions, view.topology, True
         for scan, ids in zip(plan.scans, partitions, strict=True):
             if not scan.replicated:
                 if scan.group not in view.topology.owners:
                     raise TopologyChangedError(f"member {self._member_id} has not heard of the owners of {scan.group} yet; try again")
                 view.topology.check_live(view.topology.primaries(scan.group, ids))
-        return self._run_distributed(plan, params, partitions, view.topology, pruning=pruning)
+        return partitions, view.topology, False
 
-    def _run_local(
-        self, plan: SelectPlan, params: Sequence[Any], partitions: list[Sequence[int]], topology: Topology, *, pruning: bool
-    ) -> Reply | Awaitable[Reply]:
-        call = local_call(self._store, plan, params, partitions, pruning=pruning)
+    def _run_local(self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology) -> Reply | Awaitable[Reply]:
+        params = request.args["params"]
+        call = local_call(self._store, plan, params, partitions, pruning=request.args["pruning"])
         if call.is_quick:
-            return _reply(answer(call.fragment, call.relations, params), plan, partitions, topology, "local")
+            return _reply(_header(plan, partitions, topology, "local"), answer(call.fragment, call.relations, params))
         if plan.empty is not None and call.is_empty:
-            return _reply(decode_table(plan.empty), plan, partitions, topology, "local")
-        return self._run_in_thread(plan, call, params, partitions, topology)
+            return _reply(_header(plan, partitions, topology, "local"), decode_table(plan.empty))
+        return self._run_in_thread(call, request, _header(plan, partitions, topology, "local"))
 
-    async def _run_in_thread(self, plan: SelectPlan, call: LocalCall, params: Sequence[Any], partitions: list[Sequence[int]], topology: Topology) -> Reply:
-        table = await asyncio.get_running_loop().run_in_executor(self._executor, run, call.fragment, call.relations, params)
-        return _reply(table, plan, partitions, topology, "local")
+    async def _run_in_thread(self, call: LocalCall, request: Request, header: dict[str, Any]) -> Reply:
+        params, grant = request.args["params"], granted(request)
+        if grant is None:
+            return _reply(header, self._results.checked(await in_thread(self._executor, _whole(call, params))))
+        with self._results.running(request.peer):
+            return await self._results.open(request.peer, await self._rows_of(call, params), grant, header)
 
-    async def _run_distributed(self, plan: SelectPlan, params: Sequence[Any], partitions: list[Sequence[int]], topology: Topology, *, pruning: bool) -> Reply:
-        loop = asyncio.get_running_loop()
-        deadline_s = loop.time() + _LOAD_WAIT_S
-        while True:
-            published = {scan.table_id: self._store.data_version(scan.table_id).published for scan in plan.scans if scan.system is None}
-            dag, config = select_dag(plan, partitions, published=published, search_keys=pruning)
-            try:
-                result = await self._jobs.run_light_job(dag, config, params, topology)
-            except DataChangedError:
-                # A load is being published: this member has it and another has not yet, or the other way round. That lasts for about a round trip.
-                if loop.time() > deadline_s:
-                    raise
-                await asyncio.sleep(_LOAD_PAUSE_S)
-            except DataError:
-                if not plan.gathered:
-                    raise
-                plan = replace(plan, stages=plan.gathered, gathered=())
-            else:
-                members = sorted({self._member_id, *result.members_touched})
-                return _reply(result.table(), plan, partitions, topology, "distributed", members)
+    async def _rows_of(self, call: LocalCall, params: Sequence[Any]) -> RowStream:
+        """The rows of a call: to be made as they are taken where it is long and can be, else there."""
+        if not call.is_long_row_by_row:
+            return TableRows(await in_thread(self._executor, _whole(call, params)))
+        ((name, relation),) = call.relations.items()
+        return FragmentRows(relation, lambda piece, stop: run(call.fragment, {name: piece}, params, cancellation=stop), self._executor)
+
+    async def _run_distributed(self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology) -> Reply:
+        grant = granted(request)
+        header = _header(plan, partitions, topology, "distributed")
+        if grant is None:
+            _, result = await self._result_of(plan, request, partitions, topology, lambda: ResultCollector(self._results.held_bytes_max))
+            return _reply({**header, "members": self._touched(result)}, result.table())
+        with self._results.running(request.peer):
+            if plan.gathered:  # an error in the data is not known to be one of the statement before all rows are there
+                _, result = await self._result_of(plan, request, partitions, topology, lambda: ResultCollector(self._results.held_bytes_max))
+                return await self._results.open(request.peer, TableRows(result.table()), grant, {**header, "members": self._touched(result)})
+            return await _while_loads_end(lambda: self._first_rows_of(plan, request, partitions, topology, grant, header))
+
+    async def _first_rows_of(
+        self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology, grant: int, header: dict[str, Any]
+    ) -> Reply:
+        queue = ResultQueue(2 * grant)
+        job = await self._start(plan, request, partitions, topology, queue)
+        rows = JobRows(job, queue, lambda: plan.stages[-1].fragment.schema)
+        return await self._results.open(request.peer, rows, grant, {**header, "members": sorted({self._member_id, *job.plan.job.participants})})
+
+    async def _result_of(
+        self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology, collector: Callable[[], ResultCollector]
+    ) -> tuple[SelectPlan, JobResult]:
+        """Run the stages; where an error in the data need not be one of the statement, once more in other stages, of which it would be.
+
+        Returns:
+            The plan that gave the result, and the result.
+        """
+
+        async def run(plan: SelectPlan) -> tuple[SelectPlan, JobResult]:
+            return plan, await (await self._start(plan, request, partitions, topology, collector())).result()
+
+        try:
+            return await _while_loads_end(lambda: run(plan))
+        except DataError:
+            if not plan.gathered:
+                raise
+            return await _while_loads_end(lambda: run(replace(plan, stages=plan.gathered, gathered=())))
+
+    async def _start(self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology, result: ResultCollector) -> RunningJob:
+        published = {scan.table_id: self._store.data_version(scan.table_id).published for scan in plan.scans if scan.system is None}
+        dag, config = select_dag(plan, partitions, published=published, search_keys=request.args["pruning"])
+        return await self._jobs.start_light_job(dag, config, request.args["params"], topology, result=result)
+
+    def _touched(self, result: JobResult) -> list[str]:
+        return sorted({self._member_id, *result.members_touched})
+
+    async def profile(self, request: Request) -> Reply:
+        """Answer one execution of a plan as :meth:`execute` does, and say what it took: ``profile`` in the header, see :mod:`~secateur.client.run_profile`.
+
+        Args:
+            request: As for :meth:`execute`, and ``rows`` (bool): whether the rows are wanted too, or counted only.
+
+        Raises:
+            Error: As :meth:`execute`.
+        """
+        args = request.args
+        plan = await self._pinned(args["plan"])
+        partitions, topology, is_here = self._placed(plan, args)
+        with self._results.running(request.peer):
+            if is_here:
+                return await self._profile_local(plan, request, partitions, topology)
+            counted = CountedResult()
+            whole = (lambda: ResultCollector(self._results.held_bytes_max)) if args["rows"] else counted.anew
+            run, result = await self._result_of(plan, request, partitions, topology, whole)
+        header = {**_header(plan, partitions, topology, "distributed"), "members": self._touched(result)}
+        work = job_work(run, partitions, topology, result.metrics)
+        if not args["rows"]:
+            return Reply({**header, "rows": counted.rows, "profile": {"rows": counted.rows, "bytes": counted.bytes, "work": work}})
+        table = result.table()
+        return _reply({**header, "profile": {"rows": table.num_rows, "bytes": table.nbytes, "work": work}}, table)
+
+    async def _profile_local(self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology) -> Reply:
+        params = request.args["params"]
+        call = local_call(self._store, plan, params, partitions, pruning=request.args["pruning"])
+        header = _header(plan, partitions, topology, "local")
+        rows_read = sum(relation.num_rows for relation in call.relations.values())
+        started_s = time.perf_counter()
+        if request.args["rows"]:
+            table = self._results.checked(await in_thread(self._executor, _whole(call, params)))
+            rows, size = table.num_rows, table.nbytes
+        else:
+            stream, rows, size = await self._rows_of(call, params), 0, 0
+            while not stream.is_done:
+                table = await stream.take(GRANT_BYTES_MAX)
+                rows, size = rows + table.num_rows, size + table.nbytes
+        work = local_work(self._member_id, partitions, rows_read, rows, size, time.perf_counter() - started_s)
+        header["profile"] = {"rows": rows, "bytes": size, "work": work}
+        return _reply(header, table) if request.args["rows"] else Reply({**header, "rows": rows})
 
 
-def _reply(
-    result: pa.Table | ShortTable, plan: SelectPlan, partitions: list[Sequence[int]], topology: Topology, execution: str, members: list[str] | None = None
-) -> Reply:
-    """An answer; without ``members``, this member alone worked for it."""
-    header: dict[str, Any] = {
+async def _while_loads_end(run: Callable[[], Awaitable[T]]) -> T:
+    """Run, and run again when a load is being published: this member has it and another has not yet, or the other way round, for about a round trip."""
+    loop = asyncio.get_running_loop()
+    deadline_s = loop.time() + _LOAD_WAIT_S
+    while True:
+        try:
+            return await run()
+        except DataChangedError:
+            if loop.time() > deadline_s:
+                raise
+            await asyncio.sleep(_LOAD_PAUSE_S)
+
+
+def _whole(call: LocalCall, params: Sequence[Any]) -> Callable[[Cancellation], pa.Table]:
+    return lambda stop: run(call.fragment, call.relations, params, cancellation=stop)
+
+
+def _header(plan: SelectPlan, partitions: list[Sequence[int]], topology: Topology, execution: str) -> dict[str, Any]:
+    """The header of an answer; without ``members``, this member alone worked for it."""
+    return {
         "execution": execution,
         "partitions_read": sum(len(ids) for ids in partitions),
         "partitions_total": sum(scan.tree.total for scan in plan.scans),
         "topology_version": topology.version,
-        "rows": result.num_rows,
     }
-    if members is not None:
-        header["members"] = members
+
+
+def _reply(header: dict[str, Any], result: pa.Table | ShortTable) -> Reply:
+    """A whole answer; the header is used up."""
+    header["rows"] = result.num_rows
     if isinstance(result, ShortTable):
         header["values"] = result.columns
         return Reply(header)

@@ -58,6 +58,8 @@ class Sender:
         self._waiting: list[Wakeable] = []
         self.is_ended = False
         self.is_scheduled = False
+        self.sent_bytes = 0
+        """Bytes of payloads sent so far."""
 
     @property
     def unacknowledged_bytes(self) -> int:
@@ -138,6 +140,7 @@ class Sender:
         payload = memoryview(b"")
         if pieces:
             payload = encode_table(pa.Table.from_batches([batch for _, batch, _ in pieces]))
+            self.sent_bytes += payload.nbytes
         self.is_ended = not self._queue and self._open_producers == 0
         described = tuple(Piece(consumers, batch.num_rows, size) for consumers, batch, size in pieces)
         self._post(self._destination, Exchange(self._job, self._member, self._edge, self._sequence, described, self.is_ended, payload))

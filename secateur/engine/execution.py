@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from typing import Any
@@ -144,7 +145,10 @@ class Execution:
         by_vertex: dict[str, list[Tasklet]] = {vertex.name: [] for vertex in self.plan.vertices}
         for tasklet in self._tasklets:
             by_vertex[tasklet.vertex].append(tasklet)
-        return [measure(vertex, self.plan.member, tasklets, self.plan.job.edges) for vertex, tasklets in by_vertex.items()]
+        sent: Counter[int] = Counter()
+        for (edge, _), sender in self._wiring.senders.items():
+            sent[edge] += sender.sent_bytes
+        return [measure(vertex, self.plan.member, tasklets, self.plan.job.edges, sent) for vertex, tasklets in by_vertex.items()]
 
     def _prepare(self) -> None:
         """Suppliers, processors and tasklets. Everything whose init was begun is registered first, so that it is closed whatever comes."""

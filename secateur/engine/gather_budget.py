@@ -8,7 +8,7 @@ __all__ = ["GatherBudget"]
 
 
 class GatherBudget:
-    """Bytes that the stages of a job have gathered on a member and whose kernel calls have not ended. Used on the event loop.
+    """Bytes that the stages of a job hold on a member: gathered for a kernel call, or made by one and not passed on yet. Used on the event loop.
 
     Args:
         bytes_max: How many there may be.

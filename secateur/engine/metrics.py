@@ -5,7 +5,7 @@ Counting happens once a batch, at places that handle the batch anyway; nothing i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -74,12 +74,14 @@ class OutputMetrics:
         batches: Batches offered.
         rows: Their rows.
         bytes: Their bytes.
+        sent_bytes: Bytes sent to other members, as messages.
     """
 
     edge: str
     batches: int
     rows: int
     bytes: int
+    sent_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ class VertexMetrics:
         )
 
 
-def measure(vertex: str, member: str, tasklets: Sequence[Tasklet], edges: Sequence[EdgePlan]) -> VertexMetrics:
+def measure(vertex: str, member: str, tasklets: Sequence[Tasklet], edges: Sequence[EdgePlan], sent_bytes: Mapping[int, int]) -> VertexMetrics:
     """What a vertex has done on a member so far. On the event loop; costs some microseconds a processor.
 
     Args:
@@ -142,6 +144,7 @@ def measure(vertex: str, member: str, tasklets: Sequence[Tasklet], edges: Sequen
         member: Id of the member.
         tasklets: Its processors there.
         edges: All edges of the job.
+        sent_bytes: What the member has sent to others, by edge.
     """
     each = tuple(_measure_tasklet(index, tasklet) for index, tasklet in enumerate(tasklets))
     inbound = sorted((edge for edge in edges if edge.destination == vertex), key=lambda edge: edge.destination_ordinal)
@@ -160,7 +163,7 @@ def measure(vertex: str, member: str, tasklets: Sequence[Tasklet], edges: Sequen
         offload_s=sum(entry.offload_s for entry in each),
         tasklets=each,
         inputs=tuple(_measure_input(edge, tasklets) for edge in inbound),
-        outputs=tuple(_measure_output(edge, position, tasklets) for position, edge in enumerate(outbound)),
+        outputs=tuple(_measure_output(edge, position, tasklets, sent_bytes.get(edge.index, 0)) for position, edge in enumerate(outbound)),
     )
 
 
@@ -192,13 +195,14 @@ def _measure_input(edge: EdgePlan, tasklets: Sequence[Tasklet]) -> InputMetrics:
     )
 
 
-def _measure_output(edge: EdgePlan, position: int, tasklets: Sequence[Tasklet]) -> OutputMetrics:
+def _measure_output(edge: EdgePlan, position: int, tasklets: Sequence[Tasklet], sent_bytes: int) -> OutputMetrics:
     writers = [tasklet.writers[position] for tasklet in tasklets]
     return OutputMetrics(
         edge=edge.name,
         batches=sum(writer.batches for writer in writers),
         rows=sum(writer.rows for writer in writers),
         bytes=sum(writer.bytes for writer in writers),
+        sent_bytes=sent_bytes,
     )
 
 

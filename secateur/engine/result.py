@@ -63,8 +63,8 @@ class ResultCollector:
         self._bytes += bytes_of(batch)
         if self._bytes > self._bytes_max:
             raise LimitExceededError(
-                f"the result of the job is larger than {self._bytes_max:,} bytes; aggregate or filter more of it at the members, "
-                "or raise JobConfig.result_bytes_max"
+                f"the result is larger than {self._bytes_max:,} bytes, its result_bytes_max: aggregate or filter more of it at the members, or raise that",
+                limit="result_bytes_max",
             )
         self._rows[sink].add(batch)
         return True

@@ -26,9 +26,11 @@ class ResultQueue(ResultCollector):
         """Bytes held."""
         self.rows = 0
         """Rows held."""
+        self.schema: pa.Schema | None = None
+        """Of the rows; None before the first batch."""
         self._bytes_queued_max = bytes_max
         self._batches: deque[pa.RecordBatch] = deque()
-        self._schema: pa.Schema | None = None
+        self._wanted = 0
         self._changed = asyncio.Event()
         self._is_closed = False
 
@@ -38,12 +40,13 @@ class ResultQueue(ResultCollector):
             return True
         if self.bytes >= self._bytes_queued_max:
             return False
-        self._schema = self._schema or batch.schema
+        self.schema = self.schema or batch.schema
         if batch.num_rows:
             self._batches.append(batch)
             self.rows += batch.num_rows
             self.bytes += batch.nbytes
-            self._changed.set()
+            if self.bytes >= self._wanted:
+                self._changed.set()
         return True
 
     def tables(self) -> dict[str, pa.Table]:
@@ -52,8 +55,8 @@ class ResultQueue(ResultCollector):
 
     async def wait(self, bytes_wanted: int, is_over: Callable[[], bool]) -> None:
         """Until so many bytes are held, or the queue is full, or it is over."""
-        wanted = min(bytes_wanted, self._bytes_queued_max)
-        while self.bytes < wanted and not is_over():
+        self._wanted = min(bytes_wanted, self._bytes_queued_max)
+        while self.bytes < self._wanted and not is_over():
             self._changed.clear()
             await self._changed.wait()
 
@@ -61,13 +64,8 @@ class ResultQueue(ResultCollector):
         """Have :meth:`wait` look again."""
         self._changed.set()
 
-    def take(self, bytes_wanted: int, schema: pa.Schema) -> pa.Table:
-        """What is held, in the order of arrival, until it is as much as wanted.
-
-        Args:
-            bytes_wanted: Bytes; one batch more may come, and at least one does.
-            schema: For when no batch has come at all.
-        """
+    def take(self, bytes_wanted: int) -> list[pa.RecordBatch]:
+        """What is held, in the order of arrival, until it is as many bytes as wanted; at least one batch, if there is one."""
         taken: list[pa.RecordBatch] = []
         taken_bytes = 0
         while self._batches and taken_bytes < bytes_wanted:
@@ -76,7 +74,7 @@ class ResultQueue(ResultCollector):
             taken_bytes += batch.nbytes
             self.rows -= batch.num_rows
         self.bytes -= taken_bytes
-        return pa.Table.from_batches(taken, self._schema or schema)
+        return taken
 
     def close(self) -> None:
         """Drop what is held and what comes."""

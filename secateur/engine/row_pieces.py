@@ -25,9 +25,7 @@ class RowPieces:
     def __init__(self, relation: pa.Table) -> None:
         self._relation = relation
         self._position = 0
-        rows = relation.num_rows
-        # Of partitions that are not sliced the buffers are an upper bound; of slices, a piece is smaller than it might be.
-        self._rows_max = max(_PIECE_ROWS_MIN, rows * PIECE_BYTES // max(relation.nbytes, 1))
+        self._rows_max = 0
 
     @property
     def is_done(self) -> bool:
@@ -36,6 +34,9 @@ class RowPieces:
 
     def take(self) -> pa.Table:
         """The next piece."""
+        if not self._rows_max:
+            # Not before: counting the bytes of many partitions takes its time, which the threads that take pieces have.
+            self._rows_max = max(_PIECE_ROWS_MIN, self._relation.num_rows * PIECE_BYTES // max(self._relation.nbytes, 1))
         piece = self._relation.slice(self._position, self._rows_max)
         self._position += max(piece.num_rows, 1)
         return piece

@@ -9,18 +9,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import Any, Final, Protocol
+from functools import partial
+from typing import Protocol
 
 import pyarrow as pa
 
+from secateur.engine.kernel_call import in_thread
 from secateur.engine.kernels.cancellation import Cancellation
 from secateur.engine.result_queue import ResultQueue
 from secateur.engine.row_pieces import RowPieces
 from secateur.engine.running_job import RunningJob
 
 __all__ = ["FragmentRows", "JobRows", "RowStream", "TableRows"]
-
-_INTERRUPT_DELAY_S: Final = 0.05
 
 Runner = Callable[[pa.Table, Cancellation], pa.Table]
 """Answers a fragment over some rows of its relation. For threads."""
@@ -91,8 +91,6 @@ class FragmentRows:
         self._pieces = RowPieces(relation)
         self._run = run
         self._executor = executor
-        self._cancellation = Cancellation()
-        self._call: asyncio.Future[Any] | None = None
         self.held_bytes = 0
 
     @property
@@ -100,42 +98,22 @@ class FragmentRows:
         return self._pieces.is_done
 
     async def take(self, bytes_wanted: int) -> pa.Table:
-        made: list[pa.Table] = []
-        loop = asyncio.get_running_loop()
-        try:
-            while not made or (self.held_bytes < bytes_wanted and not self._pieces.is_done):
-                self._call = loop.run_in_executor(self._executor, self._next, bytes_wanted - self.held_bytes)
-                self._call.add_done_callback(_heard)
-                made.append(await asyncio.shield(self._call))
-                self.held_bytes += made[-1].nbytes
-        except asyncio.CancelledError:
-            self.close()
-            raise
-        finally:
-            self.held_bytes = 0
-        return pa.concat_tables(made)
+        return await in_thread(self._executor, partial(self._next, bytes_wanted))
 
     def close(self) -> None:
         self._pieces.drop()
-        self._interrupt(_INTERRUPT_DELAY_S)
 
-    def _next(self, bytes_wanted: int) -> pa.Table:
-        """In a thread: pieces until one of them has rows, so that a filter that keeps few does not come back to the event loop for each."""
-        made = self._run(self._pieces.take(), self._cancellation)
+    def _next(self, bytes_wanted: int, cancellation: Cancellation) -> pa.Table:
+        """In a thread."""
+        made = self._run(self._pieces.take(), cancellation)
         parts = [made]
         made_bytes = made.nbytes
         while made_bytes < bytes_wanted and not self._pieces.is_done:
-            part = self._run(self._pieces.take(), self._cancellation)
+            part = self._run(self._pieces.take(), cancellation)
             if part.num_rows:
                 parts.append(part)
                 made_bytes += part.nbytes
-        return parts[0] if len(parts) == 1 else pa.concat_tables(parts)
-
-    def _interrupt(self, delay_s: float) -> None:
-        """Stop the kernel; again and again, since DuckDB forgets an interrupt that comes at a bad moment."""
-        self._cancellation.cancel()
-        if self._call is not None and not self._call.done():
-            self._call.get_loop().call_later(delay_s, self._interrupt, 2 * delay_s)
+        return made if len(parts) == 1 else pa.concat_tables(parts)
 
 
 class JobRows:
@@ -144,18 +122,18 @@ class JobRows:
     Args:
         job: The job.
         queue: Where its result sink puts the rows; full, it refuses, and so each stage waits for the next, on every member.
-        schema: Of the rows, for a part without any.
+        schema: That of the rows, for when no batch says it.
     """
 
-    def __init__(self, job: RunningJob, queue: ResultQueue, schema: pa.Schema) -> None:
+    def __init__(self, job: RunningJob, queue: ResultQueue, schema: Callable[[], pa.Schema]) -> None:
+        self._job = job
         self._queue = queue
         self._schema = schema
-        self._end = asyncio.get_running_loop().create_task(job.result())
-        self._end.add_done_callback(self._ended)
+        job.when_done(queue.wake)
 
     @property
     def is_done(self) -> bool:
-        return self._end.done() and not self._queue.rows
+        return self._job.done and not self._queue.rows
 
     @property
     def held_bytes(self) -> int:
@@ -163,24 +141,15 @@ class JobRows:
 
     async def take(self, bytes_wanted: int) -> pa.Table:
         try:
-            await self._queue.wait(bytes_wanted, self._end.done)
+            await self._queue.wait(bytes_wanted, lambda: self._job.done)
         except asyncio.CancelledError:
             self.close()
             raise
-        if self._end.done():
-            self._end.result()
-        return self._queue.take(bytes_wanted, self._schema)
+        if self._job.done:
+            self._job.result_now()
+        batches = self._queue.take(bytes_wanted)
+        return pa.Table.from_batches(batches, self._queue.schema or self._schema())
 
     def close(self) -> None:
-        self._end.cancel()
+        self._job.cancel("nobody wants the rest of its rows")
         self._queue.close()
-
-    def _ended(self, end: asyncio.Task[Any]) -> None:
-        _heard(end)
-        self._queue.wake()
-
-
-def _heard(call: asyncio.Future[Any]) -> None:
-    """Whoever takes the next rows hears why a call failed; if nobody does any more, it is no forgotten exception."""
-    if not call.cancelled():
-        call.exception()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, assert_never
 
 from secateur.engine.failure import lost_member
@@ -64,6 +64,18 @@ class RunningJob:
         except asyncio.CancelledError:
             self.cancel("whoever waited for its result has gone away")
             raise
+
+    def when_done(self, call: Callable[[], None]) -> None:
+        """Have a call made when the job has ended, well or not."""
+        self._done.add_done_callback(lambda _: call())
+
+    def result_now(self) -> JobResult:
+        """The result of a job that is :attr:`done`.
+
+        Raises:
+            Error: Why the job failed.
+        """
+        return self._done.result()
 
     def cancel(self, reason: str = "on request") -> None:
         """Stop the job everywhere. Does not wait; :meth:`result` then raises ``JobCancelledError``. Nothing happens when it has ended."""

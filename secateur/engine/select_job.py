@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 from secateur.dag.dag import DAG, FrozenDAG
-from secateur.dag.edge import Edge, Strays, between, from_
+from secateur.dag.edge import Edge, EdgeConfig, Strays, between, from_
 from secateur.dag.job_config import JobConfig
 from secateur.engine.plan import SelectPlan
 from secateur.engine.plan_builder import ExecutionPlanBuilder
@@ -17,9 +17,12 @@ from secateur.errors import InternalError, UnknownTableError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 
-__all__ = ["RESULT_VERTEX", "describe_select", "select_dag"]
+__all__ = ["RESULT_VERTEX", "describe_select", "select_dag", "vertex_names"]
 
 RESULT_VERTEX = "result"
+
+_PASSED_ON: Final = EdgeConfig(queue_bytes_max=4 << 20, window_bytes_max=4 << 20)
+"""Rows that are only passed on to a client wait for it, perhaps for long: few are held meanwhile."""
 
 
 def select_dag(
@@ -46,24 +49,32 @@ def select_dag(
     loads = published or {}
     scans = [StageScan(scan, tuple(ids), loads.get(scan.table_id), search_keys=search_keys) for scan, ids in zip(plan.scans, partitions, strict=True)]
     runs = _running(plan, partitions)
-    names: list[str] = [RESULT_VERTEX]
+    names = vertex_names(plan)
     dag = DAG()
-    for stage, is_running in zip(plan.stages, runs, strict=True):
-        names.append(_unique(stage.name, names))
+    for name, stage, is_running in zip(names, plan.stages, runs, strict=True):
         inputs = [(stage_relation(number), plan.stages[number].fragment.schema) for number in stage.inputs]
         vertex = StageVertex(stage, [scans[number] for number in stage.scans] if is_running else (), inputs, is_running=is_running)
-        dag.new_vertex(names[-1], vertex, local_parallelism=1)
+        dag.new_vertex(name, vertex, local_parallelism=1)
     dag.new_vertex(RESULT_VERTEX, ResultSink())
     out = [0] * len(plan.stages)
     for index, stage in enumerate(plan.stages):
         # Rows must not be made for a stage that runs nowhere; what such a stage would have heard does not matter.
         heard = [number for number in stage.inputs if runs[index] or not runs[number]]
         for ordinal, number in enumerate(heard):
-            edge = from_(names[1 + number], out[number]).to(names[1 + index], ordinal)
-            dag.edge(_exchanged(edge, plan.stages[number], stage, plan))
+            edge = _exchanged(from_(names[number], out[number]).to(names[index], ordinal), plan.stages[number], stage, plan)
+            passes_on = stage.at_coordinator and stage.fragment.is_row_by_row
+            dag.edge(edge.with_config(_PASSED_ON) if passes_on else edge)
             out[number] += 1
-    dag.edge(between(names[-1], RESULT_VERTEX))
+    dag.edge(between(names[-1], RESULT_VERTEX).with_config(_PASSED_ON))
     return dag.freeze(), JobConfig(timeout_s=timeout_s)
+
+
+def vertex_names(plan: SelectPlan) -> tuple[str, ...]:
+    """The names of the vertices of a statement's stages, in the order of the stages."""
+    names = [RESULT_VERTEX]
+    for stage in plan.stages:
+        names.append(_unique(stage.name, names))
+    return tuple(names[1:])
 
 
 def describe_select(plan: SelectPlan, partitions: Sequence[Sequence[int]], params: Sequence[Any], topology: Topology, coordinator: str) -> dict[str, Any]:

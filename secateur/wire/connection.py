@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any, Final, Protocol, cast
 
 from secateur.errors import Error, InternalError, LimitExceededError, ProtocolError, to_wire
@@ -53,9 +53,19 @@ class Handler(Protocol):
 class Connection(FrameReceiver):
     """Reads frames, hands them to the handler, writes its answers."""
 
-    def __init__(self, handler: Handler, connections: set[Connection], tasks: set[asyncio.Task[None]], *, token: str | None, limits: Limits) -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        connections: set[Connection],
+        tasks: set[asyncio.Task[None]],
+        *,
+        token: str | None,
+        limits: Limits,
+        on_gone: Callable[[PeerInfo], None] | None = None,
+    ) -> None:
         super().__init__(HANDSHAKE_LIMITS)
         self._handler = handler
+        self._on_gone = on_gone
         self._connections = connections  # the server's, and so are the tasks: they may outlive the connection
         self._tasks = tasks
         self._streams: set[asyncio.Task[None]] = set()
@@ -107,6 +117,8 @@ class Connection(FrameReceiver):
         self._connections.discard(self)
         for task in self._streams:
             task.cancel()  # nobody is left to take the pieces; an iterator may otherwise wait for its next one for ever
+        if self._peer is not None and self._on_gone is not None:
+            self._on_gone(self._peer)
 
     # -- for the server
 

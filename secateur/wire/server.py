@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from secateur.errors import OperationalError
 from secateur.wire.connection import Connection, Handler
 from secateur.wire.limits import Limits
+from secateur.wire.messages import PeerInfo
 
 __all__ = ["FrameServer"]
 
@@ -22,14 +24,25 @@ class FrameServer:
         port: Port to listen on; 0 takes any free one, see :attr:`port`.
         token: The secret that every connection has to prove in its hello; None asks for none.
         limits: Bounds of every connection.
+        on_gone: Told of every peer that had said hello and is gone.
     """
 
-    def __init__(self, handler: Handler, *, host: str = "127.0.0.1", port: int = 0, token: str | None = None, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        token: str | None = None,
+        limits: Limits | None = None,
+        on_gone: Callable[[PeerInfo], None] | None = None,
+    ) -> None:
         self.host = host
         self.port = port
         self._handler = handler
         self._token = token
         self._limits = limits or Limits()
+        self._on_gone = on_gone
         self._connections: set[Connection] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
@@ -67,4 +80,4 @@ class FrameServer:
         await server.wait_closed()
 
     def _connection(self) -> Connection:
-        return Connection(self._handler, self._connections, self._tasks, token=self._token, limits=self._limits)
+        return Connection(self._handler, self._connections, self._tasks, token=self._token, limits=self._limits, on_gone=self._on_gone)

@@ -79,16 +79,14 @@ class _FragmentStage(Processor):
         self._relations = dict(relations)
         self._budget = budget
         self._gathered: list[list[pa.RecordBatch]] = [[] for _ in inputs]
-        self._gathered_bytes = 0
+        self._held_bytes = 0
         self._poll: Callable[[], pa.Table | None] | None = None
         self._emitter: Emitter | None = None
 
     def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
         gathered = self._gathered[ordinal]
         if batch.num_rows or not gathered:  # the first, even without rows, says what types the columns came to
-            size: int = batch.nbytes
-            self._gathered_bytes += size
-            self._budget.take(size)
+            self._hold(batch.nbytes)
             gathered.append(batch)
         return True
 
@@ -100,6 +98,7 @@ class _FragmentStage(Processor):
             if result is None:
                 return False
             self._give_back()
+            self._hold(result.nbytes)  # until it has been passed on, which may take as long as a client reads
             self._emitter = Emitter(self.outbox, batches_of(result))
         return self._emitter.emit()
 
@@ -109,9 +108,13 @@ class _FragmentStage(Processor):
         self._poll = self._emitter = None
         self._give_back()
 
+    def _hold(self, size: int) -> None:
+        self._held_bytes += size
+        self._budget.take(size)
+
     def _give_back(self) -> None:
-        self._budget.give_back(self._gathered_bytes)
-        self._gathered_bytes = 0
+        self._budget.give_back(self._held_bytes)
+        self._held_bytes = 0
 
     def _take_relations(self) -> dict[str, pa.Table]:
         relations, self._relations = self._relations, {}

@@ -55,7 +55,7 @@ def run(step_result: Any, *, is_list: bool = True, values_max: int = 3, kind: st
         return outcome(WHOLE, "m1", "m2", "m3", read=12, total=12)
 
     materialized = Materialized((Step(statement("step", kind), is_list, values_max),), statement("rest"))
-    return run_in_steps(materialized, ["given"], one, whole), asked
+    return run_in_steps(materialized, ["given"], one, one, whole), asked
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def test_keys_that_are_not_there_are_answered_without_a_kernel(lone_cluster: Clu
         assert conn.execute(sql, ["a", 0]).fetchall() == [("a", 20), ("a", 20)]
         called: list[Any] = []
         real = statements.run
-        monkeypatch.setattr(statements, "run", lambda *args: called.append(args) or real(*args))
+        monkeypatch.setattr(statements, "run", lambda *args, **options: called.append(args) or real(*args, **options))
         gone = conn.execute(sql, ["a", 2])
         assert gone.fetchall() == []
         assert [column[0] for column in gone.description or ()] == ["k", "m"]

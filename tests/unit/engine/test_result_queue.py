@@ -9,25 +9,30 @@ from secateur.engine.result_queue import ResultQueue
 BATCH = pa.record_batch({"a": list(range(10))})
 
 
+def columns(batches: list[pa.RecordBatch]) -> list[int]:
+    return pa.Table.from_batches(batches).column("a").to_pylist()
+
+
 def test_it_refuses_while_it_is_full_and_keeps_the_order() -> None:
     queue = ResultQueue(2 * BATCH.nbytes)
     queue.expect("result")
     batches = [pa.record_batch({"a": list(range(start, start + 10))}) for start in (0, 10, 20)]
     assert [queue.add("result", batch) for batch in batches] == [True, True, False]
     assert (queue.rows, queue.bytes) == (20, 2 * BATCH.nbytes)
-    assert queue.take(1, BATCH.schema).column("a").to_pylist() == list(range(10))
+    assert columns(queue.take(1)) == list(range(10))
     assert queue.add("result", batches[2])
-    assert queue.take(1 << 20, BATCH.schema).column("a").to_pylist() == list(range(10, 30))
+    assert columns(queue.take(1 << 20)) == list(range(10, 30))
     assert (queue.rows, queue.bytes) == (0, 0)
-    assert queue.take(1, BATCH.schema).equals(pa.Table.from_batches([], BATCH.schema))
+    assert queue.take(1) == []
     assert queue.tables() == {}
 
 
-def test_without_any_batch_the_schema_is_the_one_that_is_known() -> None:
+def test_the_schema_is_known_from_the_first_batch_on() -> None:
     queue = ResultQueue(100)
-    assert queue.take(1, BATCH.schema).schema == BATCH.schema
+    assert queue.schema is None
     queue.add("result", BATCH.slice(0, 0))
-    assert queue.take(1, pa.schema([])).schema == BATCH.schema
+    assert queue.schema == BATCH.schema
+    assert (queue.rows, queue.take(1)) == (0, [])
 
 
 def test_whoever_waits_is_woken_by_rows_a_full_queue_or_the_end() -> None:
@@ -44,7 +49,7 @@ def test_whoever_waits_is_woken_by_rows_a_full_queue_or_the_end() -> None:
             for _ in range(rows):
                 queue.add("result", BATCH)
             await waiting
-            queue.take(1 << 30, BATCH.schema)
+            queue.take(1 << 30)
         waiting = asyncio.create_task(take(1))
         await asyncio.sleep(0)
         is_over = True

@@ -1,0 +1,68 @@
+"""The sockets of one connection to one member: as many as have requests under way at the same time, so that none waits for another."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Final
+from weakref import WeakSet
+
+from secateur.errors import InterfaceError
+from secateur.wire import Channel
+
+__all__ = ["ChannelPool"]
+
+_IDLE_MAX: Final = 8
+"""Sockets kept for the next request; a burst may open more."""
+
+
+class ChannelPool:
+    """Lends channels, each to one borrower at a time. Thread-safe.
+
+    Args:
+        make: Makes a channel; it connects at its first request.
+    """
+
+    def __init__(self, make: Callable[[], Channel]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._idle: list[Channel] = []  # taken and put without the lock: both are one step of the interpreter
+        self._known: WeakSet[Channel] = WeakSet()  # a borrower that is dropped hangs up
+        self._is_closed = False
+
+    def borrow(self) -> Channel:
+        """A channel that nobody else uses; :meth:`give_back` it.
+
+        Raises:
+            InterfaceError: The pool is closed.
+        """
+        try:
+            return self._idle.pop()
+        except IndexError:
+            pass
+        with self._lock:
+            if self._is_closed:
+                raise InterfaceError("the connection is closed; open another with secateur.connect()")
+            channel = self._make()
+            self._known.add(channel)
+            return channel
+
+    def give_back(self, channel: Channel) -> None:
+        """End a loan."""
+        if len(self._idle) < _IDLE_MAX and not self._is_closed:
+            self._idle.append(channel)
+        else:
+            channel.close()
+
+    def drop(self, channel: Channel) -> None:
+        """End a loan by hanging up, at once: what the member still does for it, it gives up."""
+        channel.close()
+
+    def close(self) -> None:
+        """Hang up everywhere; requests under way end with an InterfaceError."""
+        with self._lock:
+            self._is_closed = True
+            self._idle.clear()
+            channels = list(self._known)
+        for channel in channels:
+            channel.close()

@@ -1,0 +1,88 @@
+"""What a member that answers a query says of the run: the figures of EXPLAIN ANALYZE, in the form of :mod:`secateur.client.run_profile`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from secateur.engine.metrics import VertexMetrics
+from secateur.engine.plan import SelectPlan
+from secateur.engine.result import ResultCollector
+from secateur.engine.select_job import vertex_names
+from secateur.partitioning.topology import Topology
+
+__all__ = ["CountedResult", "job_work", "local_work"]
+
+
+class CountedResult(ResultCollector):
+    """In place of the collector of a job whose rows nobody wants, but their number."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.rows = 0
+        self.bytes = 0
+
+    def anew(self) -> CountedResult:
+        """Itself, at zero, for one more run."""
+        self.rows = self.bytes = 0
+        return self
+
+    def add(self, sink: str, batch: pa.RecordBatch) -> bool:
+        """Count a batch."""
+        self.rows += batch.num_rows
+        self.bytes += batch.nbytes
+        return True
+
+    def tables(self) -> dict[str, pa.Table]:
+        """Nothing: only numbers were kept."""
+        return {}
+
+
+def local_work(member: str, partitions: Sequence[Sequence[int]], rows_read: int, rows: int, size: int, kernel_s: float) -> list[dict[str, Any]]:
+    """The work of a query that one member answered whole."""
+    return [_work("local", member, sum(map(len, partitions)), rows_read, rows, size, 0, kernel_s, 0.0)]
+
+
+def job_work(plan: SelectPlan, partitions: Sequence[Sequence[int]], topology: Topology, metrics: Sequence[VertexMetrics]) -> list[dict[str, Any]]:
+    """The work of the stages of a query on each member that took part.
+
+    Args:
+        plan: The query.
+        partitions: For each scan, what was read.
+        topology: The owners.
+        metrics: Of its job.
+    """
+    work = []
+    for stage, name in zip(plan.stages, vertex_names(plan), strict=True):
+        read: Counter[str] = Counter()
+        for number in stage.scans:
+            scan = plan.scans[number]
+            if not scan.replicated:
+                ownership = topology.ownership(scan.group)
+                read.update(ownership.primary(partition) for partition in partitions[number])
+        replicated = sum(plan.scans[number].replicated for number in stage.scans)
+        for entry in sorted((entry for entry in metrics if entry.vertex == name), key=lambda entry: (len(entry.member), entry.member)):
+            sent = sum(output.sent_bytes for output in entry.outputs)
+            made_rows, made_bytes = max(((output.rows, output.bytes) for output in entry.outputs), default=(0, 0))
+            count = read[entry.member] + replicated
+            work.append(_work(name, entry.member, count, entry.rows_in, made_rows, made_bytes, sent, entry.offload_s, entry.busy_s))
+    return work
+
+
+def _work(
+    stage: str, member: str, partitions: int, rows_in: int, rows_out: int, bytes_out: int, sent_bytes: int, kernel_s: float, busy_s: float
+) -> dict[str, Any]:
+    return {
+        "stage": stage,
+        "member": member,
+        "partitions": partitions,
+        "rows_in": rows_in,
+        "rows_out": rows_out,
+        "bytes_out": bytes_out,
+        "sent_bytes": sent_bytes,
+        "kernel_ms": kernel_s * 1000,
+        "busy_ms": busy_s * 1000,
+    }

@@ -1,0 +1,42 @@
+"""A kernel call in a thread that ends when nobody waits for it any more."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from typing import Any, Final, TypeVar
+
+from secateur.engine.kernels.cancellation import Cancellation
+
+__all__ = ["in_thread"]
+
+T = TypeVar("T")
+
+_INTERRUPT_DELAY_S: Final = 0.05
+
+
+async def in_thread(executor: Executor, call: Callable[[Cancellation], T]) -> T:
+    """Run a call in a thread and wait for it. If the waiting is cancelled, so is the call.
+
+    Args:
+        executor: The threads.
+        call: Is given the handle by which kernels are stopped.
+
+    Raises:
+        Error: What the call raises.
+    """
+    cancellation = Cancellation()
+    running = executor.submit(call, cancellation)
+    try:
+        return await asyncio.wrap_future(running)
+    except asyncio.CancelledError:
+        _interrupt(running, cancellation, asyncio.get_running_loop(), _INTERRUPT_DELAY_S)
+        raise
+
+
+def _interrupt(running: Future[Any], cancellation: Cancellation, loop: asyncio.AbstractEventLoop, delay_s: float) -> None:
+    """Again and again, since DuckDB forgets an interrupt that comes at a bad moment."""
+    cancellation.cancel()
+    if not running.done():
+        loop.call_later(delay_s, _interrupt, running, cancellation, loop, 2 * delay_s)

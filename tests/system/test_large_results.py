@@ -1,0 +1,247 @@
+"""Results that are larger than what anybody wants to hold: they come in parts, as they are read."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import secateur
+from secateur.cluster import Cluster
+from secateur.errors import DataError, DeadlineError, InterfaceError, JobCancelledError, LimitExceededError, MemberLostError
+from secateur.wire import Channel
+
+ROWS = 400_000
+DDL = "CREATE TABLE big (id BIGINT PRIMARY KEY, v DOUBLE, s VARCHAR) PARTITION BY HASH (id) PARTITIONS 24 BACKUPS 0"
+PART = 4 << 20
+
+
+def rows() -> pa.Table:
+    ids = pa.array(range(ROWS), pa.int64())
+    texts = pa.array([None if n % 11 == 0 else f"{n % 7}" + "x" * 100 for n in range(ROWS - 1)] + ["last"])
+    return pa.table({"id": ids, "v": pa.array([float(n % 1000) for n in range(ROWS)]), "s": texts})
+
+
+@pytest.fixture(scope="module", params=[1, 3])
+def large(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    with secateur.start(members=request.param, runtime="embedded", result_bytes_max=64 << 20, gathered_bytes_max=64 << 20) as cluster:
+        with cluster.connect() as conn:
+            conn.execute(DDL)
+            conn.execute("CREATE TABLE kinds (k DOUBLE PRIMARY KEY, name VARCHAR) REPLICATED")
+            conn.table("big").load(rows())
+            conn.execute("INSERT INTO kinds VALUES (1, 'one'), (2, 'two')")
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def oracle() -> duckdb.DuckDBPyConnection:
+    con = duckdb.connect()
+    con.register("given", rows())
+    con.execute("CREATE TABLE big AS FROM given")
+    con.execute("CREATE TABLE kinds AS SELECT * FROM (VALUES (1.0::DOUBLE, 'one'), (2.0, 'two')) t(k, name)")
+    return con
+
+
+def stats(cluster: Cluster) -> list[dict[str, Any]]:
+    """What the members say of themselves."""
+    found = []
+    for member in cluster.members():
+        if member.state == "active":
+            host, _, port = member.address.rpartition(":")
+            with closing(Channel(host, int(port))) as channel:
+                found.append(channel.request("stats").header)
+    return found
+
+
+def nothing_is_open(cluster: Cluster) -> bool:
+    return not any(member["open_results"] or member["running_jobs"] for member in stats(cluster))
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline_s, "it did not come about"
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        pytest.param("SELECT * FROM big", id="a table as it is"),
+        pytest.param("SELECT id, v * 2 AS w, s FROM big WHERE v < 900", id="some columns of some rows"),
+        pytest.param("SELECT upper(s) AS u, id FROM big", id="an expression that only one kernel knows"),
+        pytest.param("SELECT * FROM big ORDER BY v, id", id="in order"),
+        pytest.param("SELECT b.*, k.name FROM big b LEFT JOIN kinds k ON b.v = k.k", id="a join"),
+        pytest.param("SELECT id, s, row_number() OVER (ORDER BY id) AS n FROM big", id="a window"),
+    ],
+)
+def test_parts_are_the_whole(large: Cluster, oracle: duckdb.DuckDBPyConnection, sql: str) -> None:
+    expected = oracle.sql(f"FROM ({sql}) ORDER BY id").to_arrow_table()
+    with large.connect() as conn:
+        cursor = conn.execute(sql)
+        assert cursor.rowcount == -1
+        found = cursor.fetch_arrow_table()
+        assert cursor.rowcount == cursor.rownumber == ROWS if found.num_rows == ROWS else cursor.rowcount == found.num_rows
+        if "ORDER BY v" in sql:
+            assert found.column("v").to_pylist() == sorted(found.column("v").to_pylist())
+        assert found.sort_by("id").cast(expected.schema).equals(expected)
+        eventually(lambda: nothing_is_open(large))
+
+
+def test_every_way_to_read(large: Cluster) -> None:
+    sql = "SELECT id, s FROM big"
+    with large.connect() as conn:
+        ids = list(range(ROWS))
+        assert sorted(row for row, _ in conn.execute(sql).fetchall()) == ids
+        assert sorted(row for row, _ in conn.execute(sql)) == ids
+        cursor, some = conn.execute(sql), []
+        first = cursor.fetchone()
+        assert first is not None
+        while rows := cursor.fetchmany(70_000):
+            some += rows
+        assert sorted(row for row, _ in [first, *some]) == ids
+        assert cursor.fetchone() is None
+        assert cursor.rowcount == ROWS
+        reader = conn.execute(sql).fetch_record_batch(10_000)
+        batches = list(reader)
+        assert max(batch.num_rows for batch in batches) == 10_000
+        assert sorted(pa.Table.from_batches(batches).column("id").to_pylist()) == ids
+        assert len(conn.execute(sql).fetch_df()) == ROWS
+    eventually(lambda: nothing_is_open(large))
+
+
+def test_a_small_result_is_one_answer(large: Cluster) -> None:
+    with large.connect() as conn:
+        conn.execute("SELECT count(*) FROM big").fetchall()
+        before = sum(member.frames_received for member in large.members())
+        cursor = conn.execute("SELECT id, v FROM big WHERE id < 20000")
+        assert cursor.rowcount == 20_000
+        reader = cursor.fetch_record_batch(7_000)
+        assert [batch.num_rows for batch in reader] == [7_000, 7_000, 6_000]
+        members = len(large.members())
+        assert sum(member.frames_received for member in large.members()) - before <= 1 + 12 * (members - 1)
+        assert nothing_is_open(large)
+
+
+@pytest.mark.parametrize("end", ["close", "execute", "forget", "hang up"])
+def test_who_does_not_want_the_rest_ends_the_statement(large: Cluster, end: str) -> None:
+    conn = large.connect()
+    cursor = conn.execute("SELECT * FROM big")
+    assert cursor.fetchone() is not None
+    assert sum(member["open_results"] for member in stats(large)) == 1
+    match end:
+        case "close":
+            cursor.close()
+        case "execute":
+            assert cursor.execute("SELECT 1 AS one FROM kinds WHERE k = 1").fetchall() == [(1,)]
+        case "forget":
+            del cursor
+            gc.collect()
+        case _:
+            conn.close()
+    eventually(lambda: nothing_is_open(large))
+    conn.close()
+
+
+def test_a_reader_of_a_closed_cursor_says_so(large: Cluster) -> None:
+    with large.connect() as conn:
+        cursor = conn.execute("SELECT * FROM big")
+        reader = cursor.fetch_record_batch()
+        next(reader)
+        cursor.close()
+        with pytest.raises(InterfaceError, match="was closed or has executed something else"):
+            list(reader)
+        with pytest.raises(InterfaceError, match="at least one row"):
+            conn.execute("SELECT * FROM kinds").fetch_record_batch(0)
+
+
+def test_a_slow_reader_holds_up_the_members(large: Cluster) -> None:
+    with large.connect() as conn:
+        gc.collect()
+        before = pa.total_allocated_bytes()
+        cursor = conn.execute("SELECT id, v + 1 AS w, s || s || s || s || s AS t FROM big")  # 200 MB
+        for _ in range(5):
+            assert cursor.fetchmany(10_000)
+            assert sum(member["open_result_bytes"] for member in stats(large)) <= 3 * PART
+            # All members are in this process: what waits at each of them, and on its way between them.
+            assert pa.total_allocated_bytes() - before <= 16 * PART
+        assert sum(member["open_results"] for member in stats(large)) == 1
+        cursor.close()
+        eventually(lambda: nothing_is_open(large))
+
+
+def test_an_error_in_the_middle_comes_where_the_rows_would(large: Cluster) -> None:
+    with large.connect() as conn:
+        cursor = conn.cursor()
+        with pytest.raises(DataError, match="last"):  # of several members one may be there before the first part is full
+            cursor.execute("SELECT id, s, CAST(CASE WHEN s = 'last' THEN s ELSE '1' END AS INTEGER) AS n FROM big").fetchall()
+        if len(large.members()) == 1:
+            assert (cursor.rownumber or 0) > 10_000
+            with pytest.raises(DataError, match="last"):
+                cursor.fetchone()
+        eventually(lambda: nothing_is_open(large))
+        assert cursor.execute("SELECT count(*) FROM kinds").fetchall() == [(2,)]
+
+
+def test_cursors_of_one_connection_take_turns(large: Cluster) -> None:
+    with large.connect() as conn:
+        cursors = [conn.execute("SELECT id, s FROM big") for _ in range(3)]
+        seen: list[list[int]] = [[], [], []]
+        while len(seen[2]) < ROWS:
+            for cursor, ids in zip(cursors, seen, strict=True):
+                ids += [row for row, _ in cursor.fetchmany(90_000)]
+            assert conn.execute("SELECT name FROM kinds WHERE k = 2").fetchall() == [("two",)]
+        assert all(sorted(ids) == list(range(ROWS)) for ids in seen)
+
+
+def test_a_statement_that_takes_long_does_not_hold_up_another(large: Cluster) -> None:
+    begun, over = threading.Event(), threading.Event()
+    with large.connect() as conn:
+
+        def slow() -> None:
+            begun.set()
+            conn.execute("SELECT count(*) FROM big a JOIN big b ON a.v = b.v AND a.id < 40000 AND b.id % 3 = 0").fetchall()
+            over.set()
+
+        thread = threading.Thread(target=slow)
+        thread.start()
+        begun.wait()
+        for _ in range(5):
+            assert conn.execute("SELECT name FROM kinds WHERE k = 1").fetchall() == [("one",)]
+        thread.join()
+        assert over.is_set()
+
+
+def test_a_statement_that_takes_longer_than_its_client_waits_is_stopped(large: Cluster) -> None:
+    with secateur.connect(large.address, timeout_s=0.3) as conn:
+        with pytest.raises(DeadlineError):
+            conn.execute("SELECT a.id, b.id FROM big a, big b, big c ORDER BY a.v + b.v + c.v LIMIT 3").fetchall()
+        eventually(lambda: nothing_is_open(large))
+
+
+def test_results_that_are_made_whole_have_a_limit(large: Cluster) -> None:
+    with large.connect() as conn:
+        wide = "SELECT id, s || s || s AS t FROM big"
+        with pytest.raises(LimitExceededError, match=r"result_bytes_max|gathered_bytes_max"):
+            conn.execute(f"{wide} ORDER BY id").fetchall()
+        eventually(lambda: nothing_is_open(large))
+        assert sum(batch.num_rows for batch in conn.execute(wide).fetch_record_batch()) == ROWS
+
+
+def test_a_member_that_is_lost_in_the_middle_is_named() -> None:
+    with secateur.start(members=3, runtime="embedded") as cluster, cluster.connect() as conn:
+        conn.execute(DDL)
+        conn.table("big").load(rows())
+        cursor = conn.execute("SELECT * FROM big")
+        assert cursor.fetchone() is not None
+        cluster.kill_member("m2")
+        with pytest.raises((MemberLostError, JobCancelledError), match="m2"):
+            cursor.fetchall()
+        eventually(lambda: nothing_is_open(cluster))
