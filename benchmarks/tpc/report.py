@@ -80,8 +80,8 @@ def print_report(benchmark: str, settings: Mapping[str, Any], times: Sequence[Qu
     console = Console(highlight=False, width=None if Console().is_terminal else 120)
     title = f"{benchmark} at scale factor {settings['scale']}, {settings['members']} members ({settings['runtime']}), medians in ms"
     table = Table(box=SIMPLE_HEAD, title=title, title_justify="left")
-    for column in ("query", "rows", "secateur", "of runs", "DuckDB", "ratio", "DuckDB over Arrow", "planning", "Spark", "execution"):
-        table.add_column(column, justify="left" if column == "execution" else "right")
+    for column in ("query", "rows", "secateur", "of runs", "DuckDB", "ratio", "CPU ratio", "DuckDB over Arrow", "planning", "Spark"):
+        table.add_column(column, justify="right")
     for query in times:
         spark = spark_ms.get(query.number)
         table.add_row(
@@ -91,16 +91,18 @@ def print_report(benchmark: str, settings: Mapping[str, Any], times: Sequence[Qu
             f"{query.secateur_low_ms:,.0f} to {query.secateur_high_ms:,.0f}",
             f"{query.duckdb_ms:,.0f}",
             f"{query.secateur_ms / query.duckdb_ms:.1f}",
+            f"{query.secateur_cpu_ms / query.duckdb_cpu_ms:.1f}",
             f"{query.arrow_ms:,.0f}",
             f"{query.plan_ms:,.0f}",
             "" if spark is None else f"{spark:,.0f}",
-            query.execution,
         )
-    totals = [_sum(getattr(query, name) for query in times) for name in ("secateur_ms", "duckdb_ms", "arrow_ms", "plan_ms")]
-    mine, duckdb_ms, arrow_ms, plan_ms = totals
+    mine, duckdb_ms, arrow_ms, plan_ms, cpu_ms, duckdb_cpu_ms = (
+        _sum(getattr(query, name) for query in times) for name in ("secateur_ms", "duckdb_ms", "arrow_ms", "plan_ms", "secateur_cpu_ms", "duckdb_cpu_ms")
+    )
     spark_total = f"{_sum(spark_ms.values()):,.0f}" if spark_ms else ""
     table.add_section()
-    table.add_row("all", "", f"{mine:,.0f}", "", f"{duckdb_ms:,.0f}", f"{mine / duckdb_ms:.1f}", f"{arrow_ms:,.0f}", f"{plan_ms:,.0f}", spark_total, "")
+    ratios = (f"{mine / duckdb_ms:.1f}", f"{cpu_ms / duckdb_cpu_ms:.1f}")
+    table.add_row("all", "", f"{mine:,.0f}", "", f"{duckdb_ms:,.0f}", *ratios, f"{arrow_ms:,.0f}", f"{plan_ms:,.0f}", spark_total)
     console.print(table)
     for bar in bars:
         console.print(f"{'met' if bar.met else 'MISSED'}: {bar.what} is {bar.ratio:.2f}, at most {bar.bound}")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from statistics import median
+from statistics import fmean, median
 from typing import Any, Final
 
 import duckdb
+import psutil
 import pyarrow.parquet as pq
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
@@ -30,6 +31,8 @@ _SPARK_RUNS: Final = 3
 class QueryTimes:
     """Medians of one query, in milliseconds, from the text to an Arrow table at the client.
 
+    Processor times are means of all processes together: unlike the others they hardly depend on what else the machine does.
+
     Attributes:
         number: The query.
         rows: Of the answer.
@@ -40,6 +43,8 @@ class QueryTimes:
         plan_ms: What planning the text adds to its first execution: an EXPLAIN of a text that is new.
         arrow_ms: One DuckDB process over the same rows as Arrow tables: the kernel without exchange, what a cluster of one member would need.
         duckdb_ms: One DuckDB process over its own tables.
+        secateur_cpu_ms: Processor time of client, controller and members.
+        duckdb_cpu_ms: Processor time of that DuckDB.
     """
 
     number: int
@@ -51,6 +56,8 @@ class QueryTimes:
     plan_ms: float
     arrow_ms: float
     duckdb_ms: float
+    secateur_cpu_ms: float
+    duckdb_cpu_ms: float
 
 
 def measure_queries(
@@ -106,12 +113,14 @@ def _measure_query(connection: Connection, native: Any, over_arrow: Any, number:
         number=number,
         rows=cursor.fetch_arrow_table().num_rows,
         execution="" if cursor.stats is None else str(cursor.stats.execution),
-        secateur_ms=median(taken["secateur"]),
-        secateur_low_ms=min(taken["secateur"]),
-        secateur_high_ms=max(taken["secateur"]),
-        plan_ms=median(taken["plan"]),
-        arrow_ms=median(taken["arrow"]),
-        duckdb_ms=median(taken["duckdb"]),
+        secateur_ms=median(taken["secateur"].wall_ms),
+        secateur_low_ms=min(taken["secateur"].wall_ms),
+        secateur_high_ms=max(taken["secateur"].wall_ms),
+        plan_ms=median(taken["plan"].wall_ms),
+        arrow_ms=median(taken["arrow"].wall_ms),
+        duckdb_ms=median(taken["duckdb"].wall_ms),
+        secateur_cpu_ms=fmean(taken["secateur"].cpu_ms),
+        duckdb_cpu_ms=fmean(taken["duckdb"].cpu_ms),
     )
 
 
@@ -136,7 +145,7 @@ def measure_spark(queries: Mapping[int, str], *, benchmark: str, scale: str, thr
                 spark.sql(sql)
             except (ParseException, AnalysisException):
                 continue
-            found[number] = median(_in_turn({"spark": partial(_run_in_spark, spark, sql)}, _SPARK_RUNS)["spark"])
+            found[number] = median(_in_turn({"spark": partial(_run_in_spark, spark, sql)}, _SPARK_RUNS)["spark"].wall_ms)
         return found
 
 
@@ -165,13 +174,29 @@ def _spark(threads: int) -> Iterator[SparkSession]:
         spark.stop()
 
 
-def _in_turn(candidates: Mapping[str, Callable[[], object]], runs: int) -> dict[str, Sequence[float]]:
-    """Milliseconds of each run of each candidate, in alternating rounds, without the warm-up."""
-    taken: dict[str, list[float]] = {name: [] for name in candidates}
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """Milliseconds of each run: on the wall, and of the processors in this process and all that it started."""
+
+    wall_ms: list[float]
+    cpu_ms: list[float]
+
+
+def _in_turn(candidates: Mapping[str, Callable[[], object]], runs: int) -> dict[str, _Runs]:
+    """Time each candidate in alternating rounds, without the warm-up."""
+    taken = {name: _Runs([], []) for name in candidates}
     for run in range(_WARM_UP_RUNS + runs):
         for name, call in candidates.items():
-            started = time.perf_counter()
+            cpu_s, started_s = _cpu_s(), time.perf_counter()
             call()
+            wall_s = time.perf_counter() - started_s
             if run >= _WARM_UP_RUNS:
-                taken[name].append((time.perf_counter() - started) * 1000)
-    return dict(taken)
+                taken[name].wall_ms.append(wall_s * 1000)
+                taken[name].cpu_ms.append((_cpu_s() - cpu_s) * 1000)
+    return taken
+
+
+def _cpu_s() -> float:
+    """Processor time of this process, to the nanosecond, and of all that it started, to the hundredth of a second."""
+    times = [child.cpu_times() for child in psutil.Process().children(recursive=True)]
+    return time.process_time() + sum(spent.user + spent.system for spent in times)
