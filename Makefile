@@ -33,7 +33,7 @@ STATEMENTS ?= 1000000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow nightly lint format types bench docs lock clean distclean help install java
+.PHONY: demo test test-slow nightly lint format types bench bench-tpc docs lock clean distclean help install java
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,8 +44,8 @@ demo: $(STAMP) java ## real flights: Spark loads three Ray members, pruned SQL r
 test: $(STAMP) java ## all tests but the slow ones
 	@$(PY) -m pytest -m "not slow" $(PYTEST_ARGS)
 
-test-slow: $(STAMP) ## the property tests with many times the cases: tens of minutes
-	@SECATEUR_PROPERTY_FACTOR=20 SECATEUR_PRUNING_WORLDS=100 $(PY) -m pytest -m "not ray and not spark" -o timeout=3600 tests/property $(PYTEST_ARGS)
+test-slow: $(STAMP) ## the property tests with many times the cases, TPC-H and TPC-DS at scale factor 1: tens of minutes
+	@SECATEUR_PROPERTY_FACTOR=20 SECATEUR_PRUNING_WORLDS=100 $(PY) -m pytest -m "not ray and not spark" -o timeout=3600 tests/property tests/tpc $(PYTEST_ARGS)
 
 nightly: $(STAMP) ## a million random statements against DuckDB: an hour; SEED=n repeats or goes on
 	@echo "make nightly SEED=$(SEED) STATEMENTS=$(STATEMENTS)"
@@ -65,6 +65,9 @@ format: $(STAMP) ## rewrite the sources in the project's format
 bench: $(STAMP) java ## latency and load rate; writes build/bench/*.json and prints the tables
 	@$(PY) -m benchmarks.planning
 	@$(PY) -m benchmarks.serving $(BENCH_ARGS)
+
+bench-tpc: $(STAMP) java ## TPC-H at scale factor 1 on three Ray members, in one DuckDB process and in Spark
+	@$(PY) -m benchmarks.tpch $(BENCH_ARGS)
 
 docs: $(STAMP) ## the documentation as a web site in build/docs
 	@$(PY) -m sphinx --fail-on-warning --keep-going --quiet -d build/doctrees docs build/docs
