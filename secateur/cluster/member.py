@@ -220,15 +220,15 @@ class Member:
 
     def _change(self, request: Request) -> Answer:
         self._executions += 1
-        return self._changes.change(request)
+        return self._statement_log.execute(request, self._changes.change)
 
     def _stage_change(self, request: Request) -> Answer:
         self._executions += 1
-        return self._changes.stage(request)
+        return self._statement_log.execute(request, self._changes.stage)
 
     def _work_out_change(self, request: Request) -> Answer:
         self._executions += 1
-        return self._whole_changes.work_out(request)
+        return self._statement_log.execute(request, self._whole_changes.work_out)
 
     def _submit_job(self, request: Request) -> Answer:
         self._executions += 1

@@ -22,6 +22,7 @@ __all__ = ["in_users_terms"]
 _NAME: Final = re.compile(r'(?:column named|Referenced column|Referenced table|^Column|^column|duplicate alias|CTE name) "([^"]+)"')
 _CANDIDATES: Final = re.compile(r"Candidate bindings:[ :]*(.*)$", re.MULTILINE)
 _QUOTED: Final = re.compile(r'"([^"]+)"')
+_HIDDEN: Final = re.compile("Table with name (.+) does not exist")
 _KEYWORDS: Final = (
     (re.compile("^Set operations"), ("UNION", "INTERSECT", "EXCEPT")),
     (re.compile("^GROUP BY term"), ("GROUP BY",)),
@@ -42,6 +43,11 @@ def in_users_terms(error: DatabaseError, query: Query, schemas: Mapping[str, Map
     """
     if query.tree.find(exp.Pivot) is not None and "found MULTI" in error.message:
         return NotSupportedError("PIVOT without the values of its column is not supported: write them, FOR column IN (values)")
+    hidden = _HIDDEN.match(error.message)
+    if hidden is not None and (definition := _definition(hidden[1], query)) is not None:
+        start, length = query.spliced.origin(*definition)
+        message = f"{hidden[1]!r} cannot be seen from its query: WITH in parentheses directly behind another WITH is not supported; write one WITH"
+        return located(NotSupportedError, message, query.text, start, length)
     complaint = complaint_about(query.sql, schemas)
     said = error.message if complaint is None else complaint.message.strip().removesuffix("!")
     name = _NAME.search(said)
@@ -60,6 +66,13 @@ def in_users_terms(error: DatabaseError, query: Query, schemas: Mapping[str, Map
     head, _, rest = message.partition("\n")
     placed = located(type(error), head, query.text, start, length, **error.details)
     return type(error)(f"{placed.message}\n{rest.strip()}", **placed.details) if rest.strip() else placed
+
+
+def _definition(name: str, query: Query) -> tuple[int, int] | None:
+    """Where, in the text that was bound, a common table expression of that name is defined."""
+    if not any(folded(cte.alias) == folded(name) for cte in query.tree.find_all(exp.CTE)):
+        return None
+    return next((_span_of(token) for token in tokenize(query.sql) if folded(token.text) == folded(name)), None)
 
 
 def _place(complaint: Complaint | None, query: Query, said: str, name: str | None) -> tuple[int, int] | None:

@@ -79,6 +79,13 @@ def test_a_statement_is_told_with_its_text(running: Cluster, table: str) -> None
     assert running_now == [("SELECT statement FROM secateur.statements WHERE state = 'running'",)]
 
 
+def test_a_change_is_told_with_its_text(running: Cluster, table: str) -> None:
+    sql = f"UPDATE {table} SET s = 'y' WHERE k = 3"
+    with running.connect() as conn:
+        conn.execute(sql)
+        assert conn.execute("SELECT state, rows FROM secateur.statements WHERE statement = ?", [sql]).fetchall() == [("done", 1)]
+
+
 def test_their_rows_are_of_the_moment(running: Cluster, table: str) -> None:
     sql = "SELECT rows FROM secateur.tables WHERE table_name = ?"
     with running.connect() as conn:

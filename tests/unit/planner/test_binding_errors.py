@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from secateur.errors import DataError, Error, ProgrammingError, SqlSyntaxError, UnknownColumnError, UnknownTableError
+from secateur.errors import DataError, Error, NotSupportedError, ProgrammingError, SqlSyntaxError, UnknownColumnError, UnknownTableError
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,12 @@ def test_mistakes_are_shown_where_they_stand(bench: Any, sql: str, kind: type[Er
         bench.prepare(sql, ["a", "b"][: sql.count("?")])
     assert message in caught.value.message
     assert (caught.value.details["line"], caught.value.details["column"]) == (line, column)
+
+
+def test_a_with_behind_a_with_is_refused_where_it_stands(bench: Any) -> None:
+    with pytest.raises(NotSupportedError, match="'u' cannot be seen from its query: WITH in parentheses directly behind another WITH") as caught:
+        bench.prepare("WITH w AS (SELECT id FROM orders) (WITH u AS (SELECT 2) SELECT * FROM u, w)")
+    assert caught.value.details["column"] == 41
 
 
 def test_advice_follows_the_place(bench: Any) -> None:
