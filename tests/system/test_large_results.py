@@ -29,9 +29,10 @@ def rows() -> pa.Table:
     return pa.table({"id": ids, "v": pa.array([float(n % 1000) for n in range(ROWS)]), "s": texts})
 
 
-@pytest.fixture(scope="module", params=[1, 3])
+@pytest.fixture(scope="module", params=["1 embedded", "3 embedded", pytest.param("3 ray", marks=pytest.mark.ray)])
 def large(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    with secateur.start(members=request.param, runtime="embedded", result_bytes_max=64 << 20, gathered_bytes_max=64 << 20) as cluster:
+    members, _, runtime = request.param.partition(" ")
+    with secateur.start(members=int(members), runtime=runtime, result_bytes_max=64 << 20, gathered_bytes_max=64 << 20) as cluster:
         with cluster.connect() as conn:
             conn.execute(DDL)
             conn.execute("CREATE TABLE kinds (k DOUBLE PRIMARY KEY, name VARCHAR) REPLICATED")

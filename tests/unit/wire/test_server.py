@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import queue
 import random
 import socket
 import struct
@@ -132,6 +133,18 @@ def test_without_a_good_hello_nothing_is_served(serve: Serve, echo: Any, hello: 
         assert message in text
         assert raw.ended()
     assert alive(server, token="secret")
+
+
+def test_whoever_said_hello_is_known_to_be_gone(serve: Serve, echo: Any) -> None:
+    gone: queue.SimpleQueue[str] = queue.SimpleQueue()
+    server = serve(echo, on_gone=lambda peer: gone.put(peer.client))
+    with Raw(server):
+        pass  # without a hello
+    with Raw(server) as raw:
+        raw.greet(client="somebody")
+        assert gone.empty()
+    assert gone.get(timeout=20) == "somebody"
+    assert gone.empty()
 
 
 def test_a_notification_before_the_hello_is_refused(serve: Serve, echo: Any) -> None:
