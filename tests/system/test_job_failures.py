@@ -189,6 +189,32 @@ def test_a_partition_that_moves_under_a_job_begins_it_again(conn: secateur.Conne
 
 
 @pytest.mark.parametrize("runtime", ["embedded", pytest.param("ray", marks=pytest.mark.ray)])
+def test_a_scan_whose_owner_is_killed_reads_the_copies(runtime: str, tmp_path: Path) -> None:
+    """Partitions move to their backups in the middle of a scan; the job begins again there, and has each row once."""
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    signal = tmp_path / "go"
+    try:
+        with secateur.start(members=3, runtime=runtime) as cluster, cluster.connect() as conn:  # type: ignore[arg-type]
+            create(conn, "t")
+            dag = secateur.DAG()
+            dag.new_vertex("read", table_source("t"))
+            dag.new_vertex("stage", lambda: HoldsUntilFile(str(signal)))
+            dag.new_vertex("result", collect())
+            dag.edge(secateur.between("read", "stage")).edge(secateur.between("stage", "result").distributed())
+            job = conn.submit(dag, secateur.JobConfig())
+            running(job)
+            coordinator = str(job.info.coordinator)
+            victim = next(member for member in ("m1", "m2", "m3") if member != coordinator)
+            cluster.kill_member(victim)
+            until(lambda: job.info.attempt > 1, "it has not begun again")
+            signal.touch()
+            assert sorted(job.result(timeout_s=60)["id"].to_pylist()) == list(range(100))
+            assert job.members_touched == sorted({"m1", "m2", "m3"} - {victim})
+    finally:
+        cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+
+
+@pytest.mark.parametrize("runtime", ["embedded", pytest.param("ray", marks=pytest.mark.ray)])
 def test_a_process_killed_in_the_middle_of_a_job(runtime: str, tmp_path: Path) -> None:
     """The job begins again on the members that are left, and its rows are those of one whole run."""
     cloudpickle.register_pickle_by_value(sys.modules[__name__])

@@ -160,9 +160,10 @@ def test_an_exception_of_the_user_names_vertex_and_member(conn: secateur.Connect
         raise ValueError("no such model")
 
     job = conn.submit(job_of(reading(), map_batches(broken)), secateur.JobConfig())
-    with pytest.raises(JobFailedError, match=r"vertex 'stage' on member m\d failed .*ValueError: no such model") as caught:
+    with pytest.raises(JobFailedError, match=r"vertex 'stage' on member m\d failed in process\(ordinal 0, \d+ rows\): ValueError: no such model") as caught:
         job.result(timeout_s=30)
-    assert "broken" in caught.value.details["traceback"]
+    assert "in broken" in caught.value.details["traceback"]
+    assert 'raise ValueError("no such model")' in caught.value.details["traceback"]
     assert job.status is secateur.JobStatus.FAILED
 
 
