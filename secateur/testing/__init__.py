@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from secateur.engine.testing import LocalCluster
+from secateur.testing.local_cluster import LocalCluster
 from secateur.testing.verify import verify_processor
 
 __all__ = ["LocalCluster", "verify_processor"]

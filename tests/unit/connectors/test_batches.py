@@ -11,8 +11,8 @@ from secateur.connectors.batches import batch_source
 from secateur.connectors.collect import collect
 from secateur.dag import DAG, JobConfig, between, force_total_parallelism_one
 from secateur.engine.processors import map_batches
-from secateur.engine.testing import LocalCluster
 from secateur.errors import DagError
+from secateur.testing.local_cluster import LocalCluster
 
 BATCHES = [pa.record_batch({"x": [1, 2]}), pa.record_batch({"x": [3]})]
 

@@ -12,8 +12,8 @@ import pytest
 
 from secateur.connectors import function_sink, generator_source
 from secateur.dag import DAG, JobConfig, ProcessorContext, between
-from secateur.engine.testing import LocalCluster
 from secateur.errors import DagError, JobCancelledError
+from secateur.testing.local_cluster import LocalCluster
 
 
 def share(context: ProcessorContext) -> Iterator[dict[str, int]]:

@@ -15,13 +15,13 @@ from secateur.connectors.collect import collect
 from secateur.connectors.table import TableSource, table_source
 from secateur.dag import DAG, JobConfig, Param, between
 from secateur.dag.codec import decode_dag, encode_dag
-from secateur.engine.testing import LocalCluster
 from secateur.errors import DagError, DataError, Error, ParameterError, UnknownColumnError, UnknownTableError
 from secateur.partitioning.build import build_scheme
 from secateur.partitioning.range_spec import RangeSpec
 from secateur.partitioning.scheme import HashComponent
 from secateur.partitioning.table import Column, TableDef
 from secateur.partitioning.types import parse_type
+from secateur.testing.local_cluster import LocalCluster
 from secateur.wire.values import pack, unpack
 
 TYPES = {"device": parse_type("UUID"), "day": parse_type("DATE"), "site": parse_type("VARCHAR"), "value": parse_type("DOUBLE")}

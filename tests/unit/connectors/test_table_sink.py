@@ -10,12 +10,12 @@ import pytest
 
 from secateur.connectors import batch_source, generator_source, table_sink
 from secateur.dag import DAG, JobConfig, between
-from secateur.engine.testing import LocalCluster
 from secateur.errors import DagError, DuplicateKeyError, Error, NotSupportedError, NullKeyError, UnknownColumnError, UnknownTableError
 from secateur.partitioning.build import build_scheme
 from secateur.partitioning.scheme import HashComponent
 from secateur.partitioning.table import Column, TableDef
 from secateur.partitioning.types import parse_type
+from secateur.testing.local_cluster import LocalCluster
 
 TYPES = {"k": parse_type("BIGINT"), "v": parse_type("VARCHAR")}
 SCHEME = build_scheme(hashes=[HashComponent(("k",), 7)], types=TYPES, primary_key=("k",), table="kept")

@@ -12,7 +12,7 @@ from secateur.connectors.batches import batch_source
 from secateur.connectors.collect import collect
 from secateur.dag import DAG, Edge, between
 from secateur.engine.processors import map_batches
-from secateur.engine.testing import LocalCluster
+from secateur.testing.local_cluster import LocalCluster
 from small_jobs import Numbers, Place, pipeline
 
 RunTest = Callable[[Any], Any]

@@ -14,8 +14,8 @@ import pytest
 from secateur.dag import DAG, EdgeConfig, JobConfig, Processor, between
 from secateur.engine.processors import map_batches
 from secateur.engine.services import EngineLimits
-from secateur.engine.testing import LocalCluster, until
 from secateur.errors import LimitExceededError
+from secateur.testing.local_cluster import LocalCluster, until
 from small_jobs import Forever, Numbers, Place, pipeline
 
 RunTest = Callable[[Any], Any]

@@ -12,8 +12,8 @@ import pytest
 
 from secateur.dag import DAG, JobConfig, Processor, ProcessorSupplier
 from secateur.engine.services import EngineLimits
-from secateur.engine.testing import LocalCluster, until
 from secateur.errors import DeadlineError, JobCancelledError
+from secateur.testing.local_cluster import LocalCluster, until
 from small_jobs import Forever, Numbers, Place, pipeline
 
 RunTest = Callable[[Any], Any]

@@ -10,7 +10,7 @@ import pyarrow as pa
 from secateur.connectors.collect import collect
 from secateur.dag import DAG, EdgeConfig, JobConfig, Processor, between
 from secateur.engine.metrics import InputMetrics, OutputMetrics, TaskletMetrics, VertexMetrics
-from secateur.engine.testing import LocalCluster, until
+from secateur.testing.local_cluster import LocalCluster, until
 
 RunTest = Callable[[Any], Any]
 BATCH = pa.record_batch({"x": pa.array(range(10), pa.int64())})

@@ -14,8 +14,8 @@ import pytest
 from secateur.connectors.batches import batch_source
 from secateur.connectors.collect import collect
 from secateur.dag import DAG, EdgeConfig, Emitter, JobConfig, Outbox, Processor, ProcessorContext, ProcessorSupplier, SupplierContext, between, from_
-from secateur.engine.testing import LocalCluster, until
 from secateur.errors import DagError, JobCancelledError, JobFailedError
+from secateur.testing.local_cluster import LocalCluster, until
 
 RunTest = Callable[[Any], Any]
 

@@ -16,12 +16,12 @@ from secateur.engine.kernels.cancellation import Cancellation
 from secateur.engine.processors.result_sink import ResultSink
 from secateur.engine.result_queue import ResultQueue
 from secateur.engine.row_stream import FragmentRows, JobRows, RowStream, TableRows
-from secateur.engine.testing import LocalCluster, until
 from secateur.errors import DataError, JobCancelledError, MemberLostError
 from secateur.partitioning.build import build_scheme
 from secateur.partitioning.scheme import HashComponent
 from secateur.partitioning.table import Column, TableDef
 from secateur.partitioning.types import parse_type
+from secateur.testing.local_cluster import LocalCluster, until
 
 ROWS = pa.table({"a": list(range(3_000_000))})
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from secateur.dag import JobConfig, MetaContext, Processor, ProcessorSupplier
-from secateur.engine.testing import LocalCluster, until
 from secateur.errors import DagError, InterfaceError, ProtocolError
+from secateur.testing.local_cluster import LocalCluster, until
 from small_jobs import Forever, Numbers, Place, pipeline
 
 RunTest = Callable[[Any], Any]

@@ -17,7 +17,6 @@ from secateur.engine.plan import ScanPlan, SelectPlan, Strategy
 from secateur.engine.select_job import describe_select, select_dag
 from secateur.engine.services import EngineLimits
 from secateur.engine.stage import Stage
-from secateur.engine.testing import LocalCluster
 from secateur.errors import DataChangedError, DataError, TopologyChangedError
 from secateur.partitioning.build import build_scheme
 from secateur.partitioning.nodes import All
@@ -25,6 +24,7 @@ from secateur.partitioning.operand import Parameter
 from secateur.partitioning.table import Column, TableDef
 from secateur.partitioning.tree import PartitionTree
 from secateur.partitioning.types import parse_type
+from secateur.testing.local_cluster import LocalCluster
 
 RunTest = Callable[[Any], Any]
 

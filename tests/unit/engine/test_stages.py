@@ -17,7 +17,6 @@ from secateur.engine.result import JobResult
 from secateur.engine.select_job import describe_select, select_dag
 from secateur.engine.services import EngineLimits
 from secateur.engine.stage import Exchange, Stage
-from secateur.engine.testing import LocalCluster
 from secateur.errors import DataError, DeadlineError, LimitExceededError
 from secateur.partitioning.build import build_scheme
 from secateur.partitioning.components import RangeComponent, RangePartition
@@ -26,6 +25,7 @@ from secateur.partitioning.scheme import HashComponent, PartitionScheme
 from secateur.partitioning.table import Column, TableDef
 from secateur.partitioning.tree import PartitionTree
 from secateur.partitioning.types import parse_type
+from secateur.testing.local_cluster import LocalCluster
 
 RunTest = Callable[[Any], Any]
 
