@@ -12,6 +12,7 @@ from secateur.engine.processors.merge import merge
 from secateur.engine.processors.row_functions import filter_dicts, flat_map_dicts, map_dicts
 from secateur.engine.processors.sort import sort
 from secateur.engine.processors.sort_key import SortKey, desc
+from secateur.engine.processors.sorted_runs import merge_runs, sort_runs
 from secateur.engine.processors.top_n import top_n
 from secateur.engine.processors.transform import filter_rows, map_batches
 from secateur.engine.processors.union import union
@@ -39,8 +40,10 @@ __all__ = [
     "map_dicts",
     "max_of",
     "merge",
+    "merge_runs",
     "min_of",
     "sort",
+    "sort_runs",
     "sum_of",
     "top_n",
     "union",

@@ -29,7 +29,9 @@ from secateur.processors import (
     key_by,
     map_batches,
     map_dicts,
+    merge_runs,
     sort,
+    sort_runs,
     top_n,
     union,
 )
@@ -129,20 +131,24 @@ class Stage:
         """Each row once; one processor sees the last of it. Of rows with the same key: ``key_by(...).distinct()``, which all members share."""
         return self.in_two(distinct, distinct, _to_one, ("distinct here", "distinct"), name)
 
-    def sort(self, *by: str | SortKey, limit: int | None = None, name: str | None = None) -> Stage:
+    def sort(self, *by: str | SortKey, limit: int | None = None, at_members: bool = False, name: str | None = None) -> Stage:
         """Order all rows, in one processor; see :func:`secateur.processors.sort`. What follows keeps the order as long as it does not :meth:`rebalance`.
 
         Args:
             by: Columns by name, or as :func:`secateur.processors.desc`.
             limit: Only the first so many: each member then sends no more than these.
+            at_members: Each member sorts its own rows, and the one processor merges them as they come: for more rows than one processor may keep. It takes
+                more than twice the work of one sort.
             name: Of the vertex.
 
         Raises:
             DagError: No column is named, or one twice, or ``limit`` is negative.
         """
-        if limit is None:
-            return self.apply(lambda: sort(*by), kind="sort", name=name, route=_to_one)
-        return self.in_two(lambda: top_n(limit, *by), lambda: top_n(limit, *by), _to_one, ("top n here", "top n"), name)
+        if limit is not None:
+            return self.in_two(lambda: top_n(limit, *by), lambda: top_n(limit, *by), _to_one, ("top n here", "top n"), name)
+        if at_members:
+            return self.in_two(lambda: sort_runs(*by), lambda: merge_runs(*by), _to_one, ("sort here", "sort"), name)
+        return self.apply(lambda: sort(*by), kind="sort", name=name, route=_to_one)
 
     def union(self, *others: Stage, schema: pa.Schema | None = None, name: str | None = None) -> Stage:
         """The rows of this stage and of others with the same columns, as they come; see :func:`secateur.processors.union`.

@@ -55,6 +55,12 @@ def test_the_whole_table_is_counted_everywhere(conn: secateur.Connection, clicks
     assert job.members_touched == ["m1", "m2", "m3"]
 
 
+@pytest.mark.parametrize("at_members", [False, True], ids=["at one", "at the members"])
+def test_all_rows_in_order(conn: secateur.Connection, clicks: str, at_members: bool) -> None:
+    rows = P.read_table(clicks).sort(desc("value"), "event_id", at_members=at_members).write_to(collect()).submit(conn).result(timeout_s=30)
+    assert rows == ROWS.cast(rows.schema).sort_by([("value", "descending"), ("event_id", "ascending")])
+
+
 def test_two_sinks_of_one_stage(conn: secateur.Connection, clicks: str) -> None:
     users = P.read_table(clicks, columns=["user_id"]).key_by("user_id").distinct()
     job = users.write_to(collect(), name="users").together(users.aggregate(n=count_rows()).write_to(collect(), name="count")).submit(conn)

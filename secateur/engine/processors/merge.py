@@ -18,7 +18,7 @@ from secateur.engine.processors.sort_key import SortKey, order_by, sort_keys
 from secateur.engine.row_buffer import RowBuffer, together
 from secateur.errors import DagError, LimitExceededError
 
-__all__ = ["MergeSupplier", "merge"]
+__all__ = ["MergeSupplier", "Merging", "merge"]
 
 
 def merge(*by: str | SortKey, inputs: int, bytes_max: int = BYTES_MAX) -> MergeSupplier:
@@ -51,7 +51,7 @@ class MergeSupplier(KernelSupplier):
         self._bytes_max = bytes_max
 
     def get(self, count: int) -> Sequence[Processor]:
-        return [_Merge(self.kernel, self._keys, self._inputs, self._bytes_max) for _ in range(count)]
+        return [_Merge(self.kernel, self._keys, self._bytes_max, self._inputs) for _ in range(count)]
 
     def to_spec(self) -> Any:
         return [[key.to_wire() for key in self._keys], self._inputs, self._bytes_max]
@@ -62,53 +62,63 @@ class MergeSupplier(KernelSupplier):
         return cls(tuple(SortKey(*key) for key in keys), inputs, bytes_max)
 
 
-class _Merge(Processor):
+class Merging(Processor):
     """Sorts what is pending of all inputs, and emits up to the first of their last rows: what is still to come of that input lies behind it.
 
     The row emitted last stands before all others in each sort. So a row that an input brings too late is found before it, for no extra cost.
     """
 
-    def __init__(self, kernel: Kernel, keys: tuple[SortKey, ...], inputs: int, bytes_max: int) -> None:
+    def __init__(self, kernel: Kernel, keys: tuple[SortKey, ...], bytes_max: int, inputs: int) -> None:
         self._kernel = kernel
         self._keys = keys
         self._bytes_max = bytes_max
-        self._pending = [RowBuffer() for _ in range(inputs)]
-        self._open = set(range(inputs))
+        self._pending: list[RowBuffer] = []
+        self._open: set[int] = set()
+        self.expect(inputs)
         self._last: pa.Table | None = None
         self._work: Offload[tuple[pa.Table, list[pa.Table]]] | None = None
         self._emitter: Emitter | None = None
 
-    def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
-        if self._work is None and self._emitter is None:
-            if ordinal >= len(self._pending):
-                raise DagError(f"merge(inputs={len(self._pending)}) received a batch on input {ordinal}; say how many inbound edges it has")
-            self._pending[ordinal].add(batch)
-            self._check_size()
-            if not batch.num_rows or not all(self._pending[index].rows for index in self._open):
-                return True
-        return self._step()
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way, so that rows may be added."""
+        return self._work is None and self._emitter is None
 
-    def complete_edge(self, ordinal: int) -> bool:
-        self._open.discard(ordinal)
-        return True
+    @property
+    def can_go_on(self) -> bool:
+        """Whether rows are pending of every input that is open, so that some have their place."""
+        return any(buffer.rows for buffer in self._pending) and all(self._pending[index].rows for index in self._open)
+
+    def expect(self, inputs: int) -> None:
+        """There will be so many inputs; only more than before change anything."""
+        known = len(self._pending)
+        self._pending += [RowBuffer() for _ in range(known, inputs)]
+        self._open.update(range(known, inputs))
+
+    def add(self, index: int, rows: pa.RecordBatch) -> None:
+        """Rows of an input; only while :attr:`is_idle`."""
+        self._pending[index].add(rows)
+        size = sum(buffer.bytes for buffer in self._pending)
+        if size > self._bytes_max:
+            raise LimitExceededError(
+                f"merging keeps {size:,} bytes of inputs that are ahead of the slowest one, its bound is {self._bytes_max:,}; raise bytes_max"
+            )
+
+    def end(self, index: int) -> None:
+        """An input has ended."""
+        self._open.discard(index)
 
     def complete(self) -> bool:
-        if self._work is None and self._emitter is None and all(buffer.schema is None for buffer in self._pending):
+        self._open.clear()
+        if self.is_idle and all(buffer.schema is None for buffer in self._pending):
             return True
-        return self._step()
+        return self.step()
 
     def close(self) -> None:
         self._work = self._emitter = self._last = None
         self._pending = []
 
-    def _check_size(self) -> None:
-        size = sum(buffer.bytes for buffer in self._pending)
-        if size > self._bytes_max:
-            raise LimitExceededError(
-                f"merge() keeps {size:,} bytes of inputs that are ahead of the slowest one, its bound is {self._bytes_max:,}; raise bytes_max"
-            )
-
-    def _step(self) -> bool:
+    def step(self) -> bool:
         """Merge what is pending and emit what has its place; call it again until True."""
         if self._emitter is None:
             if self._work is None:
@@ -145,10 +155,24 @@ class _Merge(Processor):
             ordered = place[start:end]
             if (np.diff(ordered) < 0).any() or (last is not None and end > start and ordered[0] < place[0]):
                 keys = ", ".join(key.column for key in self._keys)
-                raise DagError(f"input {index} of merge() is not in order of {keys}; sort it, and let one processor alone feed the edge")
+                raise DagError(f"input {index} of the merge is not in order of {keys}; sort it, and let one processor alone feed the edge")
         done = min((int(place[spans[index][1] - 1]) + 1 for index in open_ if spans[index][1] > spans[index][0]), default=len(order))
         if any(spans[index][1] == spans[index][0] for index in open_):
             done = 0 if last is None else 1  # an open input of which nothing is pending: any row may still come
         taken = order[bounds[0] : done]
         rest = [rows.take(pa.array(np.arange(start, end)[place[start:end] >= done])) for start, end in spans]
         return rows.take(pa.array(taken)), rest
+
+
+class _Merge(Merging):
+    def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
+        if not self.is_idle:
+            return self.step()
+        if ordinal >= len(self._pending):
+            raise DagError(f"merge(inputs={len(self._pending)}) received a batch on input {ordinal}; say how many inbound edges it has")
+        self.add(ordinal, batch)
+        return self.step() if batch.num_rows and self.can_go_on else True
+
+    def complete_edge(self, ordinal: int) -> bool:
+        self.end(ordinal)
+        return True

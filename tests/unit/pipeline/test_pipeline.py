@@ -59,6 +59,11 @@ def edges(dag: FrozenDAG) -> list[str]:
         ),
         pytest.param(ROWS.sort("a"), ["read batches -> sort AllToOne Distributed", "sort -> collect Distributed"], id="sort"),
         pytest.param(
+            ROWS.sort("a", at_members=True),
+            ["read batches -> sort here", "sort here -> sort AllToOne Distributed", "sort -> collect Distributed"],
+            id="sort-at-members",
+        ),
+        pytest.param(
             ROWS.sort("a", limit=1),
             ["read batches -> top n here", "top n here -> top n AllToOne Distributed", "top n -> collect Distributed"],
             id="sort-limit",

@@ -22,6 +22,7 @@ from secateur.processors import (
     list_of,
     merge,
     sort,
+    sort_runs,
     sum_of,
     top_n,
     union,
@@ -33,6 +34,7 @@ ROWS = pa.table({"k": ["b", "a", "b", None], "v": [1, 2, 1, 3]})
 
 STAGES = [
     pytest.param(sort("k", desc("v", nulls_first=True)), id="sort"),
+    pytest.param(sort_runs("k", desc("v")), id="sort_runs"),
     pytest.param(top_n(2, desc("v")), id="top_n"),
     pytest.param(distinct("k", "v", bytes_max=12_345), id="distinct"),
     pytest.param(aggregate(["k"], {"n": count_rows(), "mean": avg_of("v")}, schema=ROWS.schema), id="aggregate"),
