@@ -25,6 +25,7 @@ from secateur.planner.fragments.aggregates import AGGREGATES
 from secateur.planner.fragments.canonical import Cut, has_shadowed_names, is_canonical
 from secateur.planner.fragments.two_stage import Cutter, Halves
 from secateur.planner.placement.blocks import TOP_CLAUSES, canonical_block, core_of, nested_queries, parts_in
+from secateur.planner.placement.correlated import Lookup, lookup_of
 from secateur.planner.placement.ctes import without_ctes
 from secateur.planner.placement.drafts import Columns, Draft, Drafts, Schema
 from secateur.planner.placement.mentions import as_mention, mentions, moved_mention, moved_query, passed_relation, relations_in, tagged_tree
@@ -44,6 +45,8 @@ __all__ = ["Placed", "place"]
 _ORDERING: Final = ("order", "limit", "offset")
 _NODES_MAX: Final = 20_000
 _NAMES: Final = "names"
+_INTEGERS: Final = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"})
+_EXACT: Final = frozenset({"VARCHAR", "DATE", "UUID", "BOOLEAN", "TIMESTAMP"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +179,8 @@ class _Placer:
         columns = self._columns_as_rows(select)
         self._compute_scattered(select)
         found = self._find(self._core(select))
+        if self._compute_lookups(select, found):
+            found = self._find(self._core(select))
         if isinstance(found, Scattered):
             for query in self._computable(select):
                 self._compute(query)
@@ -262,6 +267,39 @@ class _Placer:
             found = None if id(query) in behind else self._find(query)
             if not isinstance(found, Found) or not found.staying:
                 self._compute(query)
+
+    def _compute_lookups(self, select: exp.Select, found: Found | Scattered) -> bool:
+        """Compute for all keys at once what correlated subqueries read that every member would need; returns whether there was something."""
+        before = len(self._drafts.drafts)
+        for query in nested_queries(select):
+            inside = [relation for relation in relations_in(query) if self._is_partitioned_scan(relation)]
+            if inside and (isinstance(found, Scattered) or found.staying.isdisjoint(inside)) and not self._stands_alone(query):
+                lookup = self._lookup(query, select)
+                if lookup is not None:
+                    rows = lookup.over(self._computed(lookup.rows, "keys"))
+                    query.replace(exp.Subquery(this=rows) if isinstance(query, exp.Subquery) else rows)
+        return len(self._drafts.drafts) > before
+
+    def _lookup(self, query: exp.Expr, around: exp.Select) -> Lookup | None:
+        select = query.this if isinstance(query, exp.Subquery) else query
+        if not isinstance(select, exp.Select):
+            return None
+        lookup = lookup_of(query, self._names(select))
+        if lookup is None or not self._stands_alone(lookup.rows):
+            return None
+        return lookup if not lookup.has_value or self._is_compared_alike(lookup, around) else None
+
+    def _is_compared_alike(self, lookup: Lookup, around: exp.Select) -> bool:
+        """Whether the keys that are equal to one outer value are one key: else there would be several values for it."""
+        from_ = core_of(around)
+        from_.set("where", None)
+        from_.set("expressions", [outer.copy() for outer in lookup.outer])
+        try:
+            outer = [text for _, text in self._drafts.describe(to_sql(from_), relations_in(from_))]
+        except DatabaseError:
+            return False
+        keys = [text for _, text in self._columns_as_rows(lookup.rows)]
+        return all((mine in _INTEGERS and theirs in _INTEGERS) or (mine == theirs and mine in _EXACT) for mine, theirs in zip(keys, outer, strict=False))
 
     def _compute(self, query: exp.Expr) -> None:
         """Put the rows of a query in its place."""

@@ -1,0 +1,143 @@
+"""Correlated subqueries as rows computed once.
+
+A subquery that equates columns of its own with columns of the rows around it is evaluated for each of these rows, so that each member would need all rows that
+it reads. The same for all keys at once is a query of its own, which can be computed where its rows are; what stays is a look-up by key::
+
+    x > (SELECT 0.5 * sum(q) FROM t WHERE t.k = o.k AND t.d < 7)
+    x > (SELECT v FROM rows WHERE k0 = o.k)          rows: SELECT k AS k0, 0.5 * sum(q) AS v FROM t WHERE d < 7 GROUP BY k
+
+    EXISTS (SELECT * FROM t WHERE t.k = o.k AND t.d < 7)
+    EXISTS (SELECT 1 FROM rows WHERE k0 = o.k)       rows: SELECT DISTINCT k AS k0 FROM t WHERE d < 7
+
+Source: Kim, "On Optimizing an SQL-like Nested Query" (1982), with the care for empty groups of Ganski and Wong (1987).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from sqlglot import exp
+
+from secateur.planner.placement.blocks import nested_queries
+from secateur.planner.placement.mentions import moved_mention
+from secateur.planner.predicates.predicate import flat
+from secateur.planner.relations.names import Names
+
+__all__ = ["Lookup", "lookup_of"]
+
+_PLAIN: Final = frozenset({"expressions", "from_", "joins", "where"})
+_NULL_OF_NONE: Final = (exp.Sum, exp.Min, exp.Max, exp.Avg)
+"""Aggregates that are NULL over no rows."""
+_STRICT: Final = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.Paren, exp.Cast, exp.Literal, exp.DataType, exp.DataTypeParam)
+"""What is NULL where a part of it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """A correlated subquery, as rows by key.
+
+    Attributes:
+        rows: The rows for all keys: the keys ``k0``, ``k1``, ..., and for a value ``v``.
+        outer: The expressions around the subquery that the keys are compared with.
+        has_value: Whether it stands for a value; else for whether there are rows.
+    """
+
+    rows: exp.Select
+    outer: tuple[exp.Expr, ...]
+    has_value: bool
+
+    def over(self, relation: str) -> exp.Select:
+        """The subquery over the computed rows."""
+        conditions = [exp.EQ(this=_column(f"k{position}"), expression=outer.copy()) for position, outer in enumerate(self.outer)]
+        condition = exp.and_(*conditions, copy=False)
+        item: exp.Expr = _column("v") if self.has_value else exp.Literal.number(1)
+        return exp.Select(expressions=[item], from_=exp.From(this=moved_mention(relation)), where=exp.Where(this=condition))
+
+
+def lookup_of(query: exp.Expr, names: Names) -> Lookup | None:
+    """The look-up that a correlated subquery is, or None where it is none.
+
+    Args:
+        query: A subquery of WHERE or of a SELECT list: in parentheses for a value, bare inside of EXISTS.
+        names: Those of its own FROM clause, without what is around it.
+    """
+    select = query.this if isinstance(query, exp.Subquery) else query
+    has_value = isinstance(query, exp.Subquery)
+    if not isinstance(select, exp.Select) or (has_value and any(value for key, value in query.args.items() if key not in ("this", "alias"))):
+        return None
+    if not has_value and not isinstance(query.parent, exp.Exists):
+        return None
+    if any(value for key, value in select.args.items() if key not in _PLAIN) or not all(source.complete for source in names.sources):
+        return None
+    where = select.args.get("where")
+    if where is None or (has_value and not _is_null_of_none(select)):
+        return None
+    own: list[exp.Expr] = []
+    keys: list[exp.Expr] = []
+    outer: list[exp.Expr] = []
+    for conjunct in flat(where.this, exp.And):
+        if _is_own(conjunct, names):
+            own.append(conjunct)
+            continue
+        sides = _key_and_outer(conjunct, names)
+        if sides is None:
+            return None
+        keys.append(sides[0])
+        outer.append(sides[1])
+    if not keys or (has_value and not _is_own(select.expressions[0], names)):
+        return None
+    rows = select.copy()
+    items: list[exp.Expr] = [exp.alias_(key.copy(), f"k{position}") for position, key in enumerate(keys)]
+    if has_value:
+        items.append(exp.alias_(select.expressions[0].unalias().copy(), "v"))
+        rows.set("group", exp.Group(expressions=[exp.Literal.number(position + 1) for position in range(len(keys))]))
+    else:
+        rows.set("distinct", exp.Distinct())
+    rows.set("expressions", items)
+    rows.set("where", exp.Where(this=exp.and_(*(conjunct.copy() for conjunct in own), copy=False)) if own else None)
+    return Lookup(rows, tuple(outer), has_value)
+
+
+def _is_null_of_none(select: exp.Select) -> bool:
+    """Whether a SELECT makes one value of all its rows, NULL if there are none."""
+    if len(select.expressions) != 1:
+        return False
+    found = False
+    pending = [select.expressions[0].unalias()]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, _NULL_OF_NONE):
+            found = True
+        elif isinstance(node, _STRICT):
+            pending.extend(node.iter_expressions())
+        else:
+            return False
+    return found
+
+
+def _key_and_outer(conjunct: exp.Expr, names: Names) -> tuple[exp.Expr, exp.Expr] | None:
+    """The own and the outer side of an equality."""
+    if not isinstance(conjunct, exp.EQ):
+        return None
+    sides = conjunct.this.unnest(), conjunct.expression.unnest()
+    for mine, theirs in (sides, sides[::-1]):
+        if isinstance(mine, exp.Column) and isinstance(theirs, exp.Column) and names.is_local(mine) and _is_foreign(theirs, names):
+            return mine, theirs
+    return None
+
+
+def _is_foreign(column: exp.Column, names: Names) -> bool:
+    qualified = bool(column.table)
+    return not names.is_local(column) and (qualified or not any(source.may_have(column.name.casefold()) for source in names.sources))
+
+
+def _is_own(part: exp.Expr, names: Names) -> bool:
+    """Whether an expression is about the subquery's own rows alone."""
+    if nested_queries(part) or isinstance(part, exp.Query):
+        return False
+    return all(names.is_local(column) for column in part.find_all(exp.Column))
+
+
+def _column(name: str) -> exp.Column:
+    return exp.Column(this=exp.Identifier(this=name))
