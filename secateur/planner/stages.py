@@ -24,10 +24,11 @@ from secateur.planner.fragments.canonical import Cut, named
 from secateur.planner.fragments.two_stage import Halves, cut
 from secateur.planner.placement.drafts import Draft
 from secateur.planner.placement.place import place
+from secateur.planner.placement.scan_rows import ScanRows
 from secateur.planner.query import Query, is_columns_call
 from secateur.planner.scans.scan_reading import QueryReading, ScanReading
 from secateur.planner.scans.scope import Scope
-from secateur.planner.text.dialect import parse_query, quoted, to_sql, tokenize
+from secateur.planner.text.dialect import parse_query, to_sql, tokenize
 from secateur.planner.text.second_reading import SecondReading
 
 __all__ = ["Staged", "staged"]
@@ -66,7 +67,7 @@ def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns,
     """
     binder = _Binder(params)
     reading = read.second
-    gathered = {scan.scan.relation: _gathered_sql(scan, repeatable=reading is not None and reading.is_repeatable) for scan in read.scans}
+    gathered = {scan.scan.relation: _rows_of(scan, repeatable=reading is not None and reading.is_repeatable) for scan in read.scans}
     try:
         if any(scan.system is not None for scan in query.scans):
             raise Cut("it reads system tables, whose rows are where the statement is coordinated")
@@ -92,7 +93,9 @@ def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns,
         return Staged(_gathered_stages(query, read, gathered, schemas, columns, binder), Strategy.GATHER, str(refused))
 
 
-def _gathered_stages(query: Query, read: QueryReading, gathered: Mapping[str, str], schemas: Schemas, columns: Columns, binder: _Binder) -> tuple[Stage, ...]:
+def _gathered_stages(
+    query: Query, read: QueryReading, gathered: Mapping[str, ScanRows], schemas: Schemas, columns: Columns, binder: _Binder
+) -> tuple[Stage, ...]:
     stages = tuple(_gather(index, scan, gathered, schemas, binder) for index, scan in enumerate(read.scans))
     relations = {stage_relation(index): dict(stage.fragment.columns) for index, stage in enumerate(stages)}
     whole = Fragment.over(query.gathered_sql, relations, columns)
@@ -114,7 +117,9 @@ def _placed_stages(drafts: Sequence[Draft], query: Query, schemas: Schemas, bind
                 scans=tuple(scans[relation] for relation in draft.relations if relation in scans),
                 inputs=tuple(rows[relation] for relation in draft.relations if relation in rows),
                 at_coordinator=draft.at_coordinator,
-                exchange=Exchange.BROADCAST if index in elsewhere else Exchange.GATHER,
+                exchange=Exchange.GATHER if index not in elsewhere else Exchange.BROADCAST if draft.route is None else Exchange.ROUTE,
+                columns=draft.route.columns if draft.route is not None and index in elsewhere else (),
+                route=scans[draft.route.anchor] if draft.route is not None and index in elsewhere else None,
             )
         )
     return tuple(stages)
@@ -171,21 +176,19 @@ def _scan_stage(index: int, read: ScanReading, fragment: Fragment) -> Stage:
     return Stage(f"scan:{read.scan.alias}", fragment, scans=(index,), at_coordinator=read.scan.table.replicated)
 
 
-def _gather(index: int, read: ScanReading, gathered: Mapping[str, str], schemas: Schemas, binder: _Binder) -> Stage:
+def _gather(index: int, read: ScanReading, gathered: Mapping[str, ScanRows], schemas: Schemas, binder: _Binder) -> Stage:
     """The stage that sends the rows of a scan."""
     scan = read.scan
     schema = schemas[scan.relation]
     columns = tuple((name, str(schema[name])) for name in scan.columns)
-    fragment = binder.fragment(gathered[scan.relation], {scan.relation: schema}, columns)
+    fragment = binder.fragment(gathered[scan.relation].sql(scan.relation, scan.columns), {scan.relation: schema}, columns)
     return _scan_stage(index, read, replace(fragment, row_by_row=True))
 
 
-def _gathered_sql(read: ScanReading, *, repeatable: bool) -> str:
-    """The rows and columns of a scan that the statement may need."""
-    scan, scope = read.scan, read.scope
-    applied = [conjunct for conjunct in scope.local if repeatable and _is_local(conjunct, scope)]
-    where = " AND ".join(f"({to_sql(_bare(conjunct, scope))})" for conjunct in applied)
-    return f"SELECT {', '.join(map(quoted, scan.columns))} FROM {scan.relation}" + (f" WHERE {where}" if where else "")
+def _rows_of(read: ScanReading, *, repeatable: bool) -> ScanRows:
+    """The rows of a scan that the statement may need."""
+    applied = [conjunct for conjunct in read.scope.local if repeatable and _is_local(conjunct, read.scope)]
+    return ScanRows(tuple(applied), " AND ".join(f"({to_sql(_bare(conjunct, read.scope))})" for conjunct in applied))
 
 
 def _is_local(conjunct: exp.Expr, scope: Scope) -> bool:

@@ -9,22 +9,28 @@ it reads. The same for all keys at once is a query of its own, which can be comp
     EXISTS (SELECT * FROM t WHERE t.k = o.k AND t.d < 7)
     EXISTS (SELECT 1 FROM rows WHERE k0 = o.k)       rows: SELECT DISTINCT k AS k0 FROM t WHERE d < 7
 
-Source: Kim, "On Optimizing an SQL-like Nested Query" (1982), with the care for empty groups of Ganski and Wong (1987).
+The rows are only those whose keys the rows around can ask for, as far as a filter of one table or IN with a subquery says so.
+
+Source: Kim, "On Optimizing an SQL-like Nested Query" (1982), with the care for empty groups of Ganski and Wong (1987); magic sets (Mumick et al.,
+1990).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sqlglot import exp
 
 from secateur.planner.placement.blocks import nested_queries
-from secateur.planner.placement.mentions import moved_mention
+from secateur.planner.placement.mentions import mention_of, moved_mention
+from secateur.planner.placement.scan_rows import is_applied
 from secateur.planner.predicates.predicate import flat
 from secateur.planner.relations.names import Names
+from secateur.planner.text.folding import folded
 
-__all__ = ["Lookup", "lookup_of"]
+__all__ = ["Lookup", "lookup_of", "with_asked_keys"]
 
 _PLAIN: Final = frozenset({"expressions", "from_", "joins", "where"})
 _NULL_OF_NONE: Final = (exp.Sum, exp.Min, exp.Max, exp.Avg)
@@ -97,6 +103,51 @@ def lookup_of(query: exp.Expr, names: Names) -> Lookup | None:
     rows.set("expressions", items)
     rows.set("where", exp.Where(this=exp.and_(*(conjunct.copy() for conjunct in own), copy=False)) if own else None)
     return Lookup(rows, tuple(outer), has_value)
+
+
+def with_asked_keys(lookup: Lookup, around: exp.Select, names: Names) -> Lookup:
+    """A look-up without the keys that no row around asks for.
+
+    Args:
+        lookup: The look-up.
+        around: The SELECT in which it stands.
+        names: Those of the FROM clause around.
+    """
+    where = around.args.get("where")
+    conjuncts = list(flat(where.this, exp.And)) if isinstance(where, exp.Where) else []
+    found: list[exp.Expr] = []
+    for item, outer in zip(lookup.rows.expressions, lookup.outer, strict=False):
+        key = item.unalias()
+        for conjunct in conjuncts:
+            subquery = conjunct.args.get("query") if isinstance(conjunct, exp.In) and conjunct.this.unnest() == outer else None
+            if isinstance(subquery, exp.Expr) and not any(names.is_local(column) for column in subquery.find_all(exp.Column)):
+                found.append(exp.In(this=key.copy(), query=subquery.copy()))
+        asked = _asked_keys(outer, around, conjuncts, names)
+        if asked is not None:
+            found.append(exp.In(this=key.copy(), query=exp.Subquery(this=asked)))
+    if not found:
+        return lookup
+    rows = lookup.rows.copy()
+    own = rows.args.get("where")
+    rows.set("where", exp.Where(this=exp.and_(*([own.this] if isinstance(own, exp.Where) else []), *found, copy=False)))
+    return replace(lookup, rows=rows)
+
+
+def _asked_keys(outer: exp.Expr, around: exp.Select, conjuncts: Sequence[exp.Expr], names: Names) -> exp.Select | None:
+    """The keys of the rows of the table around that pass its own filter; None where it has none that leaves out much."""
+    if not isinstance(outer, exp.Column):
+        return None
+    holders = [source.alias for source in names.sources if source.has(folded(outer.name)) and folded(outer.table or source.alias or "") == source.alias]
+    items = [around.args["from_"], *(around.args.get("joins") or [])]
+    tables = [item.this for item in items if isinstance(item.this, exp.Table) and [folded(item.this.alias_or_name)] == holders]
+    if len(tables) != 1 or tables[0].args.get("joins"):
+        return None
+    relation = mention_of(tables[0])
+    applied = [conjunct for conjunct in conjuncts if relation is not None and is_applied(conjunct, relation)]
+    if not any(isinstance(conjunct, (exp.EQ, exp.In, exp.Like)) for conjunct in applied):
+        return None
+    condition = exp.and_(*(conjunct.copy() for conjunct in applied), copy=False)
+    return exp.Select(expressions=[outer.copy()], distinct=exp.Distinct(), from_=exp.From(this=tables[0].copy()), where=exp.Where(this=condition))
 
 
 def _is_null_of_none(select: exp.Select) -> bool:

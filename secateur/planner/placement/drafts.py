@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from secateur.partitioning.types import SqlType
+from secateur.planner.placement.spread import Route
 
 __all__ = ["Draft", "Drafts", "Schema"]
 
@@ -24,6 +25,7 @@ class Draft:
         columns: Name and SQL type text of each column of its rows.
         at_coordinator: Whether it runs once, at the coordinator, or at every member that owns partitions of its scans.
         row_by_row: Whether each of its rows comes from one row of its one relation, whatever the others are.
+        route: How its rows reach its consumers at the members; None where all of them go to all.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Draft:
     columns: Columns
     at_coordinator: bool
     row_by_row: bool = False
+    route: Route | None = None
 
 
 class Drafts:
@@ -52,10 +55,12 @@ class Drafts:
         """The relation that the next draft will be."""
         return f"x{len(self.drafts)}"
 
-    def add(self, name: str, sql: str, relations: Sequence[str], columns: Columns, *, at_coordinator: bool, row_by_row: bool = False) -> str:
+    def add(
+        self, name: str, sql: str, relations: Sequence[str], columns: Columns, *, at_coordinator: bool, row_by_row: bool = False, route: Route | None = None
+    ) -> str:
         """Add a draft; returns the name of the relation that its rows are."""
         relation = self.next_relation
-        self.drafts.append(Draft(name, sql, tuple(relations), columns, at_coordinator, row_by_row))
+        self.drafts.append(Draft(name, sql, tuple(relations), columns, at_coordinator, row_by_row, route))
         self._schemas[relation] = dict(columns)
         return relation
 

@@ -25,13 +25,14 @@ from secateur.planner.fragments.aggregates import AGGREGATES
 from secateur.planner.fragments.canonical import Cut, has_shadowed_names, is_canonical
 from secateur.planner.fragments.two_stage import Cutter, Halves
 from secateur.planner.placement.blocks import TOP_CLAUSES, canonical_block, core_of, nested_queries, parts_in
-from secateur.planner.placement.correlated import Lookup, lookup_of
+from secateur.planner.placement.correlated import Lookup, lookup_of, with_asked_keys
 from secateur.planner.placement.ctes import without_ctes
 from secateur.planner.placement.drafts import Columns, Draft, Drafts, Schema
 from secateur.planner.placement.mentions import as_mention, mentions, moved_mention, moved_query, passed_relation, relations_in, tagged_tree
+from secateur.planner.placement.scan_rows import ScanRows, columns_read, mark_applied, settle_applied
 from secateur.planner.placement.search import Found, find_anchor
-from secateur.planner.placement.spread import Scattered
-from secateur.planner.query import Query
+from secateur.planner.placement.spread import Route, Scattered
+from secateur.planner.query import Query, Scan
 from secateur.planner.relations.build import Builder
 from secateur.planner.relations.calls import aggregates_in, windows_in
 from secateur.planner.relations.from_clause import FromClause
@@ -66,7 +67,7 @@ def place(
     columns: Columns,
     schemas: Mapping[str, Schema],
     describe: Callable[[str, Mapping[str, Schema]], Columns],
-    rows_of: Mapping[str, str],
+    rows_of: Mapping[str, ScanRows],
     cost_of: Callable[[str], float],
 ) -> Placed:
     """Place a query.
@@ -77,7 +78,7 @@ def place(
         columns: Name and type of each column of its result.
         schemas: The columns of each scan that the query may need.
         describe: DuckDB's binder.
-        rows_of: For each scan the text that reads from it the rows and columns that the query may need.
+        rows_of: For each scan what restricts the rows that the query may need.
         cost_of: What it costs to send the rows of a scan to every member.
 
     Raises:
@@ -97,7 +98,7 @@ class _Placer:
         reading: SecondReading,
         schemas: Mapping[str, Schema],
         describe: Callable[[str, Mapping[str, Schema]], Columns],
-        rows_of: Mapping[str, str],
+        rows_of: Mapping[str, ScanRows],
         cost_of: Callable[[str], float],
     ) -> None:
         if reading.has_collations:
@@ -109,10 +110,12 @@ class _Placer:
         self._cost_of = cost_of
         self._orderless = reading.has_orderless_aggregates
         self._aggregates = reading.aggregates()
-        self._moved_scans: dict[str, str] = {}
+        self._moved_scans: dict[tuple[str, tuple[str, ...], Route | None], str] = {}
 
     def place(self, columns: Columns) -> Placed:
         """The whole statement."""
+        for relation, rows in self._rows_of.items():
+            mark_applied(relation, rows)
         tree = tagged_tree(self._query)
         if sum(1 for _ in tree.walk()) > _NODES_MAX:
             raise Cut("it is too long to be taken apart")
@@ -276,6 +279,8 @@ class _Placer:
             if inside and (isinstance(found, Scattered) or found.staying.isdisjoint(inside)) and not self._stands_alone(query):
                 lookup = self._lookup(query, select)
                 if lookup is not None:
+                    asked = with_asked_keys(lookup, select, self._names(select))
+                    lookup = asked if self._stands_alone(asked.rows) else lookup
                     rows = lookup.over(self._computed(lookup.rows, "keys"))
                     query.replace(exp.Subquery(this=rows) if isinstance(query, exp.Subquery) else rows)
         return len(self._drafts.drafts) > before
@@ -337,24 +342,33 @@ class _Placer:
 
     def _move(self, node: exp.Expr, found: Found) -> None:
         """Replace what moves: a query in which every scan moves by its rows, the other scans by theirs."""
+        broadcast = found.moving - found.routes.keys()
         for query in self._computable(node):
-            if all(relation in found.moving for relation in relations_in(query) if self._is_partitioned_scan(relation)):
+            if all(relation in broadcast for relation in relations_in(query) if self._is_partitioned_scan(relation)):
                 self._compute(query)
         for relation in filter(found.moving.__contains__, relations_in(node)):
-            self._move_scan(node, relation)
+            self._move_scan(node, relation, found.routes.get(relation))
 
-    def _move_scan(self, node: exp.Expr, relation: str) -> None:
-        moved = self._moved_scans.get(relation)
+    def _move_scan(self, node: exp.Expr, relation: str, route: Route | None = None) -> None:
+        scan = self._scans[relation]
+        for mention in [mention for mention, name in mentions(node) if name == relation]:
+            settle_applied(mention, relation)
+            moved = self._scan_draft(scan, columns_read(node, mention, scan), route)
+            # What else stands in the node, such as joins in parentheses, stays.
+            mention.set("this", exp.to_identifier(moved))
+            as_mention(mention, moved)
+
+    def _scan_draft(self, scan: Scan, names: tuple[str, ...], route: Route | None) -> str:
+        """The relation of the rows of a scan."""
+        key = (scan.relation, names, route)
+        moved = self._moved_scans.get(key)
         if moved is None:
-            scan = self._scans[relation]
-            sql = self._rows_of[relation]
-            columns = self._drafts.describe(sql, [relation])
-            moved = self._moved_scans[relation] = self._drafts.add(f"scan {scan.alias}", sql, [relation], columns, at_coordinator=False, row_by_row=True)
-        for mention, name in list(mentions(node)):
-            if name == relation:
-                # What else stands in the node, such as joins in parentheses, stays.
-                mention.set("this", exp.to_identifier(moved))
-                as_mention(mention, moved)
+            sql = self._rows_of[scan.relation].sql(scan.relation, names)
+            columns = self._drafts.describe(sql, [scan.relation])
+            moved = self._moved_scans[key] = self._drafts.add(
+                f"scan {scan.alias}", sql, [scan.relation], columns, at_coordinator=False, row_by_row=True, route=route
+            )
+        return moved
 
     def _find(self, query: exp.Expr) -> Found | Scattered:
         builder = self._builder(query)

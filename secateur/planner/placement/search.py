@@ -8,13 +8,20 @@ Source: the choice between broadcast and co-located joins of Ignite's and Kudu's
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
 
-from secateur.planner.placement.spread import Pieces, Scattered, Spread, Whole, spread_of
-from secateur.planner.relations.nodes import Relation, Scan, postorder
+from secateur.planner.placement.spread import Pieces, Route, Scattered, Spread, Whole, spread_of
+from secateur.planner.relations.equality import Classes
+from secateur.planner.relations.nodes import Apply, Filter, Join, Project, Relation, Scan, postorder
+from secateur.planner.relations.restriction import Restriction, equality
+from secateur.planner.rewrites.correlation import comparisons
 
 __all__ = ["Found", "find_anchor"]
+
+_ROUTED_MIN: Final = 250_000.0
+"""Bytes up to which it is quicker to send everything to everybody than to look at each row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +30,8 @@ class Found:
 
     Attributes:
         staying: The scans that stay, by the names of their relations.
-        moving: Those whose rows every member has to have.
+        moving: Those whose rows every member has to have, or those that it owns the partitions for.
+        routes: How the latter are routed, by the names of their relations.
         cost: How much moves.
         spread: What comes of it.
     """
@@ -32,6 +40,7 @@ class Found:
     moving: frozenset[str]
     cost: float
     spread: Pieces | Whole
+    routes: Mapping[str, Route] = field(default_factory=dict)
 
 
 def find_anchor(
@@ -79,7 +88,52 @@ def find_anchor(
         cost = sum(map(cost_of, moving))
         if best is None or cost < best.cost:
             best = Found(staying, moving, cost, found)
-    return best or everything
+    return everything if best is None else _with_routes(best, relation, cost_of, orderless=orderless)
+
+
+def _with_routes(found: Found, relation: Relation, cost_of: Callable[[str], float], *, orderless: bool) -> Found:
+    """The same where large scans are sent to the owners of the rows that they are joined with, instead of to everybody."""
+    scans = {node.scan.relation: node for node in postorder(relation) if isinstance(node, Scan)}
+    classes = Classes(_all_equalities(relation))
+    routes: dict[str, Route] = {}
+    for moving in sorted((name for name in found.moving if name in scans and cost_of(name) > _ROUTED_MIN), key=cost_of, reverse=True):
+        for anchor in sorted(found.staying):
+            route = _route(scans[moving], scans[anchor], classes)
+            if route is None:
+                continue
+            tried = {**routes, moving: route}
+            spread = spread_of(relation, found.moving - tried.keys(), tried, orderless=orderless)
+            if isinstance(spread, Pieces):
+                routes = tried
+                found = replace(found, spread=spread, routes=routes)
+                break
+    return found
+
+
+def _route(moving: Scan, anchor: Scan, classes: Classes) -> Route | None:
+    """How the rows of a scan get to those of another one that equal them in the partitioning key."""
+    scheme = anchor.scan.table.scheme
+    keys = {attribute.name: attribute for attribute in anchor.attributes}
+    own = frozenset(attribute.owner for attribute in moving.attributes)
+    columns = [classes.equal_in(keys[name], own) for name in scheme.columns]
+    named = tuple(column.name for column in columns if column is not None)
+    return Route(anchor.scan.relation, scheme.affinity_group(), named) if named and len(named) == len(columns) else None
+
+
+def _all_equalities(relation: Relation) -> Iterator[Restriction]:
+    """Every equality of a tree, whether it holds at a place or not: what comes of it is tried on the spread."""
+    for node in postorder(relation):
+        match node:
+            case Filter(_, conjuncts):
+                yield from conjuncts
+            case Join(on=on):
+                yield from on
+            case Apply():
+                yield from comparisons(node)
+            case Project(_, attributes, sources):
+                yield from (equality(shown, source, structural=True) for shown, source in zip(attributes, sources, strict=True) if source is not None)
+            case _:
+                pass
 
 
 def _partitioned(relation: Relation) -> list[str]:

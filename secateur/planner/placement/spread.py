@@ -9,9 +9,10 @@ Source: the distributions of a parallel plan as properties that operators requir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice, product
+from types import MappingProxyType
 from typing import Final, TypeAlias, assert_never
 
 from secateur.planner.relations.attribute import Attribute, compares_alike
@@ -42,7 +43,7 @@ from secateur.planner.relations.nodes import (
 from secateur.planner.relations.restriction import Restriction
 from secateur.planner.rewrites.correlation import comparisons, is_correlated
 
-__all__ = ["Pieces", "Scattered", "Spread", "Whole", "spread_of"]
+__all__ = ["Pieces", "Route", "Scattered", "Spread", "Whole", "spread_of"]
 
 _PLACES_MAX: Final = 16
 
@@ -68,10 +69,15 @@ class Pieces:
     Attributes:
         group: The affinity group that says on which; None where that is not known.
         places: Each of them says where a row is. Empty where nothing does.
+        anchors: Scans in whose partitions all rows are.
+        dropped: Scans outside of whose partitions rows may be missing, as they were routed there. Of no harm once the rows are joined with rows in these
+            partitions.
     """
 
     group: str | None
     places: frozenset[Place]
+    anchors: frozenset[str] = frozenset()
+    dropped: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,22 +91,41 @@ class Scattered:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Route:
+    """An assumption: the rows of a scan are sent to the owners of the partitions of another one.
+
+    Attributes:
+        anchor: The other scan, which stays.
+        group: Its affinity group.
+        columns: What stands for its partitioning key, in order.
+    """
+
+    anchor: str
+    group: str
+    columns: tuple[str, ...]
+
+
 Spread: TypeAlias = Whole | Pieces | Scattered
 
 _Known: TypeAlias = tuple[Restriction, ...]
+_NO_ROUTES: Final[Mapping[str, Route]] = MappingProxyType({})
+_LOSSY: Final = Scattered("rows that are routed have to meet the rows of the table that they are routed to")
 
 
-def spread_of(relation: Relation, whole: frozenset[str], *, orderless: bool) -> Spread:
+def spread_of(relation: Relation, whole: frozenset[str], routes: Mapping[str, Route] = _NO_ROUTES, *, orderless: bool) -> Spread:
     """The spread of a relation.
 
     Args:
         relation: As built, before rewrites.
         whole: The scans, by the names of their relations, that see all rows at every member; replicated tables always do.
+        routes: The scans whose rows are routed.
         orderless: Whether no aggregate of the statement depends on the order of its rows.
 
     Cost: some microseconds a relation.
     """
-    return _Reader(whole, orderless=orderless).read(relation, (), ())
+    spread = _Reader(whole, routes, orderless=orderless).read(relation, (), ())
+    return _LOSSY if _is_lossy(spread) else spread
 
 
 class _Reader:
@@ -109,8 +134,9 @@ class _Reader:
     ``known`` are equalities that hold for all rows that matter, ``around`` the pieces whose rows a correlated subquery is evaluated for.
     """
 
-    def __init__(self, whole: frozenset[str], *, orderless: bool) -> None:
+    def __init__(self, whole: frozenset[str], routes: Mapping[str, Route], *, orderless: bool) -> None:
         self._whole = whole
+        self._routes = routes
         self._orderless = orderless
 
     def read(self, relation: Relation, known: _Known, around: tuple[Pieces, ...]) -> Spread:
@@ -160,10 +186,15 @@ class _Reader:
         if scan.table.replicated or scan.relation in self._whole:
             return Whole()
         columns = {attribute.name: attribute for attribute in relation.attributes}
-        pieces = Pieces(scan.table.scheme.affinity_group(), frozenset({tuple(columns[name] for name in scan.table.scheme.columns)}))
+        route = self._routes.get(scan.relation)
+        if route is None:
+            place = tuple(columns[name] for name in scan.table.scheme.columns)
+            pieces = Pieces(scan.table.scheme.affinity_group(), frozenset({place}), anchors=frozenset({scan.relation}))
+        else:
+            pieces = Pieces(route.group, frozenset({tuple(columns[name] for name in route.columns)}), dropped=frozenset({route.anchor}))
         classes = Classes(known)
         # For each row around, the rows that matter here are on the member where that row is.
-        pinned = any(_colocated(pieces, outer, classes) for outer in around)
+        pinned = any(_colocated(pieces, outer, classes) and pieces.dropped <= outer.anchors for outer in around)
         return Whole() if pinned else _with_equals(pieces, known)
 
     def _project(self, relation: Project, known: _Known, around: tuple[Pieces, ...]) -> Spread:
@@ -182,13 +213,15 @@ class _Reader:
             if source is not None:
                 names.setdefault(source, []).append(attribute)
         own = owners(input)
-        return Pieces(spread.group, _mapped(spread.places, lambda attribute: names.get(attribute, ()) if attribute.owner in own else (attribute,)))
+        return replace(spread, places=_mapped(spread.places, lambda attribute: names.get(attribute, ()) if attribute.owner in own else (attribute,)))
 
     def _set_operation(self, relation: SetOperation, around: tuple[Pieces, ...]) -> Spread:
         spreads = [self.read(input, (), around) for input in relation.inputs]
         scattered = next((spread for spread in spreads if isinstance(spread, Scattered)), None)
         if scattered is not None:
             return scattered
+        if any(map(_is_lossy, spreads)):
+            return Scattered("rows that are routed stand beside others")
         if all(isinstance(spread, Whole) for spread in spreads):
             return next((spread for spread in spreads if spread != Whole()), Whole())
         first_whole = isinstance(spreads[0], Whole)
@@ -238,13 +271,17 @@ class _Reader:
             if not _colocated(left, right, classes):
                 return Scattered("the sides of a join are not partitioned by the columns that it compares")
             match kind:
-                case JoinKind.INNER:
-                    return _with_equals(Pieces(left.group, left.places | right.places), holding)
-                case JoinKind.LEFT | JoinKind.SEMI | JoinKind.ANTI:
-                    return left
+                case JoinKind.INNER | JoinKind.SEMI:
+                    dropped = (left.dropped - right.anchors) | (right.dropped - left.anchors)
+                    places = left.places | right.places if kind is JoinKind.INNER else left.places
+                    return _with_equals(Pieces(left.group, places, left.anchors | right.anchors, dropped), holding)
+                case JoinKind.LEFT | JoinKind.ANTI:
+                    return left if right.dropped <= left.anchors else _LOSSY
                 case JoinKind.RIGHT:
-                    return right
+                    return right if left.dropped <= right.anchors else _LOSSY
                 case JoinKind.FULL:
+                    if left.dropped or right.dropped:
+                        return _LOSSY
                     merged = {ours: both for both, ours, _ in relation.merged}
                     return Pieces(left.group, _mapped(left.places, lambda attribute: [merged[attribute]] if attribute in merged else ()))
                 case _:
@@ -274,6 +311,8 @@ class _Reader:
             case Pieces():
                 if isinstance(input, Whole):
                     return Scattered("a subquery reads other partitions than the rows around it")
+        if not subquery.dropped <= input.anchors:
+            return _LOSSY
         match relation.form:
             case SubqueryForm.IN if _colocated(input, subquery, Classes((*known, *pairs))):
                 return input
@@ -296,6 +335,10 @@ class _Reader:
                 return spread
             case _:
                 assert_never(spread)
+
+
+def _is_lossy(spread: Spread) -> bool:
+    return isinstance(spread, Pieces) and bool(spread.dropped)
 
 
 def _equalities(restrictions: Iterable[Restriction]) -> _Known:
@@ -326,7 +369,7 @@ def _grouped(spread: Spread, keys: frozenset[Attribute], reason: str) -> Spread:
     if not isinstance(spread, Pieces):
         return spread
     kept = frozenset(place for place in spread.places if keys.issuperset(place))
-    return Pieces(spread.group, kept) if kept else Scattered(reason)
+    return replace(spread, places=kept) if kept else Scattered(reason)
 
 
 def _with_equals(spread: Spread, known: _Known) -> Spread:
@@ -338,7 +381,7 @@ def _with_equals(spread: Spread, known: _Known) -> Spread:
     def equals(attribute: Attribute) -> Sequence[Attribute]:
         return [attribute, *(other for other in classes.equal_to(attribute) if other != attribute and compares_alike(attribute, other))]
 
-    return Pieces(spread.group, _mapped(spread.places, equals))
+    return replace(spread, places=_mapped(spread.places, equals))
 
 
 def _mapped(places: frozenset[Place], names: Callable[[Attribute], Sequence[Attribute]]) -> frozenset[Place]:

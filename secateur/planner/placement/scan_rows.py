@@ -1,0 +1,95 @@
+"""The rows of a scan that a statement needs when they leave their member: filtered, and without the columns that only the filter reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sqlglot import exp
+
+from secateur.planner.predicates.predicate import flat
+from secateur.planner.query import Scan, is_columns_call
+from secateur.planner.text.dialect import quoted
+from secateur.planner.text.folding import folded
+
+__all__ = ["ScanRows", "columns_read", "is_applied", "mark_applied", "settle_applied"]
+
+_APPLIED: Final = "applied to"
+
+
+@dataclass(frozen=True, slots=True)
+class ScanRows:
+    """What restricts the rows of a scan.
+
+    Attributes:
+        conjuncts: Conjuncts of the statement; a row for which one is not TRUE cannot influence the answer.
+        where: The same over the relation of the scan, as SQL; empty where there are none.
+    """
+
+    conjuncts: tuple[exp.Expr, ...]
+    where: str
+
+    def sql(self, relation: str, columns: Sequence[str]) -> str:
+        """The SELECT of some columns."""
+        return f"SELECT {', '.join(map(quoted, columns))} FROM {relation}" + (f" WHERE {self.where}" if self.where else "")
+
+
+def mark_applied(relation: str, rows: ScanRows) -> None:
+    """Mark the conjuncts in the tree of the statement; copies of the tree have the marks too."""
+    for conjunct in rows.conjuncts:
+        conjunct.meta[_APPLIED] = relation
+
+
+def is_applied(conjunct: exp.Expr, relation: str) -> bool:
+    """Whether a conjunct is marked as one of those that restrict the rows of a scan."""
+    return bool(conjunct.meta.get(_APPLIED) == relation)
+
+
+def settle_applied(mention: exp.Table, relation: str) -> None:
+    """Replace the marked conjuncts by TRUE where every row that meets them has been filtered by them.
+
+    Not where an outer join may have put NULLs in the place of the scan's columns: there a conjunct is about these as well.
+    """
+    holder = mention.parent
+    select = mention.parent_select
+    if select is None or not isinstance(holder, (exp.From, exp.Join)) or holder.parent is not select:
+        return
+    joins = [join for join in select.args.get("joins") or [] if isinstance(join, exp.Join)]
+    where = select.args.get("where")
+    if isinstance(where, exp.Where) and all(_is_inner(join) for join in joins):
+        _settle(where.this, relation)
+    for join in joins:
+        condition = join.args.get("on")
+        # ON of the join whose right side is the scan is evaluated on its own rows, whatever the left side is filled up with.
+        inner = all(_is_inner(other) for other in joins)
+        if isinstance(condition, exp.Expr) and (inner or (join is holder and str(join.args.get("side") or "").upper() in ("", "LEFT"))):
+            _settle(condition, relation)
+
+
+def columns_read(node: exp.Expr, mention: exp.Table, scan: Scan) -> tuple[str, ...]:
+    """The columns of a scan that something in a tree around its mention may read; at least one."""
+    alias = folded(scan.alias)
+    names = {folded(identifier.name) for identifier in node.find_all(exp.Identifier)}
+    starred = any(
+        folded(star.parent.table) == alias if isinstance(star.parent, exp.Column) else star.parent_select is mention.parent_select
+        for star in node.find_all(exp.Star)
+        if not isinstance(star.parent, exp.Count)
+    )
+    # A row as a value looks like a column named as the table.
+    whole_rows = any(not column.table and folded(column.name) == alias for column in node.find_all(exp.Column))
+    by_pattern = any(map(is_columns_call, node.find_all(exp.Anonymous))) or node.find(exp.Pivot) is not None
+    by_method = any(join.args.get("method") for join in node.find_all(exp.Join))
+    if starred or whole_rows or by_pattern or by_method:
+        return scan.columns
+    return tuple(name for name in scan.columns if folded(name) in names) or scan.columns[:1]
+
+
+def _is_inner(join: exp.Join) -> bool:
+    return not any(join.args.get(key) for key in ("side", "method")) and str(join.args.get("kind") or "").upper() in ("", "INNER", "CROSS")
+
+
+def _settle(condition: exp.Expr, relation: str) -> None:
+    for conjunct in list(flat(condition, exp.And)):
+        if is_applied(conjunct, relation):
+            conjunct.replace(exp.true())
