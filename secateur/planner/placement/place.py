@@ -180,10 +180,7 @@ class _Placer:
             source.set("this", _named(self._gathered(source.this)))
             return self._all_moved(select)
         columns = self._columns_as_rows(select)
-        self._compute_scattered(select)
-        found = self._find(self._core(select))
-        if self._compute_lookups(select, found):
-            found = self._find(self._core(select))
+        found = self._prepared(select)
         if isinstance(found, Scattered):
             for query in self._computable(select):
                 self._compute(query)
@@ -196,6 +193,12 @@ class _Placer:
         if in_pieces and not any(select.args.get(key) for key in _ORDERING):
             return moved_query(self._drafts.add(_title(select), to_sql(select), relations_in(select), columns, at_coordinator=False))
         return self._cut(select, columns, in_pieces=in_pieces)
+
+    def _prepared(self, select: exp.Select) -> Found | Scattered:
+        """Compute what has to be, and what had better be, computed before the core of a SELECT; returns what then stays."""
+        self._compute_scattered(select)
+        found = self._find(self._core(select))
+        return self._find(self._core(select)) if self._compute_lookups(select, found) else found
 
     def _core(self, select: exp.Select) -> exp.Select:
         """FROM and WHERE, and the subqueries of the SELECT list if it is about the rows of FROM."""
@@ -264,12 +267,18 @@ class _Placer:
         return [query for query in nested_queries(node) if self._is_partitioned(query) and self._stands_alone(query)]
 
     def _compute_scattered(self, select: exp.Select) -> None:
-        """Compute the queries inside that are not computed piece by piece, and those that are needed behind the core."""
+        """Compute the queries inside that are not computed piece by piece, and those that are needed behind the core.
+
+        A subquery of an expression for which rows have to move is computed too: what moves for it is of no use to the rows around. A query in FROM is not: its
+        rows are.
+        """
         behind = {id(query) for query in self._queries_behind(select)}
         for query in self._computable(select):
             found = None if id(query) in behind else self._find(query)
-            if not isinstance(found, Found) or not found.staying:
+            if not isinstance(found, Found) or not found.staying or (found.moving and not _is_source(query)):
                 self._compute(query)
+            elif found.moving and isinstance(query, exp.Subquery) and isinstance(query.this, exp.Select):
+                self._prepared(query.this)
 
     def _compute_lookups(self, select: exp.Select, found: Found | Scattered) -> bool:
         """Compute for all keys at once what correlated subqueries read that every member would need; returns whether there was something."""
@@ -309,7 +318,7 @@ class _Placer:
     def _compute(self, query: exp.Expr) -> None:
         """Put the rows of a query in its place."""
         alias = query.args.get("alias")
-        if isinstance(query, exp.Subquery) and isinstance(query.parent, (exp.From, exp.Join)):
+        if _is_source(query):
             relation = self._computed(_inside(query), query.alias or "subquery")
             query.replace(moved_mention(relation, alias.copy() if isinstance(alias, exp.TableAlias) else None))
             return
@@ -425,6 +434,11 @@ def _named(query: exp.Expr) -> exp.Expr:
         return query
     alias = exp.TableAlias(this=exp.to_identifier("q"), columns=[exp.to_identifier(name, quoted=True) for name in names])
     return exp.Select(expressions=[exp.Star()], from_=exp.From(this=exp.Subquery(this=query, alias=alias)))
+
+
+def _is_source(query: exp.Expr) -> bool:
+    """Whether a query is an item of FROM."""
+    return isinstance(query, exp.Subquery) and isinstance(query.parent, (exp.From, exp.Join))
 
 
 def _without_order(query: exp.Expr) -> exp.Expr:
