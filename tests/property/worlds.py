@@ -13,11 +13,12 @@ from typing import Any
 from unittest import mock
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
 from secateur.engine.kernels.fragment import run
 from secateur.engine.plan import ScanPlan, SelectPlan
-from secateur.engine.stage import stage_relation
+from secateur.engine.stage import Exchange, stage_relation
 from secateur.errors import DatabaseError, UnknownTableError
 from secateur.partitioning.conform import conform
 from secateur.partitioning.split import split
@@ -121,15 +122,31 @@ class World:
         """As if partition i were owned by member i modulo ``members``."""
         outputs: dict[str, pa.Table] = {}
         for index, stage in enumerate(plan.stages):
-            inputs = {stage_relation(number): outputs[stage_relation(number)] for number in stage.inputs}
             answers = []
             for member in (0,) if stage.at_coordinator else range(members):
+                inputs = {stage_relation(number): outputs[stage_relation(number)] for number in stage.inputs}
+                if not stage.at_coordinator:
+                    inputs = {name: self.exchanged(plan, int(name[1:]), rows, kept, member, members) for name, rows in inputs.items()}
                 parts = {number: [p for p in kept[number] if plan.scans[number].replicated or p % members == member] for number in stage.scans}
                 if stage.at_coordinator or any(parts.values()):
                     scans = {plan.scans[number].relation: self.slices(plan.scans[number], params, ids) for number, ids in parts.items()}
                     answers.append(run(stage.fragment, scans | inputs, params))
             outputs[stage_relation(index)] = pa.concat_tables(answers) if answers else stage.fragment.schema.empty_table()
         return outputs[stage_relation(len(plan.stages) - 1)]
+
+    def exchanged(self, plan: SelectPlan, number: int, rows: pa.Table, kept: Sequence[Sequence[int]], member: int, members: int) -> pa.Table:
+        """What a member gets of the rows of a stage: all, or those of its partitions of the table that they follow."""
+        stage = plan.stages[number]
+        if stage.exchange is Exchange.BROADCAST:
+            return rows
+        assert stage.exchange is Exchange.ROUTE
+        assert stage.route is not None
+        scheme = plan.scans[stage.route].tree.scheme
+        for column in stage.columns:
+            rows = rows.filter(rows[column].is_valid())
+        keys = pa.table({name: rows[column] for name, column in zip(scheme.columns, stage.columns, strict=True)})
+        mine = [p for p in kept[stage.route] if p % members == member]
+        return rows.filter(pa.array(np.isin(scheme.partitions_of(keys, strays_allowed=True), mine)))
 
     def rows_needed(self, table: str, where: str, params: Sequence[Any]) -> tuple[set[int], set[tuple[Any, ...]]]:
         """The partitions and the primary keys of the rows for which DuckDB finds a predicate TRUE."""

@@ -92,8 +92,18 @@ def _starred(names: Names, alias: str | None) -> list[exp.Expr]:
     for number, source in enumerate(names.sources):
         if alias is None or source.alias == alias:
             shown = [name for name, _ in source.columns if alias is not None or (number, name) not in names.hidden]
-            found.extend(named(name) if alias is None and name in names.merged else named(name, source.alias) for name in shown)
+            found.extend(_merged(name, names) if alias is None and (number, name) in names.shown else named(name, source.alias) for name in shown)
     return found
+
+
+def _merged(name: str, names: Names) -> exp.Column:
+    """The column that USING has merged of several. The name alone says which, unless something beside it has the name too."""
+    others = [
+        number for number, source in enumerate(names.sources) if source.has(name) and (number, name) not in names.shown and (number, name) not in names.hidden
+    ]
+    if others:
+        raise Cut(f"{name} is the name of a merged column and of another one")
+    return named(name)
 
 
 def _resolved(node: exp.Column, names: Names) -> exp.Column | None:
@@ -107,7 +117,7 @@ def _resolved(node: exp.Column, names: Names) -> exp.Column | None:
             raise Cut(f"it is not certain which column {to_sql(node)} is")
         return named(name, holders[0].alias)
     if name in names.merged:
-        return named(name)
+        return _merged(name, names)
     holders = [source for source in names.sources if source.has(name)]
     if len(holders) == 1:
         return named(name, holders[0].alias)

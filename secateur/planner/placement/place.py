@@ -224,7 +224,10 @@ class _Placer:
 
     def _cut(self, select: exp.Select, columns: Columns, *, in_pieces: bool) -> exp.Expr:
         """The SELECT in two: the core, and as much of the rest as is exact, at the members."""
-        canonical, known = canonical_block(select, self._names(select))
+        try:
+            canonical, known = canonical_block(select, self._names(select))
+        except Cut:
+            return self._all_moved(select)
         if has_shadowed_names(canonical, known):
             return self._all_moved(select)
         core = core_of(select)
@@ -299,7 +302,8 @@ class _Placer:
         if not isinstance(select, exp.Select):
             return None
         lookup = lookup_of(query, self._names(select))
-        if lookup is None or not self._stands_alone(lookup.rows):
+        # There is always a row where there is no GROUP BY: EXISTS of it is TRUE.
+        if lookup is None or (not lookup.has_value and self._is_aggregated(select)) or not self._stands_alone(lookup.rows):
             return None
         return lookup if not lookup.has_value or self._is_compared_alike(lookup, around) else None
 

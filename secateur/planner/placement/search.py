@@ -115,8 +115,8 @@ def _route(moving: Scan, anchor: Scan, classes: Classes) -> Route | None:
     scheme = anchor.scan.table.scheme
     keys = {attribute.name: attribute for attribute in anchor.attributes}
     own = frozenset(attribute.owner for attribute in moving.attributes)
-    columns = [classes.equal_in(keys[name], own) for name in scheme.columns]
-    named = tuple(column.name for column in columns if column is not None)
+    columns = [(keys[name], classes.equal_in(keys[name], own)) for name in scheme.columns]
+    named = tuple(column.name for key, column in columns if column is not None and column.type == key.type)
     return Route(anchor.scan.relation, scheme.affinity_group(), named) if named and len(named) == len(columns) else None
 
 
