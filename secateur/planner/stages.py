@@ -110,6 +110,10 @@ def _placed_stages(drafts: Sequence[Draft], query: Query, schemas: Schemas, bind
     stages = []
     for index, draft in enumerate(drafts):
         fragment = binder.fragment(draft.sql, {relation: known[relation] for relation in draft.relations}, draft.columns)
+        exchange, route = Exchange.GATHER, None
+        if index in elsewhere:
+            exchange = Exchange.BROADCAST if draft.route is None else Exchange.SHUFFLE if draft.route.anchor is None else Exchange.ROUTE
+            route = draft.route
         stages.append(
             Stage(
                 draft.name,
@@ -117,9 +121,9 @@ def _placed_stages(drafts: Sequence[Draft], query: Query, schemas: Schemas, bind
                 scans=tuple(scans[relation] for relation in draft.relations if relation in scans),
                 inputs=tuple(rows[relation] for relation in draft.relations if relation in rows),
                 at_coordinator=draft.at_coordinator,
-                exchange=Exchange.GATHER if index not in elsewhere else Exchange.BROADCAST if draft.route is None else Exchange.ROUTE,
-                columns=draft.route.columns if draft.route is not None and index in elsewhere else (),
-                route=scans[draft.route.anchor] if draft.route is not None and index in elsewhere else None,
+                exchange=exchange,
+                columns=() if route is None else route.columns,
+                route=None if route is None or route.anchor is None else scans[route.anchor],
             )
         )
     return tuple(stages)

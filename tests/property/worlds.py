@@ -128,17 +128,20 @@ class World:
                 if not stage.at_coordinator:
                     inputs = {name: self.exchanged(plan, int(name[1:]), rows, kept, member, members) for name, rows in inputs.items()}
                 parts = {number: [p for p in kept[number] if plan.scans[number].replicated or p % members == member] for number in stage.scans}
-                if stage.at_coordinator or any(parts.values()):
+                if stage.at_coordinator or any(parts.values()) or any(plan.stages[number].exchange is Exchange.SHUFFLE for number in stage.inputs):
                     scans = {plan.scans[number].relation: self.slices(plan.scans[number], params, ids) for number, ids in parts.items()}
                     answers.append(run(stage.fragment, scans | inputs, params))
             outputs[stage_relation(index)] = pa.concat_tables(answers) if answers else stage.fragment.schema.empty_table()
         return outputs[stage_relation(len(plan.stages) - 1)]
 
     def exchanged(self, plan: SelectPlan, number: int, rows: pa.Table, kept: Sequence[Sequence[int]], member: int, members: int) -> pa.Table:
-        """What a member gets of the rows of a stage: all, or those of its partitions of the table that they follow."""
+        """What a member gets of the rows of a stage: all, those of its partitions of the table that they follow, or those that are dealt to it."""
         stage = plan.stages[number]
         if stage.exchange is Exchange.BROADCAST:
             return rows
+        if stage.exchange is Exchange.SHUFFLE:
+            dealt = [hash(str(tuple(row.values()))) % members == member for row in rows.select(list(stage.columns)).to_pylist()]
+            return rows.filter(pa.array(dealt, pa.bool_()))
         assert stage.exchange is Exchange.ROUTE
         assert stage.route is not None
         scheme = plan.scans[stage.route].tree.scheme

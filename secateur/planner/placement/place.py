@@ -161,7 +161,7 @@ class _Placer:
     def _set_operation(self, node: exp.SetOperation) -> exp.Expr:
         bare = _without_order(node)
         found = self._find(bare)
-        if isinstance(found, Found) and found.staying:
+        if isinstance(found, Found) and found.in_pieces:
             columns = self._columns_as_rows(bare)
             self._move(bare, found)
             query = moved_query(self._drafts.add("set operation", to_sql(bare), relations_in(bare), columns, at_coordinator=False))
@@ -185,10 +185,10 @@ class _Placer:
             for query in self._computable(select):
                 self._compute(query)
             found = self._find(self._core(select))
-        if isinstance(found, Scattered) or not found.staying or any(map(self._is_partitioned, self._queries_behind(select))):
+        if isinstance(found, Scattered) or not found.in_pieces or any(map(self._is_partitioned, self._queries_behind(select))):
             return self._all_moved(select)
         whole = self._find(_without_order(select))
-        in_pieces = isinstance(whole, Found) and bool(whole.staying) and whole.cost <= found.cost
+        in_pieces = isinstance(whole, Found) and whole.in_pieces and whole.cost <= found.cost
         self._move(select, whole if in_pieces and isinstance(whole, Found) else found)
         if in_pieces and not any(select.args.get(key) for key in _ORDERING):
             return moved_query(self._drafts.add(_title(select), to_sql(select), relations_in(select), columns, at_coordinator=False))
@@ -278,7 +278,7 @@ class _Placer:
         behind = {id(query) for query in self._queries_behind(select)}
         for query in self._computable(select):
             found = None if id(query) in behind else self._find(query)
-            if not isinstance(found, Found) or not found.staying or (found.moving and not _is_source(query)):
+            if not isinstance(found, Found) or not found.in_pieces or (found.moving and not _is_source(query)):
                 self._compute(query)
             elif found.moving and isinstance(query, exp.Subquery) and isinstance(query.this, exp.Select):
                 self._prepared(query.this)

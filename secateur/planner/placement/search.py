@@ -22,6 +22,10 @@ __all__ = ["Found", "find_anchor"]
 
 _ROUTED_MIN: Final = 250_000.0
 """Bytes up to which it is quicker to send everything to everybody than to look at each row."""
+_SHUFFLED_MIN: Final = 16e6
+"""Bytes up to which tables stay where they are rather than being dealt anew."""
+_SHUFFLE_SHARE: Final = 0.5
+"""What it costs to send each row to one member, to a member of its own among others, of what it costs to send it to all of a few members."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,11 @@ class Found:
     cost: float
     spread: Pieces | Whole
     routes: Mapping[str, Route] = field(default_factory=dict)
+
+    @property
+    def in_pieces(self) -> bool:
+        """Whether each member computes some of the rows."""
+        return isinstance(self.spread, Pieces)
 
 
 def find_anchor(
@@ -88,7 +97,42 @@ def find_anchor(
         cost = sum(map(cost_of, moving))
         if best is None or cost < best.cost:
             best = Found(staying, moving, cost, found)
-    return everything if best is None else _with_routes(best, relation, cost_of, orderless=orderless)
+    if best is not None:
+        best = _with_routes(best, relation, cost_of, orderless=orderless)
+    if best is None or best.cost > _SHUFFLED_MIN:
+        best = _shuffled(relation, inside, forced, best, cost_of, orderless=orderless)
+    return everything if best is None else best
+
+
+def _shuffled(
+    relation: Relation, inside: Sequence[str], forced: frozenset[str], best: Found | None, cost_of: Callable[[str], float], *, orderless: bool
+) -> Found | None:
+    """All scans that are joined by one column dealt anew by it, the others sent to everybody; ``best`` where that is not cheaper."""
+    scans = {node.scan.relation: node for node in postorder(relation) if isinstance(node, Scan)}
+    classes = Classes(_all_equalities(relation))
+    tried: set[frozenset[tuple[str, str]]] = set()
+    for name in inside:
+        for attribute in scans[name].attributes:
+            dealt = {name: attribute} | {
+                other: equal
+                for other in inside
+                if other != name and other not in forced
+                for equal in [classes.equal_in(attribute, frozenset(a.owner for a in scans[other].attributes))]
+                if equal is not None and equal.type == attribute.type
+            }
+            key = frozenset((other, equal.name) for other, equal in dealt.items())
+            if len(dealt) < 2 or name in forced or key in tried:
+                continue
+            tried.add(key)
+            routes = {other: Route(None, f"shuffle by {attribute.name}", (equal.name,)) for other, equal in dealt.items()}
+            everybody = frozenset(inside) - routes.keys()
+            cost = sum(map(cost_of, everybody)) + _SHUFFLE_SHARE * sum(map(cost_of, routes))
+            if best is not None and cost >= best.cost:
+                continue
+            spread = spread_of(relation, everybody | forced, routes, orderless=orderless)
+            if isinstance(spread, Pieces):
+                best = Found(frozenset(), frozenset(inside) | forced, cost, spread, routes)
+    return best
 
 
 def _with_routes(found: Found, relation: Relation, cost_of: Callable[[str], float], *, orderless: bool) -> Found:
@@ -105,7 +149,7 @@ def _with_routes(found: Found, relation: Relation, cost_of: Callable[[str], floa
             spread = spread_of(relation, found.moving - tried.keys(), tried, orderless=orderless)
             if isinstance(spread, Pieces):
                 routes = tried
-                found = replace(found, spread=spread, routes=routes)
+                found = replace(found, spread=spread, routes=routes, cost=found.cost - (1 - _SHUFFLE_SHARE) * cost_of(moving))
                 break
     return found
 

@@ -93,15 +93,15 @@ class Scattered:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """An assumption: the rows of a scan are sent to the owners of the partitions of another one.
+    """An assumption: the rows of a scan are sent to the owners of the partitions of another one, or dealt to the members by hash.
 
     Attributes:
-        anchor: The other scan, which stays.
-        group: Its affinity group.
-        columns: What stands for its partitioning key, in order.
+        anchor: The other scan, which stays; None where rows are dealt by hash.
+        group: Its affinity group, or a name for rows that are dealt alike.
+        columns: What stands for its partitioning key, in order; by what rows are dealt.
     """
 
-    anchor: str
+    anchor: str | None
     group: str
     columns: tuple[str, ...]
 
@@ -191,7 +191,9 @@ class _Reader:
             place = tuple(columns[name] for name in scan.table.scheme.columns)
             pieces = Pieces(scan.table.scheme.affinity_group(), frozenset({place}), anchors=frozenset({scan.relation}))
         else:
-            pieces = Pieces(route.group, frozenset({tuple(columns[name] for name in route.columns)}), dropped=frozenset({route.anchor}))
+            pieces = Pieces(route.group, frozenset({tuple(columns[name] for name in route.columns)}))
+            if route.anchor is not None:
+                pieces = replace(pieces, dropped=frozenset({route.anchor}))
         classes = Classes(known)
         # For each row around, the rows that matter here are on the member where that row is.
         pinned = any(_colocated(pieces, outer, classes) and pieces.dropped <= outer.anchors for outer in around)

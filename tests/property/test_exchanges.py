@@ -1,0 +1,93 @@
+"""Joins of every kind by every pair of columns, with every choice between exchanges: what is cheapest decides nothing about the answer."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from secateur.engine.stage import Exchange
+from secateur.partitioning.table import TableDef
+from secateur.planner.placement import search
+from worlds import World, check
+
+SEED = int(os.environ.get("SECATEUR_SEED", "20261121"))
+TABLES = {
+    "l": "PARTITION BY HASH (k) PARTITIONS 7",
+    "r": "PARTITION BY HASH (k) PARTITIONS 7",
+    "o": "PARTITION BY HASH (k) PARTITIONS 5",
+    "g": "PARTITION BY HASH (k) PARTITIONS 2, RANGE (k) (PARTITION VALUES < 3, PARTITION 3 <= VALUES < 9)",
+    "e": "PARTITION BY HASH (k) PARTITIONS 7",
+    "w": "REPLICATED",
+}
+KINDS = ["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN"]
+
+
+def _rows(rng: random.Random, name: str) -> list[dict[str, object]]:
+    keys = rng.sample(range(9 if name == "g" else 14), 0 if name == "e" else 8)
+    return [{"k": key, "j": rng.choice([None, *range(14)]), "v": rng.choice([None, 1, 2, 3]), "s": rng.choice([None, "a", "b"])} for key in keys]
+
+
+def _world(rng: random.Random) -> World:
+    world = World()
+    for name, scheme in TABLES.items():
+        rows = _rows(rng, name)
+
+        def of(_: TableDef, rows: list[dict[str, object]] = rows) -> list[dict[str, object]]:
+            return rows
+
+        world.create(f"CREATE TABLE {name} (k INTEGER, j INTEGER, v INTEGER, s VARCHAR, PRIMARY KEY (k)) {scheme}", of)
+    return world
+
+
+def _statements(rng: random.Random) -> Iterator[str]:
+    names = list(TABLES)
+    for kind in KINDS:
+        for _ in range(14):
+            left, right = rng.choice(names), rng.choice(names)
+            on = f"a.{rng.choice('kjj')} = b.{rng.choice('kkj')}" + rng.choice(["", "", " AND b.v > 1", " AND a.v = b.v", " AND a.k = 2"])
+            where = rng.choice(["", "", " WHERE a.k = 3", " WHERE a.k IN (1, 2, 5)", " WHERE a.v IS NOT NULL"])
+            source = f"{left} a {kind} {right} b ON {on}"
+            if kind not in ("SEMI JOIN", "ANTI JOIN") and rng.random() < 0.4:
+                source += f" {rng.choice(KINDS)} {rng.choice(names)} c ON c.{rng.choice('kj')} = {rng.choice('ab')}.{rng.choice('kj')}"
+            yield rng.choice(
+                [
+                    f"SELECT a.k, a.j, a.v FROM {source}{where}",
+                    f"SELECT count(*), sum(a.v), count(DISTINCT a.s) FROM {source}{where}",
+                    f"SELECT a.s, count(*), min(a.j) FROM {source}{where} GROUP BY a.s",
+                    f"SELECT a.k, a.v FROM {source}{where} ORDER BY a.k, a.v LIMIT 3",
+                ]
+            )
+    for form in ("IN", "NOT IN"):
+        for column in ("k", "j"):
+            yield f"SELECT k, j FROM l WHERE j {form} (SELECT {column} FROM o WHERE v > 1)"
+            yield f"SELECT k FROM r WHERE k {form} (SELECT {column} FROM l GROUP BY {column} HAVING count(*) > 0)"
+    for word in ("EXISTS", "NOT EXISTS"):
+        yield f"SELECT a.k FROM l a WHERE {word} (SELECT 1 FROM o b WHERE b.k = a.j AND b.v > 1)"
+        yield f"SELECT a.k FROM l a WHERE {word} (SELECT count(*) FROM o b WHERE b.k = a.j AND b.v > 1)"
+        yield f"SELECT a.k FROM g a WHERE {word} (SELECT * FROM l b JOIN r c ON b.k = c.k WHERE b.j = a.j)"
+    yield "SELECT a.k, (SELECT max(b.v) FROM o b WHERE b.j = a.j) AS m FROM l a"
+    yield "SELECT a.k FROM l a WHERE a.v <= (SELECT 1 * sum(b.v) FROM r b WHERE b.j = a.k)"
+    yield "SELECT a.k FROM l a JOIN w ON w.k = a.j AND w.s = 'a' WHERE a.v >= (SELECT min(b.v) FROM o b WHERE b.j = w.k AND b.s = 'b')"
+
+
+@pytest.mark.parametrize(
+    ("routed", "shuffled", "wanted"),
+    [(0.0, 1e18, Exchange.ROUTE), (1e18, 0.0, Exchange.SHUFFLE), (1e18, 1e18, Exchange.BROADCAST)],
+    ids=["routes", "shuffles", "broadcasts"],
+)
+def test_exchanges_change_no_answer(monkeypatch: pytest.MonkeyPatch, routed: float, shuffled: float, wanted: Exchange) -> None:
+    monkeypatch.setattr(search, "_ROUTED_MIN", routed)
+    monkeypatch.setattr(search, "_SHUFFLED_MIN", shuffled)
+    monkeypatch.setattr(search, "_SHUFFLE_SHARE", 0.5 if shuffled else 1e-6)
+    seen: Counter[Exchange] = Counter()
+    for number in range(3):
+        rng = random.Random(SEED + number)
+        world = _world(rng)
+        for sql in _statements(rng):
+            if check(world, sql, [], rng):
+                seen.update(stage.exchange for stage in world.prepare(sql, []).plan.stages)
+    assert seen[wanted] > 20, seen
