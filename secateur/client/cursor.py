@@ -12,6 +12,8 @@ import pyarrow as pa
 
 from secateur.client.analyze import with_actuals
 from secateur.client.change import run_change
+from secateur.client.copy import copy_from, copy_to
+from secateur.client.create_table_as import fill_table
 from secateur.client.insert import Insertion, insert_many, insert_select, insert_values
 from secateur.client.insert_template import InsertTemplate
 from secateur.client.parameters import Parameters, plain_values
@@ -21,6 +23,9 @@ from secateur.client.select import Wanted, run_select
 from secateur.client.session import Session
 from secateur.client.statement import (
     ChangeStatement,
+    CopyFrom,
+    CopyTo,
+    CreatedTable,
     Done,
     InsertRows,
     InsertSelect,
@@ -134,7 +139,7 @@ class Cursor:
                     total = max(total, 0) + changed.rows
                 case Done():
                     pass
-                case SelectStatement() | PlanText() | SetPruning() | SetPlanOption():
+                case SelectStatement() | PlanText() | SetPruning() | SetPlanOption() | CreatedTable() | CopyFrom() | CopyTo():
                     raise NotSupportedError("executemany() is for INSERT, UPDATE and DELETE; call execute() for each set of parameters to read the results")
         self._rowcount = insert_many(self._session, operation, pending) if pending else total
         return self
@@ -272,6 +277,12 @@ class Cursor:
                 self._session.pruning = prepared.value
             case SetPlanOption():
                 self._session.set_plan_option(prepared.name, prepared.value)
+            case CopyFrom():
+                self._rowcount = copy_from(self._session, prepared)
+            case CopyTo():
+                self._rowcount = copy_to(self._session, sql, params, prepared)
+            case CreatedTable():
+                self._rowcount = fill_table(self._session, prepared)
             case Done():
                 pass
 

@@ -20,7 +20,7 @@ from secateur.client.rows import ResultColumn, as_table
 from secateur.client.rows_to_come import RowsToCome
 from secateur.client.run_profile import RunProfile
 from secateur.client.session import Session
-from secateur.client.statement import ChangeStatement, InsertSelect, PlanText, SelectStatement, WholeChange
+from secateur.client.statement import ChangeStatement, CopyTo, InsertSelect, PlanText, SelectStatement, WholeChange
 from secateur.client.stats import QueryStats
 from secateur.client.verify import same_rows
 from secateur.errors import (
@@ -159,7 +159,7 @@ def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any
     match prepared:
         case SelectStatement():
             return prepared
-        case InsertSelect() | ChangeStatement() | WholeChange():
+        case InsertSelect() | ChangeStatement() | WholeChange() | CopyTo():
             return prepared.source
         case PlanText(analyzed=SelectStatement() as query):
             return query

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
+from secateur.client.files.file_options import FileOptions
 from secateur.client.insert_template import InsertTemplate, Literal
 from secateur.client.parameters import ordered_values
 from secateur.client.pruning import Pruning
@@ -18,6 +19,9 @@ from secateur.wire import Answer, decode_table, decode_tables
 
 __all__ = [
     "ChangeStatement",
+    "CopyFrom",
+    "CopyTo",
+    "CreatedTable",
     "Done",
     "InsertRows",
     "InsertSelect",
@@ -142,6 +146,42 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
+class CreatedTable:
+    """``CREATE TABLE ... AS``: the table is there.
+
+    Attributes:
+        name: Its name.
+        insert: The statement that brings its rows; None when they are not wanted.
+    """
+
+    name: str
+    insert: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFrom:
+    """``COPY ... FROM``: files to read and load.
+
+    Attributes:
+        table: The table.
+        columns: The columns that get the values, in order.
+        options: The files.
+    """
+
+    table: TableDef
+    columns: tuple[str, ...]
+    options: FileOptions
+
+
+@dataclass(frozen=True, slots=True)
+class CopyTo:
+    """``COPY ... TO``: a query whose rows are to be written into a file."""
+
+    source: SelectStatement
+    options: FileOptions
+
+
+@dataclass(frozen=True, slots=True)
 class InsertRows:
     """Rows to load: ``INSERT ... VALUES``, evaluated.
 
@@ -255,7 +295,19 @@ class PlanText:
 
 
 Prepared: TypeAlias = (
-    SelectStatement | Done | InsertRows | InsertTemplate | InsertSelect | ChangeStatement | WholeChange | SetPruning | SetPlanOption | PlanText
+    SelectStatement
+    | Done
+    | CreatedTable
+    | CopyFrom
+    | CopyTo
+    | InsertRows
+    | InsertTemplate
+    | InsertSelect
+    | ChangeStatement
+    | WholeChange
+    | SetPruning
+    | SetPlanOption
+    | PlanText
 )
 
 
@@ -270,6 +322,12 @@ def read_prepared(answer: Answer) -> Prepared:
         match statement["kind"]:
             case "select":
                 return _select(statement)
+            case "ddl" if "insert" in statement:
+                return CreatedTable(statement["table"], statement["insert"])
+            case "copy_from":
+                return CopyFrom(TableDef.from_wire(statement["table"]), tuple(statement["columns"]), FileOptions.from_wire(statement["options"]))
+            case "copy_to":
+                return CopyTo(_select(statement["source_select"]), FileOptions.from_wire(statement["options"]))
             case "ddl":
                 return Done(statement.get("message", ""))
             case "insert" if "source_select" in statement:

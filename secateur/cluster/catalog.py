@@ -12,6 +12,7 @@ from types import MappingProxyType
 from uuid import uuid4
 
 from secateur.errors import NotSupportedError, TableExistsError, UnknownTableError
+from secateur.partitioning.index import IndexDef
 from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.scheme_book import RANGES_INLINE_MAX
 from secateur.partitioning.table import TableDef
@@ -102,6 +103,38 @@ class Catalog:
         table = self._referred(replace(table, scheme=scheme, version=table.version + 1))
         by_name = MappingProxyType({**self.by_name, table.name.casefold(): table})
         return replace(self, version=self.version + 1, by_name=by_name), table
+
+    def index_holder(self, name: str) -> TableDef | None:
+        """The table with an index of that name without regard to case, or None."""
+        folded = name.casefold()
+        return next((table for table in self.by_name.values() for index in table.indexes if index.name.casefold() == folded), None)
+
+    def with_index(self, name: str, index: IndexDef) -> Catalog:
+        """The catalog with one more index of a table.
+
+        Raises:
+            UnknownTableError: No such table.
+            TableExistsError: There is an index of that name.
+        """
+        holder = self.index_holder(index.name)
+        if holder is not None:
+            raise TableExistsError(f"index {index.name!r} exists already, on table {holder.name}; DROP INDEX it first", table=holder.name)
+        table = self.table(name)
+        return self._with(replace(table, indexes=(*table.indexes, index)))
+
+    def without_index(self, name: str) -> Catalog:
+        """The catalog without an index.
+
+        Raises:
+            UnknownTableError: There is no such index.
+        """
+        table = self.index_holder(name)
+        if table is None:
+            raise UnknownTableError(f"index {name!r} does not exist")
+        return self._with(replace(table, indexes=tuple(index for index in table.indexes if index.name.casefold() != name.casefold())))
+
+    def _with(self, table: TableDef) -> Catalog:
+        return replace(self, version=self.version + 1, by_name=MappingProxyType({**self.by_name, table.name.casefold(): table}))
 
     def without_table(self, name: str) -> tuple[Catalog, TableDef]:
         """The catalog without a table, and the table that was dropped.

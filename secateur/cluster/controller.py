@@ -28,7 +28,7 @@ from secateur.cluster.view_commands import ViewCommands
 from secateur.errors import ProtocolError, TopologyChangedError, UnknownTableError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import MemberAddress
-from secateur.planner.statement import AlterTable, CreateTable, CreateView, DropTable, DropView
+from secateur.planner.statement import AlterTable, CreateIndex, CreateTable, CreateTableAs, CreateView, DropIndex, DropTable, DropView
 from secateur.storage.change import MIXED, Operation
 from secateur.wire import FrameServer, Reply, Request, pack
 
@@ -172,6 +172,15 @@ class Controller:
         match statement:
             case CreateTable(table, if_not_exists):
                 await self._table_commands.create(table, if_not_exists=if_not_exists)
+            case CreateTableAs(table, if_not_exists):
+                if if_not_exists and self._state.catalog.find(table.name) is not None:
+                    reply = Reply({"statement": {"kind": "ddl", "message": "table exists"}})
+                else:
+                    await self._table_commands.create(table, if_not_exists=False)
+            case CreateIndex(table, index, if_not_exists):
+                await self._table_commands.create_index(table, index, if_not_exists=if_not_exists)
+            case DropIndex(name, if_exists):
+                await self._table_commands.drop_index(name, if_exists=if_exists)
             case DropTable(name, if_exists):
                 await self._table_commands.drop(name, if_exists=if_exists)
             case AlterTable(table, changes):

@@ -24,8 +24,13 @@ from secateur.planner.planner import Planner
 from secateur.planner.statement import (
     AlterTable,
     ChangeStatement,
+    CopyFrom,
+    CopyTo,
+    CreateIndex,
     CreateTable,
+    CreateTableAs,
     CreateView,
+    DropIndex,
     DropTable,
     DropView,
     ExplainFormat,
@@ -132,6 +137,16 @@ class StatementReplies:
                 return _statement("select", self._keep(statement, sql))
             case CreateTable():
                 return _statement("ddl", {"message": "table created"})
+            case CreateTableAs(table, _, insert):
+                return _statement("ddl", {"message": "table created", "table": table.name, "insert": insert})
+            case CopyFrom(table, columns, options):
+                return _statement("copy_from", {"table": table.to_wire(by_reference=True), "columns": list(columns), "options": options.to_wire()})
+            case CopyTo(select, options):
+                return _statement("copy_to", {"source_select": self._keep(select, sql), "options": options.to_wire()})
+            case CreateIndex():
+                return _statement("ddl", {"message": "index created"})
+            case DropIndex():
+                return _statement("ddl", {"message": "index dropped"})
             case AlterTable():
                 return _statement("ddl", {"message": "table altered"})
             case DropTable():

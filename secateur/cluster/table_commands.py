@@ -21,6 +21,7 @@ from secateur.cluster.peers import Peers
 from secateur.cluster.range_change import RangeChanger
 from secateur.cluster.statistics_book import StatisticsBook
 from secateur.errors import MemberLostError, ProtocolError, TopologyChangedError
+from secateur.partitioning.index import IndexDef
 from secateur.partitioning.range_changes import RangeChange, alter_ranges
 from secateur.partitioning.ranges_on_demand import with_cells
 from secateur.partitioning.scheme import PartitionScheme
@@ -78,6 +79,30 @@ class TableCommands:
             self._loads.forget(table.table_id)
             self._statistics.forget(table.table_id)
             await self._forget_owners(table.scheme.affinity_group())
+
+    async def create_index(self, table: TableDef, index: IndexDef, *, if_not_exists: bool) -> None:
+        """Note an index in the catalog; members make it at the first search that wants it.
+
+        Raises:
+            TableExistsError: There is an index of that name.
+            TopologyChangedError: The table was dropped, or created again, since the statement was planned.
+        """
+        async with self._state.changing:
+            if if_not_exists and self._state.catalog.index_holder(index.name) is not None:
+                return
+            if self._state.catalog.table(table.name).table_id != table.table_id:
+                raise TopologyChangedError(f"table {table.name} was dropped and created again meanwhile: try again", table=table.name)
+            self._state.catalog = self._state.catalog.with_index(table.name, index)
+
+    async def drop_index(self, name: str, *, if_exists: bool) -> None:
+        """Forget an index. Its memory goes with the rows that it was made for.
+
+        Raises:
+            UnknownTableError: There is no such index.
+        """
+        async with self._state.changing:
+            if not if_exists or self._state.catalog.index_holder(name) is not None:
+                self._state.catalog = self._state.catalog.without_index(name)
 
     async def alter(self, name: str, changes: Sequence[RangeChange]) -> TableDef:
         """Change the ranges of a table: all the changes, or an error and none.

@@ -16,11 +16,11 @@ from typing import Any, Final
 from uuid import UUID
 
 from secateur.partitioning.key_bounds import KeyBounds
-from secateur.partitioning.key_range import Cut, KeyPrefix, KeyRange, KeyRanges, KeySlice
+from secateur.partitioning.key_range import Cut, IndexSlice, KeyPrefix, KeyRange, KeyRanges, KeySlice
 from secateur.partitioning.operand import Operand, operand_from_wire, operand_to_wire, resolve_operand
 from secateur.partitioning.types import SqlType, TypeKind, parse_type
 
-__all__ = ["DirectSearch", "KeyEnd", "KeyOperand", "KeySearch"]
+__all__ = ["DirectSearch", "IndexSearch", "KeyEnd", "KeyOperand", "KeySearch"]
 
 _OWN_TYPES: Final[dict[TypeKind, type]] = {
     TypeKind.VARCHAR: str,
@@ -133,15 +133,19 @@ class KeySearch:
     Attributes:
         bounds: All of it; None when nothing is said.
         direct: The same in the form of serving statements, when it has that form.
+        index: Where to search instead when nothing is said about the primary key; None for nowhere.
     """
 
     bounds: KeyBounds | None = None
     direct: DirectSearch | None = None
+    index: IndexSearch | None = None
 
     @property
     def is_constant(self) -> bool:
         """Whether the search does not depend on parameters."""
-        return self.bounds is None or self.bounds.is_constant
+        if self.bounds is None:
+            return self.index is None or self.index.search.is_constant
+        return self.bounds.is_constant
 
     @property
     def decides(self) -> bool:
@@ -166,7 +170,7 @@ class KeySearch:
         if self.direct is not None and self.direct.holds(params):
             return self.direct.bind(params)
         if self.bounds is None:
-            return None
+            return None if self.index is None else self.index.bind(params)
         found = self.bounds.bind(params)
         match found.ranges:
             case (KeyRange(Cut(low, False), Cut(high, True)),) if low == high:
@@ -176,9 +180,47 @@ class KeySearch:
 
     def to_wire(self) -> list[Any]:
         """Plain data for msgpack; :meth:`from_wire` reads it back."""
-        return [None if self.bounds is None else self.bounds.to_wire(), None if self.direct is None else self.direct.to_wire()]
+        parts = (self.bounds, self.direct, self.index)
+        return [None if part is None else part.to_wire() for part in parts]
 
     @classmethod
     def from_wire(cls, data: Sequence[Any]) -> KeySearch:
-        bounds, direct = data
-        return cls(None if bounds is None else KeyBounds.from_wire(bounds), None if direct is None else DirectSearch.from_wire(direct))
+        bounds, direct, index = data
+        return cls(
+            None if bounds is None else KeyBounds.from_wire(bounds),
+            None if direct is None else DirectSearch.from_wire(direct),
+            None if index is None else IndexSearch.from_wire(index),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSearch:
+    """What a statement says about the columns of a secondary index.
+
+    Attributes:
+        name: The index.
+        columns: Those of its columns that are looked at.
+        search: What is said about them, as about a key. It never decides: NULLs and long lists may add rows.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    search: KeySearch
+
+    def bind(self, params: Sequence[Any]) -> IndexSlice | None:
+        """The part of the index that can have rows of the answer; None for all of it.
+
+        Raises:
+            IndexError: There are fewer parameters than the search uses.
+        """
+        part = self.search.bind(params)
+        return IndexSlice(self.name, self.columns, part) if isinstance(part, KeyPrefix | KeyRanges) else None
+
+    def to_wire(self) -> list[Any]:
+        """Plain data for msgpack; :meth:`from_wire` reads it back."""
+        return [self.name, list(self.columns), self.search.to_wire()]
+
+    @classmethod
+    def from_wire(cls, data: Sequence[Any]) -> IndexSearch:
+        name, columns, search = data
+        return cls(name, tuple(columns), KeySearch.from_wire(search))

@@ -27,6 +27,7 @@ from typing import Any, Final, TypeAlias, assert_never
 __all__ = [
     "EVERY_KEY",
     "Cut",
+    "IndexSlice",
     "KeyPrefix",
     "KeyRange",
     "KeyRanges",
@@ -113,7 +114,23 @@ class KeyRanges:
 
 _LOWER: Final = itemgetter(0)
 
-KeySlice: TypeAlias = KeyPrefix | KeyRanges
+
+@dataclass(frozen=True, slots=True)
+class IndexSlice:
+    """Rows that a secondary index finds, and perhaps others.
+
+    Attributes:
+        name: The index.
+        columns: Those of its columns that are looked at; ``part`` is of them as of a key.
+        part: The rows.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    part: KeyPrefix | KeyRanges
+
+
+KeySlice: TypeAlias = KeyPrefix | KeyRanges | IndexSlice
 """A part of a partition that binary search finds."""
 
 
@@ -158,6 +175,8 @@ def key_slice_to_wire(part: KeySlice | None) -> list[Any] | None:
             return ["prefix", list(values)]
         case KeyRanges():
             return ["ranges", part.to_wire()]
+        case IndexSlice(name, columns, found):
+            return ["index", [name, list(columns), key_slice_to_wire(found)]]
         case _:
             assert_never(part)
 
@@ -167,6 +186,11 @@ def key_slice_from_wire(data: Sequence[Any] | None) -> KeySlice | None:
     if data is None:
         return None
     kind, content = data
+    if kind == "index":
+        name, columns, found = content
+        part = key_slice_from_wire(found)
+        assert isinstance(part, KeyPrefix | KeyRanges)
+        return IndexSlice(name, tuple(columns), part)
     return KeyPrefix(tuple(content)) if kind == "prefix" else KeyRanges.from_wire(content)
 
 

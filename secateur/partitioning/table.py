@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from secateur.errors import UnknownColumnError
+from secateur.partitioning.index import IndexDef
 from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.scheme_book import read_scheme, scheme_to_wire
 from secateur.partitioning.types import SqlType, parse_type
@@ -46,6 +47,7 @@ class TableDef:
         backups: Copies beside the primary.
         replicated: Whether every member holds a full copy.
         version: Grows with every ALTER TABLE.
+        indexes: Secondary indexes; what members hold does not depend on them.
     """
 
     name: str
@@ -56,6 +58,7 @@ class TableDef:
     backups: int = 1
     replicated: bool = False
     version: int = 1
+    indexes: tuple[IndexDef, ...] = ()
 
     @property
     def partition_count(self) -> int:
@@ -94,6 +97,7 @@ class TableDef:
             "backups": self.backups,
             "replicated": self.replicated,
             "version": self.version,
+            "indexes": [index.to_wire() for index in self.indexes],
         }
 
     @classmethod
@@ -112,4 +116,5 @@ class TableDef:
             backups=data["backups"],
             replicated=data["replicated"],
             version=data["version"],
+            indexes=tuple(map(IndexDef.from_wire, data.get("indexes", ()))),
         )

@@ -16,8 +16,11 @@ from secateur.partitioning.statistics import StatisticsPicture
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 from secateur.planner.ddl.alter_table import read_alter_table
+from secateur.planner.ddl.create_index import read_create_index, read_drop_index
 from secateur.planner.ddl.create_table import read_create_table, read_drop_table
+from secateur.planner.ddl.create_table_as import is_create_table_as, read_create_table_as
 from secateur.planner.dml.change_planner import ChangePlanner
+from secateur.planner.dml.copy import read_copy
 from secateur.planner.dml.delete import read_delete, read_truncate
 from secateur.planner.dml.insert import InsertValues, read_insert
 from secateur.planner.dml.merge import read_merge
@@ -28,7 +31,18 @@ from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.refused import STATEMENTS as REFUSED_STATEMENTS
 from secateur.planner.select import plan_select
 from secateur.planner.set_option import read_set
-from secateur.planner.statement import ChangeStatement, CreateView, ExplainFormat, ExplainStatement, InsertSelect, SelectStatement, Statement, WholeChange
+from secateur.planner.statement import (
+    ChangeStatement,
+    CopyFrom,
+    CopyTo,
+    CreateView,
+    ExplainFormat,
+    ExplainStatement,
+    InsertSelect,
+    SelectStatement,
+    Statement,
+    WholeChange,
+)
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.steps.materialize import materialize_subqueries
 from secateur.planner.system.show import DescribedQuery, ShowQuery, SummarizedQuery, described_sql, read_show, summarized_sql
@@ -216,6 +230,8 @@ class Planner:
             raise NotSupportedError(f"lists are not taken out of {first}")
         ctes, changing = split_with(tokens)
         if ctes is not None:
+            if parameters.lists:
+                raise NotSupportedError("lists are not taken out of statements that change rows")
             cursor, first = TokenCursor(sql, changing), changing[0].text.upper()
         if first in _QUERIES:
             return self._select(sql, tokens, parameters, _arrange(parameters, params), catalog)
@@ -240,13 +256,24 @@ class Planner:
                 return read_drop_view(cursor)
             case "CREATE":
                 _refuse_parameters(parameters, sql)
+                if cursor.at("CREATE", "INDEX") or cursor.at("CREATE", "UNIQUE", "INDEX"):
+                    return read_create_index(cursor, catalog.table)
+                if is_create_table_as(cursor):
+                    return read_create_table_as(cursor).statement(lambda query: self._select(sql, query, parameters, (), catalog))
                 return read_create_table(cursor)
+            case "COPY":
+                copy = read_copy(cursor, parameters, catalog.table)
+                if isinstance(copy, CopyFrom):
+                    return copy
+                values = parameters.arrange(params)
+                select = copy.query.plan(lambda text, tokens, own: self._select(text, tokens, own, values, catalog))
+                return CopyTo(replace(select, params=values), copy.options)
             case "ALTER":
                 _refuse_parameters(parameters, sql)
                 return read_alter_table(cursor, catalog.table)
             case "DROP":
                 _refuse_parameters(parameters, sql)
-                return read_drop_table(cursor)
+                return read_drop_index(cursor) if cursor.at("DROP", "INDEX") else read_drop_table(cursor)
             case "SET":
                 _refuse_parameters(parameters, sql)
                 return read_set(cursor)
@@ -255,7 +282,7 @@ class Planner:
             case _ if first in REFUSED_STATEMENTS:
                 raise cursor.unsupported(first, REFUSED_STATEMENTS[first])
             case _:
-                raise cursor.expected("SELECT, INSERT, UPDATE, DELETE, TRUNCATE, CREATE TABLE, ALTER TABLE, DROP TABLE, EXPLAIN or SET")
+                raise cursor.expected("SELECT, INSERT, UPDATE, DELETE, TRUNCATE, MERGE, COPY, CREATE TABLE, ALTER TABLE, DROP TABLE, EXPLAIN or SET")
 
     def _select(self, sql: str, tokens: Sequence[Token], parameters: Parameters, values: Sequence[Any] | None, catalog: _Catalog) -> SelectStatement:
         given = [_specimen(value) for value in ([*[None] * parameters.count, *parameters.lists] if values is None else values)]

@@ -8,8 +8,10 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
+from secateur.client.files.file_options import FileOptions
 from secateur.engine.plan import SelectPlan
 from secateur.engine.row_effects import Meeting
+from secateur.partitioning.index import IndexDef
 from secateur.partitioning.range_changes import RangeChange
 from secateur.partitioning.table import TableDef
 from secateur.planner.scans.scan_bounds import ScanBounds
@@ -19,8 +21,13 @@ __all__ = [
     "AlterTable",
     "ChangeKind",
     "ChangeStatement",
+    "CopyFrom",
+    "CopyTo",
+    "CreateIndex",
     "CreateTable",
+    "CreateTableAs",
     "CreateView",
+    "DropIndex",
     "DropTable",
     "DropView",
     "ExplainFormat",
@@ -141,6 +148,61 @@ class CreateTable:
 
     tdef: TableDef
     if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTableAs:
+    """A CREATE TABLE ... AS.
+
+    Attributes:
+        tdef: The table; its id is 0.
+        if_not_exists: Whether nothing is done when there is such a table.
+        insert: The statement that brings its rows, once it is there; None when they are not wanted.
+    """
+
+    tdef: TableDef
+    if_not_exists: bool
+    insert: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFrom:
+    """COPY ... FROM: files whose rows the client loads.
+
+    Attributes:
+        table: The table.
+        columns: The columns that get the values, in order.
+        options: The files.
+    """
+
+    table: TableDef
+    columns: tuple[str, ...]
+    options: FileOptions
+
+
+@dataclass(frozen=True, slots=True)
+class CopyTo:
+    """COPY ... TO: a query whose rows the client writes into a file."""
+
+    select: SelectStatement
+    options: FileOptions
+
+
+@dataclass(frozen=True, slots=True)
+class CreateIndex:
+    """A CREATE INDEX: the table as it was when the columns were checked against it."""
+
+    table: TableDef
+    index: IndexDef
+    if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DropIndex:
+    """A DROP INDEX."""
+
+    name: str
+    if_exists: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,10 +342,15 @@ Statement: TypeAlias = (
     | DropTable
     | CreateView
     | DropView
+    | CreateTableAs
+    | CreateIndex
+    | DropIndex
     | InsertRows
     | InsertSelect
     | ChangeStatement
     | WholeChange
+    | CopyFrom
+    | CopyTo
     | SetOption
     | ExplainStatement
 )

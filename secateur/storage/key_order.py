@@ -58,7 +58,17 @@ class KeyOrder:
         """
         if not tdef.primary_key:
             raise SchemeError(f"table {tdef.name} has no primary key: rows are kept in its order, so declare PRIMARY KEY (...)")
-        columns = [tdef.column(name) for name in tdef.primary_key]
+        return cls.over(tdef, tdef.primary_key)
+
+    @classmethod
+    def over(cls, tdef: TableDef, names: Sequence[str]) -> KeyOrder:
+        """The order by some columns of a table.
+
+        Raises:
+            UnknownColumnError: There is no such column.
+            NotSupportedError: A column has a type without an order.
+        """
+        columns = map(tdef.column, names)
         return cls(tdef.name, tuple(KeyColumn.of(tdef.name, c.name, c.type) for c in columns))
 
     @property

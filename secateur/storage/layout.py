@@ -43,6 +43,15 @@ class TableLayout:
         schema = tdef.arrow_schema
         return cls(tdef, schema, pa.schema([schema.field(name) for name in order.names]), order)
 
+    def index_order(self, columns: Sequence[str]) -> KeyOrder:
+        """The order by the columns of an index. Costs microseconds.
+
+        Raises:
+            UnknownColumnError: There is no such column.
+            NotSupportedError: A column has a type without an order.
+        """
+        return KeyOrder.over(self.tdef, columns)
+
     def admit(self, rows: pa.Table | pa.RecordBatch) -> pa.Table:
         """Check rows that come from outside; what this returns can be stored.
 

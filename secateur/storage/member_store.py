@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from secateur.errors import TableExistsError
-from secateur.partitioning.key_range import KeyRanges, KeySlice
+from secateur.partitioning.key_range import IndexSlice, KeyRanges, KeySlice
 from secateur.partitioning.table import TableDef
 from secateur.storage.change import ChangeCount, Operation, load_mode
 from secateur.storage.hosted_tables import HostedTable, HostedTables
+from secateur.storage.key_order import CellRange
 from secateur.storage.key_windows import KeyWindows
 from secateur.storage.layout import TableLayout
 from secateur.storage.partition import Partition
@@ -154,7 +155,15 @@ class MemberStore:
             return self.relation(table_id, partitions, layout.schema.names[:1], keys).select([])
         positions = None if columns is None else layout.column_positions(columns)
         hosted = table.pick(partitions)
-        if isinstance(keys, KeyRanges):
+        if isinstance(keys, IndexSlice):
+            order, part = layout.index_order(keys.columns), keys.part
+            if isinstance(part, KeyRanges):
+                spans = [order.window(span) for span in part.ranges]
+            else:
+                prefix = order.cells(part.values)
+                spans = [] if prefix is None else [CellRange(prefix, False, prefix, True)]
+            found = [partition.snapshot().read_index(positions, order, spans) for partition in hosted]
+        elif isinstance(keys, KeyRanges):
             windows = KeyWindows.of(layout, keys)
             found = [piece for partition in hosted for piece in partition.snapshot().read_windows(positions, windows.of_partition(partition.number))]
         else:

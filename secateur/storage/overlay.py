@@ -78,6 +78,21 @@ class Overlay:
         merged = np.insert(kept, positions[live], np.arange(fresh.num_rows) + window.num_rows)
         return gather([window, fresh], pa.array(merged[merged >= 0]))
 
+    def among(self, base: pa.Table, positions: npt.NDArray[np.int64], columns: Sequence[int] | None) -> pa.Table:
+        """Some of the sorted rows, without those that are outdated, and all new ones, in key order.
+
+        Args:
+            base: The sorted rows, cut to ``columns``.
+            positions: Those wanted of them, ascending.
+            columns: Positions of the columns wanted, at least one; None for all.
+        """
+        rows = self.rows if columns is None else self.rows.select(columns)
+        fresh = rows.take(pa.array(self.sources[self.live]))
+        kept = positions[~np.isin(positions, self.positions[self.replaces])]
+        # A changed key stands before the row at its position.
+        order = np.argsort(np.concatenate([kept * 2 + 1, self.positions[self.live] * 2]), kind="stable")
+        return gather([base.take(pa.array(kept)), fresh], pa.array(order))
+
     def fold(self, base: SortedRows, layout: TableLayout) -> SortedRows:
         """All sorted rows with all changes."""
         return SortedRows(self.over(base.table, 0, base.rows, 0, len(self.keys), None), layout.order)

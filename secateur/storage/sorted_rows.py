@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from secateur.storage.key_order import Cells, KeyOrder
 from secateur.storage.key_view import Cell, CellView
+
+if TYPE_CHECKING:
+    from secateur.storage.sorted_index import SortedIndex
 
 __all__ = ["SortedRows"]
 
@@ -22,7 +26,7 @@ class SortedRows:
         order: The key order of the table.
     """
 
-    __slots__ = ("_order", "_views", "nbytes", "rows", "table")
+    __slots__ = ("_order", "_views", "indexes", "nbytes", "rows", "table")
 
     def __init__(self, table: pa.Table, order: KeyOrder) -> None:
         self.table = table
@@ -30,6 +34,8 @@ class SortedRows:
         self.nbytes: int = table.get_total_buffer_size()
         self._order = order
         self._views: tuple[CellView, ...] | None = None
+        self.indexes: dict[tuple[str, ...], SortedIndex] = {}
+        """Secondary indexes that were made so far, by their columns; their bytes count as those of the rows."""
 
     def equal_range(self, prefix: Cells) -> tuple[int, int]:
         """Positions ``[start, stop)`` of the rows whose key begins with a prefix; both are where it would be inserted when there is none.

@@ -8,7 +8,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from secateur.errors import NotSupportedError, SchemeError, SqlSyntaxError
@@ -22,7 +23,7 @@ from secateur.planner.statement import CreateTable, DropTable
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.token_cursor import TokenCursor
 
-__all__ = ["PARTITIONS_DEFAULT", "read_create_table", "read_drop_table"]
+__all__ = ["PARTITIONS_DEFAULT", "Clauses", "described", "read_clauses", "read_create_table", "read_drop_table"]
 
 PARTITIONS_DEFAULT: Final = 271
 BACKUPS_DEFAULT: Final = 1
@@ -50,6 +51,23 @@ class _Draft:
     primary_key_offset: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Clauses:
+    """How a table is partitioned and copied.
+
+    Attributes:
+        offset: Where the clauses begin, or PARTITION BY.
+        partition_by: Its partitions; None for the usual ones.
+        backups: Copies beside the primary; None for the usual number.
+        replicated: Whether every member has all rows.
+    """
+
+    offset: int
+    partition_by: PartitionBy | None = None
+    backups: int | None = None
+    replicated: bool = False
+
+
 def read_create_table(cursor: TokenCursor) -> CreateTable:
     """Read a CREATE statement and check everything that can be checked without a catalog.
 
@@ -65,30 +83,56 @@ def read_create_table(cursor: TokenCursor) -> CreateTable:
         raise cursor.unsupported("CREATE of anything but a table", "write CREATE TABLE")
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
     name = cursor.name_in_main("the name of a table")
-    if cursor.at("AS"):
-        raise cursor.unsupported("CREATE TABLE ... AS", "create the table with its primary key, then INSERT INTO it SELECT")
     draft = _read_elements(cursor, name)
-    partition_by, offset = None, cursor.offset
-    replicated = False
-    backups: int | None = None
-    while not cursor.at_end:
-        clauses = cursor.at("PARTITION", "BY") or cursor.at("BACKUPS")
-        if (replicated and clauses) or (cursor.at("REPLICATED") and (partition_by is not None or backups is not None)):
+    clauses = read_clauses(cursor)
+    cursor.expect_end()
+    columns = [Column(c.name, c.type, c.nullable and c.name not in draft.not_null and c.name not in draft.primary_key) for c in draft.columns]
+    tdef = described(cursor.sql, name, columns, draft.primary_key, clauses, draft.primary_key_offset or 0)
+    return CreateTable(tdef, if_not_exists=if_not_exists)
+
+
+def read_clauses(cursor: TokenCursor, *ends: str) -> Clauses:
+    """Read how a table is partitioned and copied, up to the end of the statement or one of ``ends``.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+        NotSupportedError: REPLICATED beside another clause.
+    """
+    clauses = Clauses(offset=cursor.offset)
+    while not (cursor.at_end or any(map(cursor.at, ends))):
+        others = cursor.at("PARTITION", "BY") or cursor.at("BACKUPS")
+        is_more = clauses.partition_by is not None or clauses.backups is not None
+        if (clauses.replicated and others) or (cursor.at("REPLICATED") and is_more):
             raise cursor.unsupported("REPLICATED with PARTITION BY or BACKUPS", "every member holds all of a replicated table; leave out one or the other")
-        if partition_by is None and cursor.at("PARTITION", "BY"):
+        if clauses.partition_by is None and cursor.at("PARTITION", "BY"):
             offset = cursor.offset
             cursor.expect("PARTITION", "BY")
-            partition_by = read_partition_by(cursor)
-        elif backups is None and cursor.accept("BACKUPS"):
-            backups = _read_backups(cursor)
-        elif not replicated and cursor.accept("REPLICATED"):
-            replicated = True
+            clauses = replace(clauses, offset=offset, partition_by=read_partition_by(cursor))
+        elif clauses.backups is None and cursor.accept("BACKUPS"):
+            clauses = replace(clauses, backups=_read_backups(cursor))
+        elif not clauses.replicated and cursor.accept("REPLICATED"):
+            clauses = replace(clauses, replicated=True)
         else:
-            raise cursor.expected("PARTITION BY, BACKUPS, REPLICATED or the end of the statement")
-    columns = tuple(Column(c.name, c.type, c.nullable and c.name not in draft.not_null and c.name not in draft.primary_key) for c in draft.columns)
-    scheme = PartitionScheme() if replicated else _scheme(cursor, name, draft, partition_by, offset)
-    tdef = TableDef(name, 0, columns, draft.primary_key, scheme, BACKUPS_DEFAULT if backups is None else backups, replicated)
-    return CreateTable(tdef, if_not_exists=if_not_exists)
+            raise cursor.expected(f"PARTITION BY, BACKUPS, REPLICATED or {' or '.join(ends) or 'the end of the statement'}")
+    return clauses
+
+
+def described(sql: str, name: str, columns: Sequence[Column], primary_key: tuple[str, ...], clauses: Clauses, key_offset: int) -> TableDef:
+    """The definition of a table that was read.
+
+    Args:
+        sql: The statement.
+        name: The table's name.
+        columns: Its columns.
+        primary_key: The names of those of its key, as in ``columns``.
+        clauses: How it is partitioned and copied.
+        key_offset: Where in the statement its key is.
+
+    Raises:
+        SchemeError: The partition scheme cannot be.
+    """
+    scheme = PartitionScheme() if clauses.replicated else _scheme(sql, name, columns, primary_key, clauses, key_offset)
+    return TableDef(name, 0, tuple(columns), primary_key, scheme, BACKUPS_DEFAULT if clauses.backups is None else clauses.backups, clauses.replicated)
 
 
 def read_drop_table(cursor: TokenCursor) -> DropTable:
@@ -197,20 +241,19 @@ def _unsupported_constraint(cursor: TokenCursor) -> SqlSyntaxError | NotSupporte
     return cursor.unsupported(word, _UNSUPPORTED[word])
 
 
-def _scheme(cursor: TokenCursor, table: str, draft: _Draft, clause: PartitionBy | None, offset: int) -> PartitionScheme:
-    types = {column.name: column.type for column in draft.columns}
+def _scheme(sql: str, table: str, columns: Sequence[Column], primary_key: tuple[str, ...], clauses: Clauses, key_offset: int) -> PartitionScheme:
+    clause, offset = clauses.partition_by, clauses.offset
     if clause is None:
-        clause = PartitionBy(hashes=(HashComponent(draft.primary_key, PARTITIONS_DEFAULT),))
-        offset = draft.primary_key_offset or 0
+        clause, offset = PartitionBy(hashes=(HashComponent(primary_key, PARTITIONS_DEFAULT),)), key_offset
     try:
         return build_scheme(
             hashes=clause.hashes,
             range_columns=clause.range_columns,
             ranges=clause.ranges,
             every=clause.every,
-            types=types,
-            primary_key=draft.primary_key,
+            types={column.name: column.type for column in columns},
+            primary_key=primary_key,
             table=table,
         )
     except SchemeError as error:
-        raise located(SchemeError, error.message, cursor.sql, offset, len("PARTITION BY"), **error.details) from error
+        raise located(SchemeError, error.message, sql, offset, len("PARTITION BY"), **error.details) from error

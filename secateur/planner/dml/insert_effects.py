@@ -85,9 +85,14 @@ def _merged(insert: Insert, columns: Sequence[str], changed: dict[str, Words], c
     say_effects(composer, target, (f"CASE WHEN {absent} THEN {action_text(Action.INSERT)} ELSE {action_text(Action.UPDATE)} END",), values)
     named = ", ".join(f"'{name.replace(chr(39), chr(39) * 2)}': {quoted(name)}" for name in columns)
     nothing = "".join(f", '{column.name.replace(chr(39), chr(39) * 2)}': CAST(NULL AS {column.type})" for column in table.columns if column.name not in columns)
-    composer.say(f' FROM (SELECT {{{named}{nothing}}} AS excluded FROM (SELECT *, row_number() OVER () AS "row" FROM ')
-    insert.say_rows(composer, columns)
-    composer.say(f') QUALIFY row_number() OVER (PARTITION BY {", ".join(map(quoted, _given(keys, columns)))} ORDER BY "row") = 1) AS "source row" LEFT JOIN ')
+    composer.say(f" FROM (SELECT {{{named}{nothing}}} AS excluded FROM ")
+    if isinstance(insert.source, Rows) and len(insert.source.values) == 1:
+        insert.say_rows(composer, columns)
+    else:
+        insert.say_rows(composer.say('(SELECT *, row_number() OVER () AS "row" FROM '), columns)
+        distinct = ", ".join(map(quoted, _given(keys, columns)))
+        composer.say(f') QUALIFY row_number() OVER (PARTITION BY {distinct} ORDER BY "row") = 1')
+    composer.say(') AS "source row" LEFT JOIN ')
     if has_keys:
         _say_narrowed(composer, insert, columns)
     else:

@@ -30,7 +30,7 @@ from secateur.planner.dml.target import Target, read_target
 from secateur.planner.dml.update import assigned_values
 from secateur.planner.text.dialect import quoted
 from secateur.planner.text.parameters import Parameters
-from secateur.planner.text.positions import located
+from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.token_cursor import TokenCursor, is_name
 
 __all__ = ["Merge", "read_merge"]
@@ -202,9 +202,14 @@ def read_merge(cursor: TokenCursor, parameters: Parameters, find: Callable[[str]
             raise cursor.expected("ON or USING (columns)")
         cursor.expect("USING")
         on = cursor.names("a column")
-    clauses = [_read_clause(cursor, target.table)]
-    while cursor.at("WHEN"):
-        clauses.append(_read_clause(cursor, target.table))
+    clauses: list[_Clause] = []
+    while not clauses or cursor.at("WHEN"):
+        offset = cursor.offset
+        clause = _read_clause(cursor, target.table)
+        if any(before.kind is clause.kind and before.condition is None for before in clauses):
+            message = f"this clause is never reached: a WHEN {clause.kind.value} without a condition stands before it"
+            raise syntax_error(message, cursor.sql, offset, len("WHEN"))
+        clauses.append(clause)
     returning = read_returning(cursor, target, parameters, with_action=True)
     return Merge(cursor.sql, parameters, target, ctes, source, alias, on, tuple(clauses), returning)
 

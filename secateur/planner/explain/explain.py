@@ -22,8 +22,13 @@ from secateur.planner.explain.writes import copy_holders, insert_pruning, public
 from secateur.planner.statement import (
     AlterTable,
     ChangeStatement,
+    CopyFrom,
+    CopyTo,
+    CreateIndex,
     CreateTable,
+    CreateTableAs,
     CreateView,
+    DropIndex,
     DropTable,
     DropView,
     ExplainStatement,
@@ -79,17 +84,24 @@ def explain(statement: Statement, params: Sequence[Any] | Mapping[str, Any], vie
             return explain(target, (), view, settings)
         case SelectStatement():
             return _explain_select(statement, view.topology, enabled=enabled)
+        case CopyTo(select, options):
+            explained = _explain_select(select, view.topology, enabled=enabled)
+            return Explain(f"COPY to {options.path}, written by the client, from:\n{explained.text}", explained.json)
+        case CopyFrom(table, _, options):
+            return _explain_other(f"COPY: the client reads {options.path} and loads its rows into {table.name}", view.topology, enabled=enabled)
         case InsertSelect(table, _, select):
             explained = _explain_select(select, view.topology, enabled=enabled)
             return Explain(f"INSERT into {table.name} from:\n{explained.text}", explained.json)
-        case WholeChange(table, select):
+        case WholeChange(table=table, select=select, is_narrow=is_narrow):
             explained = _explain_select(select, view.topology, enabled=enabled)
-            return Explain(f"change of {table.name}, worked out by one member from:\n{explained.text}\n{publication(table, 0)}", explained.json)
+            return Explain(
+                f"change of {table.name}, worked out by one member from:\n{explained.text}\n{publication(table, None if is_narrow else 0)}", explained.json
+            )
         case ChangeStatement():
             return _explain_change(statement, view.topology, enabled=enabled)
         case InsertRows():
             return _explain_insert(statement, view.topology, enabled=enabled)
-        case CreateTable() | AlterTable() | DropTable() | CreateView() | DropView():
+        case CreateTable() | CreateTableAs() | CreateIndex() | DropIndex() | AlterTable() | DropTable() | CreateView() | DropView():
             return _explain_other("DDL runs at the controller and reads no partition", view.topology, enabled=enabled)
         case SetOption():
             return _explain_other("SET changes the session and reads no partition", view.topology, enabled=enabled)

@@ -8,7 +8,7 @@ from typing import Any, Final, assert_never
 
 from secateur.engine.plan import SelectPlan
 from secateur.engine.stage import Exchange, stage_relation
-from secateur.partitioning.key_range import KeyPrefix, KeyRanges, KeySlice
+from secateur.partitioning.key_range import IndexSlice, KeyPrefix, KeyRanges, KeySlice
 from secateur.partitioning.tree_text import value_text
 from secateur.planner.explain.scan_facts import ScanFacts, json_values
 
@@ -63,15 +63,23 @@ def _key_bounds_text(keys: KeySlice | None) -> list[str]:
             return []
         case KeyPrefix(values):
             return [f"  primary key bounds: {_key_text(json_values(values))}"]
-        case KeyRanges(()):
-            return ["  primary key bounds: no key"]
-        case KeyRanges(ranges):
-            lower, upper = ranges[0].lower, ranges[-1].upper
-            below = f"{_key_text(json_values(lower.values))} {'<' if lower.after else '<='} " if lower.values else ""
-            above = f" {'<=' if upper.after else '<'} {_key_text(json_values(upper.values))}" if upper.values else ""
-            return [f"  primary key bounds: {below}key{above}" + (f", in {len(ranges)} ranges" if len(ranges) > 1 else "")]
+        case KeyRanges():
+            return [f"  primary key bounds: {_ranges_text(keys, 'key')}"]
+        case IndexSlice(name, columns, part):
+            what = f"({', '.join(columns)})" if len(columns) > 1 else columns[0]
+            said = f"{what} = {_key_text(json_values(part.values))}" if isinstance(part, KeyPrefix) else _ranges_text(part, what)
+            return [f"  index {name}: {said}"]
         case _:
             assert_never(keys)
+
+
+def _ranges_text(keys: KeyRanges, what: str) -> str:
+    if not keys.ranges:
+        return f"no {what}"
+    lower, upper = keys.ranges[0].lower, keys.ranges[-1].upper
+    below = f"{_key_text(json_values(lower.values))} {'<' if lower.after else '<='} " if lower.values else ""
+    above = f" {'<=' if upper.after else '<'} {_key_text(json_values(upper.values))}" if upper.values else ""
+    return f"{below}{what}{above}" + (f", in {len(keys.ranges)} ranges" if len(keys.ranges) > 1 else "")
 
 
 def dag_text(dag: dict[str, Any]) -> list[str]:

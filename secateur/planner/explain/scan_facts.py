@@ -11,7 +11,7 @@ from typing import Any, Final, assert_never
 from secateur.engine.plan import ScanPlan, SelectPlan
 from secateur.partitioning.condition import Box
 from secateur.partitioning.expression import UNKNOWN
-from secateur.partitioning.key_range import KeyPrefix, KeyRanges, KeySlice
+from secateur.partitioning.key_range import IndexSlice, KeyPrefix, KeyRanges, KeySlice
 from secateur.partitioning.nodes import Keys
 from secateur.partitioning.operand import Constant, Parameter, ParameterList
 from secateur.partitioning.reach import reach
@@ -168,6 +168,7 @@ def scan_json(fact: ScanFacts) -> dict[str, Any]:
         "partitioning_key": list(fact.key),
         "partitioning_key_values": fact.key_values,
         "primary_key_bounds": _key_bounds_json(fact.keys),
+        **({"index": fact.keys.name} if isinstance(fact.keys, IndexSlice) else {}),
         "reason": fact.reason,
     }
 
@@ -175,7 +176,7 @@ def scan_json(fact: ScanFacts) -> dict[str, Any]:
 def _key_bounds_json(keys: KeySlice | None) -> dict[str, Any]:
     """The values of both bounds of the primary key, of several ranges those of their hull; null where there is none."""
     match keys:
-        case None:
+        case None | IndexSlice():
             lower = upper = ()
         case KeyPrefix(values):
             lower = upper = values

@@ -53,6 +53,19 @@ class PredicateReader:
     def __post_init__(self) -> None:
         self._read_about(self.types)
 
+    @classmethod
+    def about(cls, types: Mapping[str, SqlType], never_null: Mapping[str, SqlType], column_of: Callable[[exp.Column], str | None]) -> PredicateReader:
+        """A reader of predicates about columns some of which may hold NULL.
+
+        Args:
+            types: The type of each column that matters, by name.
+            never_null: Those of them that do not hold NULL.
+            column_of: As the attribute.
+        """
+        reader = cls(never_null, column_of)
+        reader._read_about(types)
+        return reader
+
     def _read_about(self, types: Mapping[str, SqlType]) -> None:
         self._leaves = ComparisonReader(types, self.column_of, frozenset(types) - frozenset(self.types), self.notes)
 

@@ -24,7 +24,7 @@ from secateur.planner.predicates.bounds import Boxes
 from secateur.planner.predicates.predicate import PredicateReader
 from secateur.planner.scans.scope import Scope
 
-__all__ = ["KeyReader", "key_search"]
+__all__ = ["KeyReader", "direct_search", "key_search"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +68,13 @@ def key_search(table: TableDef, scope: Scope, factors: Sequence[Boxes], *, whole
     bounds = KeyBounds.of(types, factors)
     if bounds is None or len(factors) != 1 or len(factors[0]) != 1:
         return KeySearch(bounds)
-    direct = _direct(types, factors[0][0])
+    direct = direct_search(types, factors[0][0])
     if direct is not None and whole and all(_is_comparison(conjunct, scope, table) for conjunct in scope.conjuncts):
         direct = replace(direct, decides=True)
     return KeySearch(bounds, direct)
 
 
-def _direct(types: Sequence[tuple[str, SqlType]], box: Box) -> DirectSearch | None:
+def direct_search(types: Sequence[tuple[str, SqlType]], box: Box) -> DirectSearch | None:
     """A box that is equalities on leading columns and at most one span behind them; None when it is anything else."""
     prefix: list[KeyOperand] = []
     leading = types[: len(box.constraints)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from secateur.engine.key_search import KeySearch
@@ -18,6 +18,7 @@ from secateur.partitioning.types import SqlType, TypeKind
 from secateur.planner.predicates.bounds import NOWHERE, UNBOUNDED, Boxes, multiply
 from secateur.planner.predicates.predicate import PredicateReader
 from secateur.planner.query import Scan
+from secateur.planner.scans.index_search import index_search
 from secateur.planner.scans.key_search import KeyReader, key_search
 from secateur.planner.scans.scope import Scope
 
@@ -63,6 +64,8 @@ def bound_scan(scan: Scan, scope: Scope, combinations_per_partition: int = COMBI
     factors = tuple(reader.close(boxes, scope.conjuncts) for boxes in multiply(read))
     key_factors = tuple(key_reader.close(boxes, scope.conjuncts) for boxes in multiply(read_keys))
     keys = key_search(table, scope, key_factors, whole=scope.whole and UNBOUNDED not in read_keys)
+    if keys.bounds is None:
+        keys = replace(keys, index=index_search(table, scope))
     total, limit = scheme.live_partition_count, combination_limit(scheme, combinations_per_partition)
     if table.replicated:
         return ScanBounds((), PartitionTree(table.name, scheme, Everywhere(), total, limit), keys, None)

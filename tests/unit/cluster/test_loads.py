@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from secateur.cluster.loads import Load, LoadPublisher
+from secateur.cluster.loads import Load, LoadPublisher, WholeChange, WorkedOut
 from secateur.errors import DuplicateKeyError, LoadFailedError, MemberLostError, TopologyChangedError
 from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.table import TableDef
@@ -96,3 +96,54 @@ def test_a_dropped_table_leaves_nothing_at_the_publisher() -> None:
         return publisher
 
     assert not asyncio.run(load_and_drop())._locks
+
+
+class Workers(Members):
+    """Members of which one works a change out."""
+
+    def __init__(self, found: dict[str, Any], failures: dict[tuple[str, str], Exception] | None = None) -> None:
+        super().__init__(failures)
+        self.found = found
+
+    async def call(self, member_id: str, op: str, args: dict[str, Any]) -> dict[str, Any]:
+        answer = await super().call(member_id, op, args)
+        return self.found if op == "change_work_out" else answer
+
+
+def change_whole(members: Members) -> WorkedOut:
+    load = Load("load", 1, TABLE, "mixed", {}, LOAD.copies)
+    return asyncio.run(LoadPublisher(members).change_whole(WholeChange(load, "m2", {"plan": "p"})))
+
+
+def test_a_change_is_worked_out_once_all_gates_are_closed_and_then_published() -> None:
+    members = Workers({"rows": 3, "parts": {1: [0, 2], 0: [1]}})
+    assert change_whole(members) == WorkedOut(3)
+    closed, published = ["change_close"] * 2, ["load_prepare"] * 2 + ["load_publish"] * 2
+    assert [op for _, op in members.calls] == [*closed, "change_work_out", *published]
+    assert ("m2", "change_work_out") in members.calls
+    assert members.parts == {"m1": [[0, [1]], [1, [0, 2]]], "m2": [[1, [0, 2]]]}
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [({"rows": 0, "parts": {}}, WorkedOut(0)), ({"missing_cells": [4, 7]}, WorkedOut(0, (4, 7)))],
+    ids=["no row", "ranges to be made"],
+)
+def test_a_change_without_rows_to_write_opens_the_gates(found: dict[str, Any], expected: WorkedOut) -> None:
+    members = Workers(found)
+    assert change_whole(members) == expected
+    assert [op for _, op in members.calls] == ["change_close"] * 2 + ["change_work_out"] + ["load_abort"] * 2
+
+
+@pytest.mark.parametrize("failing", [("m1", "change_close"), ("m2", "change_work_out"), ("m2", "load_prepare")])
+def test_a_change_that_fails_opens_the_gates(failing: tuple[str, str]) -> None:
+    members = Workers({"rows": 1, "parts": {0: [1]}}, {failing: DuplicateKeyError("t: key (id=1) is already there", table="t")})
+    with pytest.raises(DuplicateKeyError):
+        change_whole(members)
+    assert [op for _, op in members.calls][-2:] == ["load_abort"] * 2
+
+
+def test_a_member_lost_while_it_works_a_change_out_changes_nothing() -> None:
+    members = Workers({}, {("m2", "change_work_out"): MemberLostError("gone", member="m2")})
+    with pytest.raises(LoadFailedError, match="the table is as it was: gone"):
+        change_whole(members)

@@ -68,6 +68,7 @@ def test_sources(bench: Any, source: str, alias: str) -> None:
         pytest.param(f"{MERGE} WHEN NOT MATCHED THEN INSERT (code) VALUES (1, 2)", ProgrammingError, "2 values for the 1 columns", 106, id="too many values"),
         pytest.param(f"{MERGE} WHEN NOT MATCHED THEN INSERT *", ProgrammingError, "3 columns for the 2 of airlines", 29, id="other columns"),
         pytest.param(f"{MERGE} WHEN NOT MATCHED THEN INSERT BY NAME", UnknownColumnError, "customer_id", None, id="other names"),
+        pytest.param(f"{MERGE} WHEN MATCHED THEN DELETE WHEN MATCHED AND true THEN DO NOTHING", SqlSyntaxError, "never reached", 95, id="never reached"),
         pytest.param(f"{MERGE} WHEN MATCHED AND THEN DELETE", SqlSyntaxError, "expected a condition", 87, id="no condition behind AND"),
         pytest.param(f"{MERGE} WHEN MATCHED THEN DELETE LIMIT 1", SqlSyntaxError, "the end of the statement", 95, id="something behind"),
     ],

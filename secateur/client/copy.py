@@ -1,0 +1,57 @@
+"""COPY from the client: files are read and written in this process."""
+
+from __future__ import annotations
+
+import time
+from itertools import chain
+from typing import Any, Final
+
+import pyarrow as pa
+
+from secateur.client.files.reading import read_batches
+from secateur.client.files.writing import write_file
+from secateur.client.load import LoadMode, load_rows
+from secateur.client.rows import as_table
+from secateur.client.select import run_select
+from secateur.client.session import Session
+from secateur.client.statement import CopyFrom, CopyTo
+from secateur.partitioning.conform import conform
+
+__all__ = ["copy_from", "copy_to"]
+
+_HELD_BYTES_MAX: Final = 256 << 20
+
+
+def copy_from(session: Session, copy: CopyFrom) -> int:
+    """Load the rows of files into a table: all of them, or none. Returns their number.
+
+    Raises:
+        ProgrammingError: A file is not to be had.
+        DataError: It does not read, or has a value that its column cannot hold.
+        Error: As :func:`~secateur.client.load.load_rows`.
+    """
+    columns, schema = [copy.table.column(name) for name in copy.columns], copy.table.arrow_schema
+    batches = (batch for read in read_batches(copy.options, columns) for batch in conform(read, copy.table).to_batches())
+    held: list[pa.RecordBatch] = []
+    nbytes = 0
+    for batch in batches:
+        held.append(batch)
+        nbytes += batch.nbytes
+        if nbytes > _HELD_BYTES_MAX:
+            stream = pa.RecordBatchReader.from_batches(schema, chain(held, batches))
+            return load_rows(session, copy.table, stream, LoadMode.APPEND).rows
+    # What is held can be sent again, should partitions move meanwhile.
+    return load_rows(session, copy.table, pa.Table.from_batches(held, schema=schema), LoadMode.APPEND).rows
+
+
+def copy_to(session: Session, sql: str, params: list[Any] | dict[str, Any], copy: CopyTo) -> int:
+    """Write the rows of a query into a file. Returns their number.
+
+    Raises:
+        ProgrammingError: The file cannot be written.
+        Error: As :func:`~secateur.client.select.run_select`.
+    """
+    selected = run_select(session, sql, params, copy.source, cached=False, started_s=time.perf_counter())
+    rows = as_table(selected.result, selected.columns)
+    write_file(copy.options, rows)
+    return rows.num_rows

@@ -1,0 +1,79 @@
+"""CREATE INDEX and DROP INDEX.
+
+::
+
+    CREATE INDEX [IF NOT EXISTS] i ON t (a, b, ...)
+    DROP INDEX [IF EXISTS] i
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from secateur.errors import NotSupportedError, SchemeError
+from secateur.partitioning.index import IndexDef
+from secateur.partitioning.table import TableDef
+from secateur.planner.dml.assignments import read_column
+from secateur.planner.dml.target import read_table
+from secateur.planner.statement import CreateIndex, DropIndex
+from secateur.planner.text.positions import located
+from secateur.planner.text.token_cursor import TokenCursor
+from secateur.storage.key_column import KeyColumn
+
+__all__ = ["read_create_index", "read_drop_index"]
+
+
+def read_create_index(cursor: TokenCursor, find: Callable[[str], TableDef]) -> CreateIndex:
+    """Read a CREATE INDEX statement.
+
+    Args:
+        cursor: At the word CREATE.
+        find: The catalog's lookup by name.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+        UnknownTableError, UnknownColumnError: With the position of the name.
+        SchemeError: A column that is named twice.
+        NotSupportedError: A unique index, one of expressions, or a column of a type without an order.
+    """
+    cursor.expect("CREATE")
+    if cursor.at("UNIQUE"):
+        raise cursor.unsupported("a UNIQUE index", "only the primary key is unique")
+    cursor.expect("INDEX")
+    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    name = cursor.name("the name of an index")
+    cursor.expect("ON")
+    table = read_table(cursor, find)
+    cursor.expect("(")
+    columns: list[str] = []
+    while True:
+        offset = cursor.offset
+        behind = cursor.peek(1)
+        if cursor.at("(") or (behind is not None and behind.text == "("):
+            raise cursor.unsupported("an index of an expression", "name columns of the table")
+        column = read_column(cursor, table)
+        if column in columns:
+            raise located(SchemeError, f"column {column!r} is named twice", cursor.sql, offset, len(column))
+        try:
+            KeyColumn.of(table.name, column, table.column(column).type)
+        except NotSupportedError as error:
+            raise located(NotSupportedError, error.message, cursor.sql, offset, len(column)) from None
+        columns.append(column)
+        if not cursor.accept(","):
+            break
+    cursor.expect(")")
+    cursor.expect_end()
+    return CreateIndex(table, IndexDef(name, tuple(columns)), if_not_exists)
+
+
+def read_drop_index(cursor: TokenCursor) -> DropIndex:
+    """Read a DROP INDEX statement.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+    """
+    cursor.expect("DROP", "INDEX")
+    if_exists = cursor.accept("IF", "EXISTS")
+    name = cursor.name("the name of an index")
+    cursor.expect_end()
+    return DropIndex(name, if_exists)

@@ -1,0 +1,119 @@
+"""CREATE TABLE ... AS: a table with the columns of a query, and its rows.
+
+::
+
+    CREATE TABLE [IF NOT EXISTS] t PRIMARY KEY (a, b) [PARTITION BY ...] [BACKUPS n] | [REPLICATED] AS query [WITH [NO] DATA]
+
+What the columns are, the query says; which of them are the key, nobody can guess: the rows of a partition are ordered by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlglot import Token
+
+from secateur.errors import NotSupportedError, SchemeError
+from secateur.partitioning.table import Column
+from secateur.partitioning.types import parse_type
+from secateur.planner.ddl.create_table import Clauses, described, read_clauses
+from secateur.planner.statement import CreateTableAs, SelectStatement
+from secateur.planner.text.dialect import quoted
+from secateur.planner.text.positions import located
+from secateur.planner.text.token_cursor import TokenCursor
+
+__all__ = ["TableAs", "is_create_table_as", "read_create_table_as"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableAs:
+    """CREATE TABLE ... AS, not planned.
+
+    Attributes:
+        name: The table's name.
+        if_not_exists: Whether nothing is done when there is such a table.
+        primary_key: The columns of its key, as written.
+        clauses: How it is partitioned.
+        query: The tokens of the query.
+        with_data: Whether its rows are wanted.
+    """
+
+    sql: str
+    name: str
+    if_not_exists: bool
+    primary_key: tuple[str, ...]
+    key_offset: int
+    clauses: Clauses
+    query: tuple[Token, ...]
+    with_data: bool
+
+    def statement(self, plan: Callable[[Sequence[Token]], SelectStatement]) -> CreateTableAs:
+        """The table that the query makes.
+
+        Raises:
+            SchemeError: A key column that the query does not have, or a partition scheme that cannot be.
+            NotSupportedError: A column of a type that tables do not have.
+        """
+        found = plan(self.query).plan.columns
+        start, end = self.query[0].start, self.query[-1].end + 1
+        names = {name.casefold(): name for name, _ in found}
+        if len(names) < len(found):
+            raise located(SchemeError, "the query has two columns of one name (without regard to case): give each its own with AS", self.sql, start)
+        for name in self.primary_key:
+            if name.casefold() not in names:
+                message = f"the primary key names {name!r}, which is no column of the query; it has {', '.join(names.values())}"
+                raise located(SchemeError, message, self.sql, self.key_offset, len("PRIMARY KEY"))
+        key = tuple(names[name.casefold()] for name in self.primary_key)
+        columns = []
+        for name, text in found:
+            try:
+                columns.append(Column(name, parse_type(text), nullable=name not in key))
+            except NotSupportedError as error:
+                raise located(NotSupportedError, f"column {name!r}: {error.message}: CAST it in the query", self.sql, start) from None
+        tdef = described(self.sql, self.name, columns, key, self.clauses, self.key_offset)
+        insert = f"INSERT INTO {quoted(self.name)} {self.sql[start:end]}" if self.with_data else None
+        return CreateTableAs(tdef, self.if_not_exists, insert)
+
+
+def is_create_table_as(cursor: TokenCursor) -> bool:
+    """Whether the statement at the word CREATE has AS or PRIMARY KEY where the columns of a table would stand."""
+    behind = 5 if cursor.at("CREATE", "TABLE", "IF", "NOT", "EXISTS") else 2
+    qualifier = cursor.peek(behind + 1)
+    if qualifier is not None and qualifier.text == ".":
+        behind += 2
+    ahead = [cursor.peek(behind + offset) for offset in (1, 2)]
+    words = [token.text.upper() if token is not None else "" for token in ahead]
+    return cursor.at("CREATE", "TABLE") and (words[0] in ("AS", "PARTITION", "BACKUPS", "REPLICATED") or words == ["PRIMARY", "KEY"])
+
+
+def read_create_table_as(cursor: TokenCursor) -> TableAs:
+    """Read the statement.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+        SchemeError: There is no primary key.
+    """
+    cursor.expect("CREATE", "TABLE")
+    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    name = cursor.name_in_main("the name of a table")
+    key: tuple[str, ...] = ()
+    key_offset = cursor.offset
+    if cursor.accept("PRIMARY", "KEY"):
+        key = cursor.names("a column")
+    clauses = read_clauses(cursor, "AS")
+    as_offset = cursor.offset
+    cursor.expect("AS")
+    if not key:
+        message = f"table {name} needs a key, which orders the rows of a partition: write CREATE TABLE {name} PRIMARY KEY (columns) AS ..."
+        raise located(SchemeError, message, cursor.sql, as_offset, len("AS"))
+    query = cursor.rest()
+    words = [token.text.upper() for token in query[-3:]]
+    with_data = True
+    if words == ["WITH", "NO", "DATA"]:
+        query, with_data = query[:-3], False
+    elif words[-2:] == ["WITH", "DATA"]:
+        query = query[:-2]
+    if not query:
+        raise cursor.expected("a query")
+    return TableAs(cursor.sql, name, if_not_exists, key, key_offset, clauses, query, with_data)

@@ -1,0 +1,65 @@
+"""A secondary index of one partition: where its rows stand in the order of some other columns.
+
+It belongs to sorted rows, which never change, and so never has to be kept up: it is made at the first search that wants it, shared by all that follow, and goes
+with the rows when a merge replaces them. What was written since lies beside the rows (:mod:`~secateur.storage.overlay`) and is looked at by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from secateur.storage.gather import single_array
+from secateur.storage.key_order import CellRange, KeyOrder
+from secateur.storage.sorted_rows import SortedRows
+
+__all__ = ["SortedIndex", "index_of"]
+
+
+class SortedIndex:
+    """The rows of a partition in the order of its columns, without those whose first column is NULL: no comparison finds them.
+
+    Safe to read from any thread.
+
+    Args:
+        rows: The rows.
+        order: The columns, most significant first; only the first may hold NULL.
+    """
+
+    __slots__ = ("_positions", "_sorted", "nbytes")
+
+    def __init__(self, rows: SortedRows, order: KeyOrder) -> None:
+        known = pc.indices_nonzero(single_array(rows.table, order.names[0]).is_valid())
+        table = rows.table.select(order.names)
+        if len(known) < table.num_rows:
+            table = table.take(known)
+        names = [str(position) for position in range(len(order.names))]
+        arranged = pc.sort_indices(pa.RecordBatch.from_arrays(order.sortable(table), names=names), sort_keys=[(name, "ascending") for name in names])
+        self._positions: npt.NDArray[np.int64] = known.take(arranged).to_numpy().astype(np.int64)
+        self._sorted = SortedRows(table.take(arranged).combine_chunks(), order)
+        self.nbytes: int = self._positions.nbytes + self._sorted.nbytes
+
+    def find(self, windows: Sequence[CellRange]) -> npt.NDArray[np.int64]:
+        """Positions of the rows between some cuts, ascending. Cost: two binary searches for each window, and a sort of what is found."""
+        found = []
+        for window in windows:
+            start = self._sorted.bound(window.lower, after=window.after_lower)
+            stop = self._sorted.bound(window.upper, after=window.after_upper)
+            if start < stop:
+                found.append(self._positions[start:stop])
+        return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
+
+
+def index_of(rows: SortedRows, order: KeyOrder) -> SortedIndex:
+    """The index of some rows by some columns. The first call sorts them, for all after it."""
+    names = tuple(order.names)
+    index = rows.indexes.get(names)
+    if index is None:
+        # Two threads may both get here; they make equal indexes and either may stay.
+        index = rows.indexes[names] = SortedIndex(rows, order)
+        rows.nbytes += index.nbytes
+    return index
