@@ -12,9 +12,10 @@ from secateur.client.files.reading import read_batches
 from secateur.client.files.writing import write_file
 from secateur.client.load import LoadMode, load_rows
 from secateur.client.rows import as_table
-from secateur.client.select import run_select
+from secateur.client.select import Wanted, run_select
 from secateur.client.session import Session
 from secateur.client.statement import CopyFrom, CopyTo
+from secateur.client.streamed_rows import StreamedRows
 from secateur.partitioning.conform import conform
 
 __all__ = ["copy_from", "copy_to"]
@@ -45,13 +46,18 @@ def copy_from(session: Session, copy: CopyFrom) -> int:
 
 
 def copy_to(session: Session, sql: str, params: list[Any] | dict[str, Any], copy: CopyTo) -> int:
-    """Write the rows of a query into a file. Returns their number.
+    """Write the rows of a query into a file, as they come. Returns their number.
 
     Raises:
         ProgrammingError: The file cannot be written.
         Error: As :func:`~secateur.client.select.run_select`.
     """
-    selected = run_select(session, sql, params, copy.source, cached=False, started_s=time.perf_counter())
-    rows = as_table(selected.result, selected.columns)
-    write_file(copy.options, rows)
-    return rows.num_rows
+    selected = run_select(session, sql, params, copy.source, cached=False, started_s=time.perf_counter(), wanted=Wanted.ROWS_IN_PARTS)
+    first = as_table(selected.result, selected.columns)
+    if selected.rest is None:
+        return write_file(copy.options, [first])
+    rows = StreamedRows(first, selected.rest, selected.columns)
+    try:
+        return write_file(copy.options, rows.tables())
+    finally:
+        rows.close()

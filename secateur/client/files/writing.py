@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
@@ -22,18 +22,21 @@ __all__ = ["write_file"]
 _ROWS_AT_ONCE = 10_000
 
 
-def write_file(options: FileOptions, rows: pa.Table) -> None:
-    """Write a table.
+def write_file(options: FileOptions, tables: Iterable[pa.Table]) -> int:
+    """Write tables, one after another, as they come.
 
     Args:
         options: The file; one that is there is replaced.
-        rows: In the Arrow form of their SQL types. Of columns of one name, later ones get a number behind it.
+        tables: At least one, all with the same columns, in the Arrow form of their SQL types. Of columns of one name, later ones get a number behind it.
+
+    Returns:
+        Their rows.
 
     Raises:
         ProgrammingError: It cannot be written.
         NotSupportedError: A column of a type that the format has no form for.
     """
-    rows = rows.rename_columns(_distinct(rows.column_names))
+    parts = _Parts(tables)
     # The suffix stays the last one: it says how the file is compressed.
     path = Path(options.path)
     partial = path.with_name(f".partial-{os.getpid()}-{path.name}")
@@ -41,16 +44,40 @@ def write_file(options: FileOptions, rows: pa.Table) -> None:
         try:
             match options.format:
                 case FileFormat.CSV:
-                    _write_text(partial, _csv_lines(options, rows))
+                    _write_text(partial, _csv_lines(options, parts))
                 case FileFormat.JSON:
-                    _write_text(partial, _json_lines(rows))
+                    _write_text(partial, _json_lines(parts))
                 case FileFormat.PARQUET:
-                    _write_parquet(partial, rows, options.compression)
+                    _write_parquet(partial, parts, options.compression)
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)
     except OSError as error:
         raise ProgrammingError(f"{options.path!r} cannot be written on the machine of this client, where COPY writes: {error}") from error
+    return parts.rows
+
+
+class _Parts:
+    """Tables under names that differ, counted as they go by."""
+
+    def __init__(self, tables: Iterable[pa.Table]) -> None:
+        self._tables = iter(tables)
+        first = next(self._tables)
+        self._first: pa.Table | None = first
+        self.names = _distinct(first.column_names)
+        self.schema = first.rename_columns(self.names).schema
+        self.rows = 0
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        first, self._first = self._first, None
+        for table in [first] if first is not None else []:
+            yield self._named(table)
+        for table in self._tables:
+            yield self._named(table)
+
+    def _named(self, table: pa.Table) -> pa.Table:
+        self.rows += table.num_rows
+        return table.rename_columns(self.names)
 
 
 def _write_text(path: Path, lines: Iterator[str]) -> None:
@@ -59,16 +86,18 @@ def _write_text(path: Path, lines: Iterator[str]) -> None:
             sink.write(line.encode())
 
 
-def _write_parquet(path: Path, rows: pa.Table, compression: str | None) -> None:
+def _write_parquet(path: Path, parts: _Parts, compression: str | None) -> None:
     import pyarrow.parquet as pq  # imported where it is used: clients that never copy need not load it
 
     try:
-        pq.write_table(rows, path, compression=compression or "snappy")
+        with pq.ParquetWriter(path, parts.schema, compression=compression or "snappy") as writer:
+            for table in parts:
+                writer.write_table(table)
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
         raise NotSupportedError(f"parquet: {error}; cast the column in the query") from error
 
 
-def _csv_lines(options: FileOptions, rows: pa.Table) -> Iterator[str]:
+def _csv_lines(options: FileOptions, parts: _Parts) -> Iterator[str]:
     delimiter, quote = options.delimiter or ("\t" if options.path.endswith(".tsv") else ","), options.quote
 
     def cell(text: str | None) -> str:
@@ -78,16 +107,21 @@ def _csv_lines(options: FileOptions, rows: pa.Table) -> Iterator[str]:
         return f"{quote}{text.replace(quote, quote * 2)}{quote}" if needs and quote else text
 
     if options.header is not False:
-        yield delimiter.join(map(cell, rows.column_names)) + "\n"
-    for start in range(0, rows.num_rows, _ROWS_AT_ONCE):
-        part = rows.slice(start, _ROWS_AT_ONCE)
+        yield delimiter.join(map(cell, parts.names)) + "\n"
+    for part in _slices(parts):
         for line in zip(*(csv_texts(column, name) for column, name in zip(part.columns, part.column_names, strict=True)), strict=True):
             yield delimiter.join(map(cell, line)) + "\n"
 
 
-def _json_lines(rows: pa.Table) -> Iterator[str]:
-    for start in range(0, rows.num_rows, _ROWS_AT_ONCE):
-        for row in rows.slice(start, _ROWS_AT_ONCE).to_pylist():
+def _slices(parts: _Parts) -> Iterator[pa.Table]:
+    for table in parts:
+        for start in range(0, table.num_rows, _ROWS_AT_ONCE):
+            yield table.slice(start, _ROWS_AT_ONCE)
+
+
+def _json_lines(parts: _Parts) -> Iterator[str]:
+    for part in _slices(parts):
+        for row in part.to_pylist():
             yield json.dumps({name: _json_value(value) for name, value in row.items()}, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
