@@ -8,8 +8,8 @@ import pytest
 
 from secateur.engine.kernel_call import in_thread
 from secateur.engine.kernels.cancellation import Cancellation
-from secateur.engine.testing import until
 from secateur.errors import DataError, JobCancelledError
+from secateur.testing.local_cluster import until
 
 
 def test_the_answer_or_the_error_of_the_call() -> None:
