@@ -22,7 +22,7 @@ from secateur.engine.scheduler import Scheduler
 from secateur.errors import Error, ProtocolError
 from secateur.wire.arrow_ipc import decode_table, encode_table
 
-__all__ = ["Receiver", "RemoteLane", "Sender"]
+__all__ = ["Receiver", "RemoteLane", "Sender", "SharedEncoder", "encode_batches"]
 
 Post = Callable[[str, Message], None]
 """Hands a message to the transport's queue for a member."""
@@ -31,13 +31,36 @@ _ACKNOWLEDGE_SHARE: Final = 4
 """An acknowledgement is sent for each such share of the window: often enough that the sender does not run dry, and never for a small exchange."""
 
 
+def encode_batches(batches: Sequence[pa.RecordBatch]) -> memoryview:
+    """Batches of one schema as one payload."""
+    return encode_table(pa.Table.from_batches(batches))
+
+
+class SharedEncoder:
+    """Encodes what a broadcast sends to several members once: mostly its senders have the same batches at the heads of their queues.
+
+    Keeps the payload made last.
+    """
+
+    __slots__ = ("_batches", "_payload")
+
+    def __init__(self) -> None:
+        self._batches: tuple[pa.RecordBatch, ...] = ()
+        self._payload = memoryview(b"")
+
+    def __call__(self, batches: Sequence[pa.RecordBatch]) -> memoryview:
+        if len(batches) != len(self._batches) or any(one is not other for one, other in zip(batches, self._batches, strict=True)):
+            self._batches, self._payload = tuple(batches), encode_batches(batches)
+        return self._payload
+
+
 class Sender:
     """The sending end: collects batches for the consumers on one other member and sends them as the window allows."""
 
     def __init__(
         self, *, job: str, member: str, edge: int, destination: str, config: EdgeConfig, producer_count: int, frame_bytes_max: int, post: Post, scheduler:
             Scheduler,
-        fail: Callable[[Error], None], ended: Callable[[], None],
+        fail: Callable[[Error], None], ended: Callable[[], None], encode: Callable[[Sequence[pa.RecordBatch]], memoryview] = encode_batches,
     ) -> None:  # fmt: skip
         self._job = job
         self._member = member
@@ -51,6 +74,7 @@ class Sender:
         self._scheduler = scheduler
         self._fail = fail
         self._ended = ended
+        self._encode = encode
         self._queue: deque[tuple[tuple[int, ...], pa.RecordBatch, int]] = deque()
         self._queued_bytes = 0
         self._unacknowledged = 0
@@ -139,7 +163,7 @@ class Sender:
     def _send(self, pieces: Sequence[tuple[tuple[int, ...], pa.RecordBatch, int]]) -> None:
         payload = memoryview(b"")
         if pieces:
-            payload = encode_table(pa.Table.from_batches([batch for _, batch, _ in pieces]))
+            payload = self._encode([batch for _, batch, _ in pieces])
             self.sent_bytes += payload.nbytes
         self.is_ended = not self._queue and self._open_producers == 0
         described = tuple(Piece(consumers, batch.num_rows, size) for consumers, batch, size in pieces)

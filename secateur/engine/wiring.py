@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from secateur.dag.edge import AllToOne, Broadcast, FanOut, Isolated, Partitioned, Strays, Unicast
 from secateur.engine.edge_writer import EdgeWriter, EndOfEdge, Lane, LaneGroup, Route, partitioned_route
-from secateur.engine.exchange import Post, Receiver, RemoteLane, Sender
+from secateur.engine.exchange import Post, Receiver, RemoteLane, Sender, SharedEncoder, encode_batches
 from secateur.engine.inbox import Inbox
 from secateur.engine.key_routing import ROUTING_PARTITIONS, routing_partition_of_name, routing_partitions, scheme_partitions, table_partitions
 from secateur.engine.member_plan import EdgePlan, MemberPlan, Target
@@ -55,6 +55,7 @@ class Wiring:
                         job=job, member=member, edge=edge.index, origin=origin, config=edge.config, inboxes=inboxes, post=post
                     )
             if producers and edge.is_distributed:
+                encode = SharedEncoder() if isinstance(edge.routing, Broadcast) else encode_batches
                 for target in edge.targets:
                     if target.member != member:
                         self.senders[edge.index, target.member] = Sender(
@@ -69,6 +70,7 @@ class Wiring:
                             scheduler=scheduler,
                             fail=fail,
                             ended=sender_ended,
+                            encode=encode,
                         )
 
     def inputs(self, vertex: str, index: int) -> list[Input]:

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 from secateur.dag import EdgeConfig
-from secateur.engine.exchange import Receiver, RemoteLane, Sender
+from secateur.engine.exchange import Receiver, RemoteLane, Sender, SharedEncoder, encode_batches
 from secateur.engine.inbox import Inbox
 from secateur.engine.messages import Credit, Exchange, Message, Piece
 from secateur.engine.scheduler import Scheduler
 from secateur.errors import Error, ProtocolError
-from secateur.wire.arrow_ipc import encode_table
+from secateur.wire.arrow_ipc import decode_table, encode_table
 
 ROW_BYTES = 8
 
@@ -286,3 +286,16 @@ def test_nothing_is_acknowledged_after_the_end() -> None:
         assert ends.to_sender == []
 
     on_loop(test)
+
+
+def test_a_broadcast_is_encoded_once_while_its_senders_agree() -> None:
+    first, second, third = batch(1), batch(2), batch(3)
+    encode = SharedEncoder()
+    payload = encode([first, second])
+    assert payload.tobytes() == encode_batches([first, second]).tobytes()
+    assert encode([first, second]) is payload
+    alone = encode([first])
+    assert alone is not payload
+    assert decode_table(alone).column("x").to_pylist() == [1]
+    assert decode_table(encode([first, third])).column("x").to_pylist() == [1, 3]
+    assert decode_table(encode([batch(1), third])).column("x").to_pylist() == [1, 3]
