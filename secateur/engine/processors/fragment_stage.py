@@ -10,7 +10,7 @@ import pyarrow as pa
 from secateur.dag.codec import portable
 from secateur.dag.processor import Emitter, Processor
 from secateur.dag.supplier import ProcessorSupplier, SupplierContext
-from secateur.engine.batches import batches_of
+from secateur.engine.batches import batches_of, bytes_of
 from secateur.engine.gather_budget import GatherBudget
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.member_scan import MemberScan
@@ -86,7 +86,7 @@ class _FragmentStage(Processor):
     def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
         gathered = self._gathered[ordinal]
         if batch.num_rows or not gathered:  # the first, even without rows, says what types the columns came to
-            self._hold(batch.nbytes)
+            self._hold(bytes_of(batch))
             gathered.append(batch)
         return True
 
