@@ -18,7 +18,7 @@ from secateur.partitioning.hashing import SPARK_SEED, hash_columns, hash_values,
 from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.types import SqlType, TypeKind, type_of_arrow
 
-__all__ = ["ROUTING_PARTITIONS", "routing_partition_of_name", "routing_partitions", "scheme_partitions", "table_partitions"]
+__all__ = ["ROUTING_PARTITIONS", "can_route", "routing_partition_of_name", "routing_partitions", "scheme_partitions", "table_partitions"]
 
 ROUTING_PARTITIONS: Final = 271
 """Routing partitions of a job; all of them are dealt over the participants. Prime, so that it shares no factor with bucket counts."""
@@ -52,6 +52,15 @@ def routing_partitions(batch: pa.RecordBatch, columns: Sequence[str], edge: str)
     """
     keys = [_words(_encode(_key_column(batch, name, edge), name, edge), batch.num_rows) for name in columns]
     return _reduced(keys, batch.num_rows)
+
+
+def can_route(arrow: pa.DataType) -> bool:
+    """Whether a column of that type can be a key of :func:`routing_partitions`; lists, structs, maps and intervals cannot."""
+    try:
+        routing_partitions(pa.RecordBatch.from_arrays([pa.nulls(1, arrow)], names=["key"]), ["key"], "of a test")
+    except DagError:
+        return False
+    return True
 
 
 def scheme_partitions(batch: pa.RecordBatch, columns: Sequence[str], scheme: PartitionScheme, strays: Strays, edge: str) -> npt.NDArray[np.int64]:

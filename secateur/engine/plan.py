@@ -14,6 +14,7 @@ from typing import Any, assert_never
 import pyarrow as pa
 
 from secateur.engine.kernels.fragment import Fragment
+from secateur.engine.key_routing import can_route
 from secateur.engine.key_search import KeySearch
 from secateur.engine.stage import Exchange, Stage, stage_relation
 from secateur.errors import InternalError
@@ -255,7 +256,11 @@ def _problem_of_exchange(stage: Stage, consumers: Sequence[Stage], scans: Sequen
         case Exchange.BROADCAST:
             return None
         case Exchange.SHUFFLE:
-            return None if stage.columns and set(stage.columns) <= set(stage.fragment.column_names) else f"is shuffled by {stage.columns}, not columns of it"
+            types = {field.name: field.type for field in stage.fragment.schema}
+            if not stage.columns or not types.keys() >= set(stage.columns):
+                return f"is shuffled by {stage.columns}, not columns of it"
+            unfit = [f"{column} of type {types[column]}" for column in stage.columns if not can_route(types[column])]
+            return f"is shuffled by {', '.join(unfit)}, which cannot be a key" if unfit else None
         case Exchange.ROUTE:
             if stage.route is None or any(stage.route not in consumer.scans for consumer in elsewhere):
                 return "follows the partitions of a scan that a consumer does not have"

@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from secateur.engine.kernels.cancellation import Cancellation
 from secateur.engine.kernels.duckdb_errors import translated
+from secateur.engine.kernels.duckdb_export import RESULT_BYTES_MAX, exported
 from secateur.engine.kernels.duckdb_results import conform
 from secateur.engine.kernels.duckdb_slot import Slot
 from secateur.engine.kernels.result_types import arrow_type, delivered_type, relation_casts
@@ -46,9 +47,17 @@ class DuckDBKernel:
         threads: Worker threads shared by all calls; None for one per core.
         spill_directory: Where intermediate results go that pass the limit, in a folder of their own that goes with the kernel; None to raise
             LimitExceededError instead.
+        result_bytes_max: Most bytes of the Arrow result of one call, which DuckDB does not count.
     """
 
-    def __init__(self, *, memory_limit_bytes: int | None = None, threads: int | None = None, spill_directory: Path | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        memory_limit_bytes: int | None = None,
+        threads: int | None = None,
+        spill_directory: Path | None = None,
+        result_bytes_max: int = RESULT_BYTES_MAX,
+    ) -> None:
         config = {
             "threads": str(threads or os.cpu_count() or 1),
             "autoload_known_extensions": "false",
@@ -68,6 +77,7 @@ class DuckDBKernel:
             ("lock_configuration", "true"),
         ):
             self._database.execute(f"SET GLOBAL {setting} = {_text(value)}")
+        self._result_bytes_max = result_bytes_max
         self._lock = threading.Lock()
         self._idle: list[Slot] = []
         self._apart: dict[str, str] = {}
@@ -111,13 +121,14 @@ class DuckDBKernel:
             if cancellation is not None:
                 cancellation.check()  # an interrupt while the statement was bound is forgotten by now
             try:
-                exported = relation.to_arrow_table()
+                table = exported(relation, self._result_bytes_max, cancellation)
             except duckdb.InvalidTypeException as error:
                 apart = self._rows_apart(slot, sql) if is_about_rows(str(error)) else None
                 if apart is None:
                     raise
-                exported = slot.bound(params, apart if delivered == texts else _cast_columns(apart, texts, delivered)).to_arrow_table()
-        return conform(exported, [arrow_type(text) for text in delivered], list(names))
+                relation = slot.bound(params, apart if delivered == texts else _cast_columns(apart, texts, delivered))
+                table = exported(relation, self._result_bytes_max, cancellation)
+        return conform(table, [arrow_type(text) for text in delivered], list(names))
 
     def describe(
         self,

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 from secateur.dag.edge import Strays
-from secateur.engine.key_routing import ROUTING_PARTITIONS, routing_partition_of_name, routing_partitions, scheme_partitions
+from secateur.engine.kernels.result_types import arrow_type
+from secateur.engine.key_routing import ROUTING_PARTITIONS, can_route, routing_partition_of_name, routing_partitions, scheme_partitions
 from secateur.errors import DagError, NoRangeError, NullKeyError
 from secateur.partitioning.build import build_scheme
 from secateur.partitioning.components import RangeComponent, RangePartition
@@ -139,3 +140,15 @@ def test_strays_are_told_apart(hashes: tuple[HashComponent, ...]) -> None:
 def test_what_cannot_be_a_key_is_named(column: str, message: str) -> None:
     with pytest.raises(DagError, match=message):
         routing_partitions(pa.record_batch({"l": [[1]]}), [column], "e")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("BIGINT", True), ("UTINYINT", True), ("HUGEINT", True), ("DECIMAL(12,2)", True), ("DOUBLE", True), ("VARCHAR", True), ("BOOLEAN", True),
+        ("BLOB", True), ("DATE", True), ("TIME", True), ("TIMESTAMP", True), ("TIMESTAMP WITH TIME ZONE", True), ("UUID", True),
+        ("BIGINT[]", False), ("STRUCT(a BIGINT)", False), ("INTERVAL", False),
+    ],
+)  # fmt: skip
+def test_which_types_can_be_keys(text: str, expected: bool) -> None:
+    assert can_route(arrow_type(text)) is expected

@@ -72,6 +72,11 @@ def test_a_plan_travels(stages: Sequence[Stage]) -> None:
         pytest.param([READ, JOIN, LAST], "is gathered, but join does not", id="gather"),
         pytest.param([Stage("r", over("s0"), scans=(0,), exchange=Exchange.SHUFFLE), FINAL], "is shuffled by", id="no key"),
         pytest.param([Stage("r", over("s0"), scans=(0,), exchange=Exchange.SHUFFLE, columns=("x",)), FINAL], "is shuffled by", id="unknown key"),
+        pytest.param(
+            [Stage("r", replace(over("s0"), columns=(("k", "BIGINT[]"),)), scans=(0,), exchange=Exchange.SHUFFLE, columns=("k",)), FINAL],
+            "shuffled by k of type list<.*>, which cannot be a key",
+            id="key of lists",
+        ),
         pytest.param([Stage("r", over("s0"), scans=(0,), exchange=Exchange.ROUTE, columns=("k",)), JOIN, LAST], "follows the partitions", id="no route"),
         pytest.param([Stage("r", over("s0"), scans=(0,), exchange=Exchange.ROUTE, columns=("k",), route=0), JOIN, LAST], "does not have", id="route elsewhere"),
         pytest.param([Stage("r", over("s0"), scans=(0,), exchange=Exchange.ROUTE, route=1), JOIN, LAST], "do not stand for", id="route without key"),
