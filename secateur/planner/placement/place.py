@@ -366,7 +366,7 @@ class _Placer:
         scan = self._scans[relation]
         for mention in [mention for mention, name in mentions(node) if name == relation]:
             settle_applied(mention, relation)
-            moved = self._scan_draft(scan, columns_read(node, mention, scan), route)
+            moved = self._scan_draft(scan, columns_read(mention, scan), route)
             # What else stands in the node, such as joins in parentheses, stays.
             mention.set("this", exp.to_identifier(moved))
             as_mention(mention, moved)

@@ -67,12 +67,15 @@ def settle_applied(mention: exp.Table, relation: str) -> None:
             _settle(condition, relation)
 
 
-def columns_read(node: exp.Expr, mention: exp.Table, scan: Scan) -> tuple[str, ...]:
-    """The columns of a scan that something in a tree around its mention may read; at least one."""
+def columns_read(mention: exp.Table, scan: Scan) -> tuple[str, ...]:
+    """The columns of a scan that the SELECT around its mention may read, the only one that knows its name; at least one."""
+    node = mention.parent_select
+    if node is None:
+        return scan.columns
     alias = folded(scan.alias)
     names = {folded(identifier.name) for identifier in node.find_all(exp.Identifier)}
     starred = any(
-        folded(star.parent.table) == alias if isinstance(star.parent, exp.Column) else star.parent_select is mention.parent_select
+        folded(star.parent.table) == alias if isinstance(star.parent, exp.Column) else star.parent_select is node
         for star in node.find_all(exp.Star)
         if not isinstance(star.parent, exp.Count)
     )
