@@ -184,8 +184,9 @@ class Cutter:
         group = self._select.args.get("group")
         if group is None or not _has_sets(group):
             return f" GROUP BY {', '.join(keys.values())}" if keys else ""
-        if not keys:
-            raise Cut("grouping sets without columns")
+        listed = {key_of(part) for part in group.walk() if _is_grouping_expression(part)}
+        if not keys or len(listed) != len(keys):
+            raise Cut("grouping sets without columns, or of columns by several names")
         renamed = group.copy()
         for part in [part for part in renamed.walk() if _is_grouping_expression(part)]:
             part.replace(exp.Column(this=exp.Identifier(this=keys[key_of(self._by_ordinal(part) or self._expanded(part))])))

@@ -179,6 +179,8 @@ class _Placer:
         if source is not None and not self._is_aggregated(select):
             source.set("this", _named(self._gathered(source.this)))
             return self._all_moved(select)
+        if self._aggregates_from_inside(select):
+            return self._all_moved(select)
         columns = self._columns_as_rows(select)
         found = self._prepared(select)
         if isinstance(found, Scattered):
@@ -210,6 +212,17 @@ class _Placer:
     def _is_aggregated(self, select: exp.Select) -> bool:
         """Whether a SELECT makes rows of groups."""
         return bool(select.args.get("group") or select.args.get("having") or self._aggregates_of(select))
+
+    def _aggregates_from_inside(self, select: exp.Select) -> bool:
+        """Whether a subquery may aggregate rows of the SELECT: ``SELECT (SELECT max(t.a)) FROM t`` makes one row."""
+        inside = [query for clause in TOP_CLAUSES for part in parts_in(select, clause) for query in nested_queries(part)]
+        calls = [call for query in inside for call in query.find_all(exp.AggFunc, exp.Anonymous) if any(True for _ in aggregates_in(call, self._aggregates))]
+        for call in calls:
+            holder = call.parent_select
+            names = None if holder is None else self._names(holder)
+            if names is None or not all(names.is_local(column) for column in call.find_all(exp.Column)):
+                return True
+        return False
 
     def _aggregates_of(self, select: exp.Select) -> set[str]:
         return {name for clause in TOP_CLAUSES for part in parts_in(select, clause) for name in aggregates_in(part, self._aggregates)}
@@ -303,9 +316,12 @@ class _Placer:
             return None
         lookup = lookup_of(query, self._names(select))
         # There is always a row where there is no GROUP BY: EXISTS of it is TRUE.
-        if lookup is None or (not lookup.has_value and self._is_aggregated(select)) or not self._stands_alone(lookup.rows):
+        if lookup is None or (not lookup.has_value and self._makes_a_row_of_none(select)) or not self._stands_alone(lookup.rows):
             return None
         return lookup if not lookup.has_value or self._is_compared_alike(lookup, around) else None
+
+    def _makes_a_row_of_none(self, select: exp.Select) -> bool:
+        return self._is_aggregated(select) or self._aggregates_from_inside(select)
 
     def _is_compared_alike(self, lookup: Lookup, around: exp.Select) -> bool:
         """Whether the keys that are equal to one outer value are one key: else there would be several values for it."""
