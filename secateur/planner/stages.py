@@ -192,7 +192,9 @@ def _gather(index: int, read: ScanReading, gathered: Mapping[str, ScanRows], sch
 def _rows_of(read: ScanReading, *, repeatable: bool) -> ScanRows:
     """The rows of a scan that the statement may need."""
     applied = [conjunct for conjunct in read.scope.local if repeatable and _is_local(conjunct, read.scope)]
-    return ScanRows(tuple(applied), " AND ".join(f"({to_sql(_bare(conjunct, read.scope))})" for conjunct in applied))
+    where = " AND ".join(f"({to_sql(_bare(conjunct, read.scope))})" for conjunct in applied)
+    same = (read.scan.table.table_id, read.bounds.tree.to_wire(by_reference=True), read.bounds.keys.to_wire())
+    return ScanRows(tuple(applied), where, repr(same))
 
 
 def _is_local(conjunct: exp.Expr, scope: Scope) -> bool:

@@ -110,7 +110,7 @@ class _Placer:
         self._cost_of = cost_of
         self._orderless = reading.has_orderless_aggregates
         self._aggregates = reading.aggregates()
-        self._moved_scans: dict[tuple[str, tuple[str, ...], Route | None], str] = {}
+        self._moved_scans: dict[tuple[str, str, tuple[str, ...], Route | None], str] = {}
 
     def place(self, columns: Columns) -> Placed:
         """The whole statement."""
@@ -389,10 +389,11 @@ class _Placer:
 
     def _scan_draft(self, scan: Scan, names: tuple[str, ...], route: Route | None) -> str:
         """The relation of the rows of a scan."""
-        key = (scan.relation, names, route)
+        rows = self._rows_of[scan.relation]
+        key = (rows.read, rows.where, names, route)
         moved = self._moved_scans.get(key)
         if moved is None:
-            sql = self._rows_of[scan.relation].sql(scan.relation, names)
+            sql = rows.sql(scan.relation, names)
             columns = self._drafts.describe(sql, [scan.relation])
             moved = self._moved_scans[key] = self._drafts.add(
                 f"scan {scan.alias}", sql, [scan.relation], columns, at_coordinator=False, row_by_row=True, route=route

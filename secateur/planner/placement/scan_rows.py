@@ -25,10 +25,12 @@ class ScanRows:
     Attributes:
         conjuncts: Conjuncts of the statement; a row for which one is not TRUE cannot influence the answer.
         where: The same over the relation of the scan, as SQL; empty where there are none.
+        read: What is read before that: equal for scans that read the same partitions and key ranges of one table.
     """
 
     conjuncts: tuple[exp.Expr, ...]
     where: str
+    read: str
 
     def sql(self, relation: str, columns: Sequence[str]) -> str:
         """The SELECT of some columns."""
