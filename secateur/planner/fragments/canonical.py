@@ -6,7 +6,7 @@ alias of the SELECT list, or something local to a function.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from sqlglot import exp
@@ -18,17 +18,21 @@ from secateur.planner.text.folding import folded
 __all__ = [
     "Cut",
     "canonical_select",
+    "check_spellings",
+    "grouping_expressions",
     "has_shadowed_names",
     "is_canonical",
     "is_order_alias",
     "key_of",
-    "mark_order_aliases",
+    "mark_spelling",
     "named",
     "reads_columns",
     "unresolved_in",
 ]
 
 _ORDER_ALIAS: Final = "order_alias"
+_SPELLINGS: Final = "spellings"
+_GROUPINGS: Final = (exp.Group, exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)
 _CANONICAL: Final = "canonical"
 _BEHIND_WHERE: Final = ("group", "having", "windows", "qualify", "distinct", "order")
 
@@ -62,7 +66,7 @@ def canonical_select(select: exp.Select, scan: Scan) -> exp.Select:
         return node
 
     copy: exp.Select = select.copy()
-    mark_order_aliases(copy)
+    mark_spelling(copy)
     result = copy.transform(rename, copy=False)
     assert isinstance(result, exp.Select)
     expanded: list[exp.Expr] = []
@@ -134,8 +138,15 @@ def _listed(part: object) -> list[exp.Expr]:
     return [item for item in (part if isinstance(part, list) else [part]) if isinstance(item, exp.Expr)]
 
 
-def mark_order_aliases(select: exp.Select) -> None:
-    """Mark the aliases in ORDER BY (:func:`is_order_alias`): there a bare name is the alias of an output column first, and only then a column."""
+def mark_spelling(select: exp.Select) -> None:
+    """Mark what exact names would hide.
+
+    The aliases in ORDER BY (:func:`is_order_alias`): there a bare name is the alias of an output column first, and only then a column. And how GROUP BY is
+    written (:func:`check_spellings`): among grouping sets DuckDB takes expressions that are written in two ways for two.
+    """
+    group = select.args.get("group")
+    if isinstance(group, exp.Group):
+        group.meta[_SPELLINGS] = tuple(folded(to_sql(part)) for part in grouping_expressions(group))
     order = select.args.get("order")
     aliases = {folded(item.alias) for item in select.expressions if isinstance(item, exp.Alias)}
     for ordered in order.expressions if isinstance(order, exp.Order) else ():
@@ -147,3 +158,22 @@ def mark_order_aliases(select: exp.Select) -> None:
 def is_order_alias(node: exp.Column) -> bool:
     """Whether a column node has been marked as an alias of the SELECT list."""
     return bool(node.meta.get(_ORDER_ALIAS))
+
+
+def grouping_expressions(group: exp.Group) -> list[exp.Expr]:
+    """The expressions by which GROUP BY groups, those inside of sets too."""
+    return [part for part in group.walk() if isinstance(part.parent, _GROUPINGS) and not isinstance(part, _GROUPINGS)]
+
+
+def check_spellings(group: exp.Group, keys: Sequence[str]) -> None:
+    """Check that grouping sets write no expression in two ways.
+
+    Args:
+        group: The GROUP BY of a canonical SELECT.
+        keys: What stands for each of its :func:`grouping_expressions`.
+
+    Raises:
+        Cut: They do.
+    """
+    if len(set(zip(keys, group.meta[_SPELLINGS], strict=True))) != len(set(keys)):
+        raise Cut("grouping sets write one expression in two ways")

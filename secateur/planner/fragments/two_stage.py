@@ -13,7 +13,16 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.planner.fragments.aggregates import AGGREGATES, PartialColumns, aggregate_name, combine
-from secateur.planner.fragments.canonical import Cut, canonical_select, has_shadowed_names, key_of, reads_columns, unresolved_in
+from secateur.planner.fragments.canonical import (
+    Cut,
+    canonical_select,
+    check_spellings,
+    grouping_expressions,
+    has_shadowed_names,
+    key_of,
+    reads_columns,
+    unresolved_in,
+)
 from secateur.planner.predicates.constants import parameter_index
 from secateur.planner.query import Query
 from secateur.planner.text.dialect import to_sql
@@ -184,12 +193,14 @@ class Cutter:
         group = self._select.args.get("group")
         if group is None or not _has_sets(group):
             return f" GROUP BY {', '.join(keys.values())}" if keys else ""
-        listed = {key_of(part) for part in group.walk() if _is_grouping_expression(part)}
-        if not keys or len(listed) != len(keys):
-            raise Cut("grouping sets without columns, or of columns by several names")
+        if not keys:
+            raise Cut("grouping sets without columns")
         renamed = group.copy()
-        for part in [part for part in renamed.walk() if _is_grouping_expression(part)]:
-            part.replace(exp.Column(this=exp.Identifier(this=keys[key_of(self._by_ordinal(part) or self._expanded(part))])))
+        parts = grouping_expressions(renamed)
+        names = [keys[key_of(self._by_ordinal(part) or self._expanded(part))] for part in parts]
+        check_spellings(group, names)
+        for part, name in zip(parts, names, strict=True):
+            part.replace(exp.Column(this=exp.Identifier(this=name)))
         return f" {to_sql(renamed).strip()}"
 
     def _group_keys(self) -> list[exp.Expr]:
@@ -203,7 +214,7 @@ class Cutter:
             return _distinct(found)
         if {key for key, value in group.args.items() if value} - {"expressions", "rollup", "cube", "grouping_sets"}:
             raise Cut("GROUP BY has a form that is not taken apart")
-        listed = [part for part in group.walk() if _is_grouping_expression(part)] if _has_sets(group) else group.expressions
+        listed = grouping_expressions(group) if _has_sets(group) else group.expressions
         keys = [self._by_ordinal(item) or self._expanded(item) for item in listed]
         if any(isinstance(key, exp.Tuple) for key in keys):
             raise Cut("GROUP BY names a row")
@@ -337,14 +348,6 @@ def _columns_outside_aggregates(node: exp.Expr) -> bool:
 def _has_sets(group: exp.Group) -> bool:
     """Whether it groups in several ways at once."""
     return group.find(exp.Rollup, exp.Cube, exp.GroupingSets) is not None
-
-
-_GROUPINGS: Final = (exp.Group, exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)
-
-
-def _is_grouping_expression(part: exp.Expr) -> bool:
-    """Whether a part of GROUP BY is one of the expressions by which it groups."""
-    return isinstance(part.parent, _GROUPINGS) and not isinstance(part, _GROUPINGS)
 
 
 def _over_window(call: exp.Expr, lift: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:

@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.planner.fragments.canonical import Cut, is_canonical, is_order_alias, mark_order_aliases, named
+from secateur.planner.fragments.canonical import Cut, check_spellings, grouping_expressions, is_canonical, is_order_alias, key_of, mark_spelling, named
 from secateur.planner.query import is_columns_call
 from secateur.planner.relations.build import subqueries_in
 from secateur.planner.relations.names import Names
@@ -51,7 +51,7 @@ def canonical_block(select: exp.Select, names: Names) -> tuple[exp.Select, froze
         Cut: A name or a ``*`` of which it is not certain what it means.
     """
     copy: exp.Select = select.copy()
-    mark_order_aliases(copy)
+    mark_spelling(copy)
     items: list[exp.Expr] = []
     for item in copy.expressions:
         bare = item.this if isinstance(item, exp.Column) and isinstance(item.this, exp.Star) else item
@@ -71,6 +71,9 @@ def canonical_block(select: exp.Select, names: Names) -> tuple[exp.Select, froze
                     found = _resolved(node, names)
                     if found is not None:
                         node.replace(found)
+    group = copy.args.get("group")
+    if isinstance(group, exp.Group) and group.find(exp.Rollup, exp.Cube, exp.GroupingSets) is not None:
+        check_spellings(group, [key_of(part) for part in grouping_expressions(group)])
     return copy, frozenset(name for source in names.sources for name, _ in source.columns)
 
 

@@ -70,9 +70,7 @@ def lookup_of(query: exp.Expr, names: Names) -> Lookup | None:
     """
     select = query.this if isinstance(query, exp.Subquery) else query
     has_value = isinstance(query, exp.Subquery)
-    if not isinstance(select, exp.Select) or (has_value and any(value for key, value in query.args.items() if key not in ("this", "alias"))):
-        return None
-    if not has_value and not isinstance(query.parent, exp.Exists):
+    if not isinstance(select, exp.Select) or not (_is_value(query) if has_value else isinstance(query.parent, exp.Exists)):
         return None
     if any(value for key, value in select.args.items() if key not in _PLAIN) or not all(source.complete for source in names.sources):
         return None
@@ -148,6 +146,15 @@ def _asked_keys(outer: exp.Expr, around: exp.Select, conjuncts: Sequence[exp.Exp
         return None
     condition = exp.and_(*(conjunct.copy() for conjunct in applied), copy=False)
     return exp.Select(expressions=[outer.copy()], distinct=exp.Distinct(), from_=exp.From(this=tables[0].copy()), where=exp.Where(this=condition))
+
+
+def _is_value(query: exp.Expr) -> bool:
+    """Whether a subquery in parentheses stands for the value of its one row, and not for its rows."""
+    if any(value for key, value in query.args.items() if key not in ("this", "alias")):
+        return False
+    if isinstance(query.parent, exp.In):
+        return query.arg_key == "this"
+    return not isinstance(query.parent, (exp.From, exp.Join, exp.Lateral, exp.Any, exp.All, exp.Exists, exp.Array, exp.Anonymous, exp.Query))
 
 
 def _is_null_of_none(select: exp.Select) -> bool:

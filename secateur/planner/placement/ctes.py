@@ -23,6 +23,7 @@ def without_ctes(tree: exp.Expr, compute: Callable[[exp.CTE], str]) -> exp.Expr:
     Raises:
         Cut: A recursive one, or a mention that is more than a name.
     """
+    _drop_unused(tree)
     for holder in list(tree.walk(bfs=True)):
         with_ = holder.args.get("with_")
         if not isinstance(with_, exp.With):
@@ -35,6 +36,16 @@ def without_ctes(tree: exp.Expr, compute: Callable[[exp.CTE], str]) -> exp.Expr:
             _put(holder, cte, compute)
         holder.set("with_", None)
     return tree
+
+
+def _drop_unused(tree: exp.Expr) -> None:
+    """Take those out that nothing mentions, or only others that nothing mentions. DuckDB does not evaluate them either."""
+    for with_ in reversed(list(tree.find_all(exp.With))):
+        for cte in reversed(list(with_.expressions)):
+            holder, name = with_.parent, folded(cte.alias)
+            inside = {id(node) for node in cte.find_all(exp.Table)}
+            if holder is not None and not any(_is_mention(node, name) and id(node) not in inside for node in holder.find_all(exp.Table)):
+                cte.pop()
 
 
 def _put(holder: exp.Expr, cte: exp.CTE, compute: Callable[[exp.CTE], str]) -> None:
