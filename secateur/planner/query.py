@@ -32,7 +32,8 @@ __all__ = ["Query", "Scan", "bind_query", "is_columns_call", "near_names", "read
 
 _LEFT_OUT: Final = frozenset({MAIN, SYSTEM_SCHEMA, INFORMATION_SCHEMA})
 _VIEWS_MAX: Final = 500
-_RELATION_NAME: Final = re.compile(r"[a-z]\d+")
+_RELATION_NAME: Final = re.compile(r"[sx]\d+")
+"""Scans are ``s0``, ``s1``, ..., and the rows of stages ``x0``, ``x1``, ..."""
 
 #: With these, how many rows an EXISTS looks at depends on the columns of its star.
 _COUNTS_DISTINCT_ROWS: Final = ("distinct", "group", "having", "qualify", "limit", "offset")

@@ -1,0 +1,57 @@
+"""Common table expressions: one mention becomes a subquery, several become rows computed once, none is nothing."""
+
+from __future__ import annotations
+
+import pytest
+from sqlglot import exp
+
+from secateur.planner.fragments.canonical import Cut
+from secateur.planner.placement.ctes import without_ctes
+from secateur.planner.text.dialect import parse_query, to_sql, tokenize
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected", "computed"),
+    [
+        pytest.param("WITH a AS (SELECT k FROM t) SELECT * FROM a", "SELECT * FROM (SELECT k FROM t) AS a", [], id="mentioned once"),
+        pytest.param("WITH a AS (SELECT k FROM t) SELECT * FROM a AS x, a AS y", "SELECT * FROM r0 AS x, r0 AS y", ["a"], id="mentioned twice"),
+        pytest.param("WITH a(p) AS (SELECT k FROM t) SELECT * FROM a", "SELECT * FROM (SELECT k FROM t) AS a(p)", [], id="names of columns"),
+        pytest.param("WITH a(p, q) AS (SELECT 1, 2) SELECT * FROM a AS x(z)", "SELECT * FROM (SELECT 1, 2) AS x(z, q)", [], id="columns named by both"),
+        pytest.param("WITH a AS (SELECT k FROM t) SELECT 1", "SELECT 1", [], id="not mentioned"),
+        pytest.param("WITH a AS (SELECT k FROM t), b AS (SELECT * FROM a AS x, a AS y) SELECT 1", "SELECT 1", [], id="mentioned by one that is not"),
+        pytest.param(
+            "WITH a AS (SELECT k FROM t) SELECT * FROM (WITH b AS (SELECT * FROM a AS x, a AS y) SELECT 1) AS z",
+            "SELECT * FROM (SELECT 1) AS z",
+            [],
+            id="mentioned by one inside that is not",
+        ),
+        pytest.param(
+            "WITH a AS (SELECT k FROM t), b AS (SELECT * FROM a) SELECT * FROM b AS x, b AS y, a",
+            "SELECT * FROM r1 AS x, r1 AS y, r0 AS a",
+            ["a", "b"],
+            id="one reads the other",
+        ),
+    ],
+)
+def test_without_ctes(sql: str, expected: str, computed: list[str]) -> None:
+    names: list[str] = []
+
+    def compute(cte: exp.CTE) -> str:
+        names.append(cte.alias)
+        return f"r{len(names) - 1}"
+
+    assert to_sql(without_ctes(parse_query(sql, tokenize(sql)), compute)) == expected
+    assert names == computed
+
+
+@pytest.mark.parametrize(
+    ("sql", "reason"),
+    [
+        pytest.param("WITH RECURSIVE a AS (SELECT 1 UNION SELECT * FROM a) SELECT * FROM a", "recursive", id="recursive"),
+        pytest.param("WITH a AS (SELECT 1) SELECT * FROM a TABLESAMPLE 10%", "SAMPLE", id="sampled"),
+        pytest.param("WITH a AS (SELECT 1) SELECT * FROM a, (WITH a AS (SELECT 2) SELECT * FROM a) AS b", "two common table expressions", id="one name twice"),
+    ],
+)
+def test_what_is_not_taken_apart(sql: str, reason: str) -> None:
+    with pytest.raises(Cut, match=reason):
+        without_ctes(parse_query(sql, tokenize(sql)), lambda _: "r")
