@@ -8,13 +8,32 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.planner.fragments.canonical import Cut, check_spellings, grouping_expressions, is_canonical, is_order_alias, key_of, mark_spelling, named
+from secateur.planner.placement.mentions import mentions, relations_in
 from secateur.planner.query import is_columns_call
 from secateur.planner.relations.build import subqueries_in
+from secateur.planner.relations.calls import windows_in
 from secateur.planner.relations.names import Names
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.folding import folded
 
-__all__ = ["TOP_CLAUSES", "canonical_block", "core_of", "nested_queries", "parts_in"]
+__all__ = [
+    "ORDERING",
+    "TOP_CLAUSES",
+    "behind_from",
+    "canonical_block",
+    "core_of",
+    "has_windows",
+    "inside_of",
+    "is_source",
+    "nested_queries",
+    "ordered_source",
+    "parts_in",
+    "title_of",
+    "without_order",
+]
+
+ORDERING: Final = ("order", "limit", "offset")
+"""What of a query is about the order of its rows, and about which of them remain for it."""
 
 TOP_CLAUSES: Final = ("expressions", "distinct", "group", "having", "windows", "qualify", "order")
 """What of a SELECT is about the rows of its core."""
@@ -127,3 +146,57 @@ def _resolved(node: exp.Column, names: Names) -> exp.Column | None:
     if holders or not all(source.complete for source in names.sources):
         raise Cut(f"it is not certain which column {to_sql(node)} is")
     return None
+
+
+def is_source(query: exp.Expr) -> bool:
+    """Whether a query is an item of FROM."""
+    return isinstance(query, exp.Subquery) and isinstance(query.parent, (exp.From, exp.Join))
+
+
+def without_order(query: exp.Expr) -> exp.Expr:
+    """A copy of a query without ORDER BY, LIMIT and OFFSET."""
+    copy = query.copy()
+    for key in ORDERING:
+        copy.set(key, None)
+    return copy
+
+
+def inside_of(query: exp.Expr) -> exp.Expr:
+    """A query in parentheses without them and its alias."""
+    if not isinstance(query, exp.Subquery):
+        return query
+    if any(query.args.get(key) for key in ORDERING):
+        copy = query.copy()
+        copy.set("alias", None)
+        return copy
+    return query.this if isinstance(query.this, exp.Expr) else query
+
+
+def ordered_source(select: exp.Select) -> exp.Subquery | None:
+    """The query in FROM whose order is that of the SELECT, as far as DuckDB goes: it keeps the order of rows that it filters and projects."""
+    from_ = select.args.get("from_")
+    source = from_.this if isinstance(from_, exp.From) else None
+    if not isinstance(source, exp.Subquery) or any(select.args.get(key) for key in ("joins", "distinct", "order")):
+        return None
+    if any(value for key, value in source.args.items() if key not in ("this", "alias")):
+        return None
+    inside = source.this
+    ordered = isinstance(inside, exp.Query) and (inside.args.get("order") or (isinstance(inside, exp.Select) and ordered_source(inside)))
+    return source if ordered else None
+
+
+def behind_from(core: exp.Select) -> str:
+    """What follows FROM in a core."""
+    return to_sql(core).removeprefix("SELECT * FROM ")
+
+
+def has_windows(select: exp.Select) -> bool:
+    """Whether a SELECT calls something over a window, or has QUALIFY."""
+    return select.args.get("qualify") is not None or any(True for clause in TOP_CLAUSES for part in parts_in(select, clause) for _ in windows_in(part))
+
+
+def title_of(select: exp.Select) -> str:
+    """What a stage is called: by what it reads first."""
+    first = next((node for node, _ in mentions(select)), None)
+    name = "rows" if first is None else folded(first.alias_or_name)
+    return f"join {name}" if len(relations_in(select)) > 1 else f"scan {name}"

@@ -1,0 +1,168 @@
+"""The workbench: what the pieces of a statement are asked while it is taken apart, and how scans are moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from secateur.engine.kernels.result_types import sql_type
+from secateur.errors import DatabaseError
+from secateur.planner.placement.blocks import ORDERING, TOP_CLAUSES, core_of, inside_of, nested_queries, parts_in
+from secateur.planner.placement.drafts import Columns, Drafts, Schema
+from secateur.planner.placement.mentions import as_mention, mentions, relations_in
+from secateur.planner.placement.scan_rows import ScanRows, columns_read, settle_applied
+from secateur.planner.placement.search import Found, find_anchor
+from secateur.planner.placement.spread import Route, Scattered
+from secateur.planner.query import Scan
+from secateur.planner.relations.build import Builder
+from secateur.planner.relations.calls import aggregates_in, windows_in
+from secateur.planner.relations.from_clause import FromClause
+from secateur.planner.relations.names import Names
+from secateur.planner.text.dialect import parse_query, to_sql, tokenize
+from secateur.planner.text.second_reading import SecondReading
+
+__all__ = ["Workbench"]
+
+
+class Workbench:
+    """One statement being placed.
+
+    Args:
+        scans: Its scans.
+        reading: DuckDB's reading of it.
+        schemas: The columns of each scan that it may need.
+        describe: DuckDB's binder.
+        rows_of: For each scan what restricts the rows that it may need.
+        cost_of: What it costs to send the rows of a scan to every member.
+
+    Attributes:
+        drafts: The stages so far.
+        rows_of: As given.
+    """
+
+    def __init__(
+        self,
+        scans: Sequence[Scan],
+        reading: SecondReading,
+        schemas: Mapping[str, Schema],
+        describe: Callable[[str, Mapping[str, Schema]], Columns],
+        rows_of: Mapping[str, ScanRows],
+        cost_of: Callable[[str], float],
+    ) -> None:
+        self.drafts = Drafts(schemas, describe)
+        self.rows_of = rows_of
+        self._scans = {scan.relation: scan for scan in scans}
+        self._cost_of = cost_of
+        self._orderless = reading.has_orderless_aggregates
+        self._aggregates = reading.aggregates()
+        self._moved_scans: dict[tuple[str, str, tuple[str, ...], Route | None], str] = {}
+
+    def is_partitioned(self, node: exp.Expr) -> bool:
+        """Whether rows of a query are at single members."""
+        return any(map(self.is_partitioned_scan, relations_in(node)))
+
+    def is_partitioned_scan(self, relation: str) -> bool:
+        scan = self._scans.get(relation)
+        return scan is not None and not scan.table.replicated
+
+    def core(self, select: exp.Select) -> exp.Select:
+        """FROM and WHERE, and the subqueries of the SELECT list if it is about the rows of FROM."""
+        if self.is_aggregated(select):
+            return core_of(select)
+        items = [item for item in select.expressions if nested_queries(item) and not any(True for _ in windows_in(item))]
+        return core_of(select, [exp.Star(), *(item.copy() for item in items)])
+
+    def is_aggregated(self, select: exp.Select) -> bool:
+        """Whether a SELECT makes rows of groups."""
+        return bool(select.args.get("group") or select.args.get("having") or self.aggregates_of(select))
+
+    def aggregates_of(self, select: exp.Select) -> set[str]:
+        return {name for clause in TOP_CLAUSES for part in parts_in(select, clause) for name in aggregates_in(part, self._aggregates)}
+
+    def aggregates_from_inside(self, select: exp.Select) -> bool:
+        """Whether a subquery may aggregate rows of the SELECT: ``SELECT (SELECT max(t.a)) FROM t`` makes one row."""
+        inside = [query for clause in TOP_CLAUSES for part in parts_in(select, clause) for query in nested_queries(part)]
+        calls = [call for query in inside for call in query.find_all(exp.AggFunc, exp.Anonymous) if any(True for _ in aggregates_in(call, self._aggregates))]
+        for call in calls:
+            holder = call.parent_select
+            names = None if holder is None else self.names(holder)
+            if names is None or not all(names.is_local(column) for column in call.find_all(exp.Column)):
+                return True
+        return False
+
+    def queries_behind(self, select: exp.Select) -> list[exp.Expr]:
+        """The queries in clauses that are evaluated behind the core."""
+        aggregated = self.is_aggregated(select)
+        parts = [
+            part for clause in TOP_CLAUSES for part in parts_in(select, clause) if aggregated or clause != "expressions" or any(True for _ in windows_in(part))
+        ]
+        return [query for part in parts for query in nested_queries(part)]
+
+    def columns_as_rows(self, query: exp.Expr) -> Columns:
+        return self.drafts.describe(f"SELECT * FROM ({to_sql(query)}) AS q", relations_in(query))
+
+    def stands_alone(self, query: exp.Expr) -> bool:
+        """Whether a query is about nothing outside of it: it binds by itself. DuckDB looks for a name inside first, among aliases too."""
+        if isinstance(query, exp.Subquery) and any(value for key, value in query.args.items() if key not in ("this", "alias", *ORDERING)):
+            return False
+        try:
+            self.columns_as_rows(inside_of(query))
+        except DatabaseError:
+            return False
+        return True
+
+    def find(self, query: exp.Expr) -> Found | Scattered:
+        builder = self._builder(query)
+        root = builder.query(query, Names(), {})
+        return find_anchor(root.relation, builder.loose, self._cost_of, orderless=self._orderless)
+
+    def names(self, select: exp.Select) -> Names:
+        return FromClause(self._builder(select), {}, Names()).read(select).names
+
+    def all_moved(self, node: exp.Expr) -> exp.Expr:
+        """The query over the rows of its scans, the last resort."""
+        for relation in filter(self.is_partitioned_scan, relations_in(node)):
+            self.move_scan(node, relation)
+        return node
+
+    def move_scan(self, node: exp.Expr, relation: str, route: Route | None = None) -> None:
+        scan = self._scans[relation]
+        for mention in [mention for mention, name in mentions(node) if name == relation]:
+            settle_applied(mention, relation)
+            moved = self._scan_draft(scan, columns_read(mention, scan), route)
+            # What else stands in the node, such as joins in parentheses, stays.
+            mention.set("this", exp.to_identifier(moved))
+            as_mention(mention, moved)
+
+    def _scan_draft(self, scan: Scan, names: tuple[str, ...], route: Route | None) -> str:
+        """The relation of the rows of a scan."""
+        rows = self.rows_of[scan.relation]
+        key = (rows.read, rows.where, names, route)
+        moved = self._moved_scans.get(key)
+        if moved is None:
+            sql = rows.sql(scan.relation, names)
+            columns = self.drafts.describe(sql, [scan.relation])
+            moved = self._moved_scans[key] = self.drafts.add(
+                f"scan {scan.alias}", sql, [scan.relation], columns, at_coordinator=False, row_by_row=True, route=route
+            )
+        return moved
+
+    def _builder(self, tree: exp.Expr) -> Builder:
+        scans, moved = [], {}
+        for node, relation in mentions(tree):
+            scan = self._scans.get(relation)
+            if scan is None:
+                moved[id(node)] = tuple((name, sql_type(text)) for name, text in self.drafts.columns_of(relation))
+            else:
+                scans.append(replace(scan, node=node))
+        return Builder(scans, moved, self._aggregates)
+
+    def parsed(self, sql: str, relations: Sequence[str]) -> exp.Expr:
+        """The tree of a text that has been made of parts, mentions known as such."""
+        tree = parse_query(sql, tokenize(sql))
+        for node in tree.find_all(exp.Table):
+            if isinstance(node.this, exp.Identifier) and node.name in relations:
+                as_mention(node, node.name)
+        return tree
