@@ -48,6 +48,8 @@ _PREFIX: Final = re.compile(r"^[A-Za-z ]+ Error: ")
 _EXCERPT: Final = re.compile(r"\s*\n\s*LINE \d+:.*", re.DOTALL)
 #: Settings to change, which are locked here; our own advice follows.
 _SETTINGS_HINT: Final = re.compile(r"\s*\n\s*(?:Possible solutions:|See also https|Database is launched in in-memory).*", re.DOTALL)
+#: What DuckDB adds to an error of its own is about addresses in its library.
+_STACK: Final = re.compile(r"\s*\n\s*Stack Trace:.*", re.DOTALL)
 #: DuckDB offers names of its own catalog, none of which a statement should use.
 _SYSTEM_HINT: Final = re.compile(r'\s*Did you mean "(?:pg_|duckdb_|sqlite_|pragma_|information_schema)[^"]*"\?')
 
@@ -55,7 +57,7 @@ _SYSTEM_HINT: Final = re.compile(r'\s*Did you mean "(?:pg_|duckdb_|sqlite_|pragm
 def translated(error: duckdb.Error) -> errors.Error:
     """The error of our tree that says the same as ``error``, with DuckDB's useful text and without its view of the fragment's SQL."""
     text = _PREFIX.sub("", str(error))
-    for noise in (_EXCERPT, _SETTINGS_HINT, _SYSTEM_HINT):
+    for noise in (_EXCERPT, _SETTINGS_HINT, _SYSTEM_HINT, _STACK):
         text = noise.sub("", text)
     text = text.strip().removesuffix("!")
     target = next((target for source, pattern, target in _MEANING if isinstance(error, source) and re.search(pattern, text)), errors.InternalError)

@@ -58,25 +58,16 @@ class DuckDBKernel:
         spill_directory: Path | None = None,
         result_bytes_max: int = RESULT_BYTES_MAX,
     ) -> None:
-        config = {
+        self._config = {
             "threads": str(threads or os.cpu_count() or 1),
             "autoload_known_extensions": "false",
             "autoinstall_known_extensions": "false",
             "arrow_lossless_conversion": "true",
         }
         if memory_limit_bytes is not None:
-            config["memory_limit"] = f"{memory_limit_bytes}B"
+            self._config["memory_limit"] = f"{memory_limit_bytes}B"
         self._spill = None if spill_directory is None else _folder_in(spill_directory)
-        self._database = duckdb.connect(":memory:", config=config)
-        # GLOBAL: a plain SET would hold for this connection and not for its cursors. The directory is not to be set any more once access is off.
-        for setting, value in (
-            ("temp_directory", "" if self._spill is None else str(self._spill)),
-            ("enable_external_access", "false"),
-            ("python_enable_replacements", "false"),
-            ("TimeZone", "UTC"),
-            ("lock_configuration", "true"),
-        ):
-            self._database.execute(f"SET GLOBAL {setting} = {_text(value)}")
+        self._database = self._opened()
         self._result_bytes_max = result_bytes_max
         self._lock = threading.Lock()
         self._idle: list[Slot] = []
@@ -179,33 +170,64 @@ class DuckDBKernel:
         if self._spill is not None:
             shutil.rmtree(self._spill, ignore_errors=True)
 
+    def _opened(self) -> duckdb.DuckDBPyConnection:
+        """A new database, closed to everything outside of it."""
+        database = duckdb.connect(":memory:", config=self._config)
+        # GLOBAL: a plain SET would hold for this connection and not for its cursors. The directory is not to be set any more once access is off.
+        for setting, value in (
+            ("temp_directory", "" if self._spill is None else str(self._spill)),
+            ("enable_external_access", "false"),
+            ("python_enable_replacements", "false"),
+            ("TimeZone", "UTC"),
+            ("lock_configuration", "true"),
+        ):
+            database.execute(f"SET GLOBAL {setting} = {_text(value)}")
+        return database
+
+    def _replace(self, broken: duckdb.DuckDBPyConnection) -> None:
+        """Go on with a new database: one in which DuckDB has found an error of its own answers nothing any more."""
+        with self._lock:
+            if self._closed or self._database is not broken:
+                return
+            self._database = self._opened()
+            idle, self._idle = self._idle, []
+        for slot in idle:
+            slot.cursor.close()
+        broken.close()
+
     @contextmanager
     def _slot(self, sql: str) -> Iterator[Slot]:
-        slot = self._take(sql)
+        slot, database = self._take(sql)
         try:
             with _translating():
                 yield slot
-        except BaseException:
+        except BaseException as error:
             slot.cursor.close()  # whatever the failure left behind goes with it
+            if isinstance(error.__cause__, (duckdb.FatalException, duckdb.InternalException)):
+                self._replace(database)
             raise
         with self._lock:
-            self._idle.append(slot)
-            spare = self._idle if self._closed else self._idle[:-_SLOTS_KEPT_MAX]
-            self._idle = self._idle[len(spare) :]
+            if self._database is database:
+                self._idle.append(slot)
+                spare = self._idle if self._closed else self._idle[:-_SLOTS_KEPT_MAX]
+                self._idle = self._idle[len(spare) :]
+            else:
+                spare = [slot]
         for slot in spare:
             slot.cursor.close()
 
-    def _take(self, sql: str) -> Slot:
+    def _take(self, sql: str) -> tuple[Slot, duckdb.DuckDBPyConnection]:
         with self._lock:
             if self._closed:
                 raise InterfaceError("the DuckDB kernel is closed")
             for index in range(len(self._idle) - 1, -1, -1):
                 if self._idle[index].sql == sql:
-                    return self._idle.pop(index)
-            cursor = self._database.cursor()
+                    return self._idle.pop(index), self._database
+            database = self._database
+            cursor = database.cursor()
         try:
             with _translating():
-                return Slot(cursor, sql)
+                return Slot(cursor, sql), database
         except BaseException:
             cursor.close()
             raise

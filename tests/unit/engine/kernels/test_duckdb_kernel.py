@@ -21,6 +21,7 @@ from secateur.errors import (
     DataError,
     Error,
     InterfaceError,
+    InternalError,
     JobCancelledError,
     LimitExceededError,
     ParameterError,
@@ -337,3 +338,44 @@ def test_slots_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_process_has_one_kernel() -> None:
     assert module.default_kernel() is module.default_kernel()
     assert module.configure(threads=7) is module.default_kernel()
+
+
+def _wide(rows: int) -> pa.Table:
+    return pa.table(
+        {
+            "k": pa.array(range(rows), pa.int32()),
+            "j": pa.array(range(rows), pa.int32()),
+            "i": pa.array(range(rows), pa.int64()),
+            "s": pa.array(["a"] * rows),
+            "d": pa.array([dt.date(2024, 1, 1)] * rows),
+            "m": pa.array([Decimal("1.00")] * rows, pa.decimal128(8, 2)),
+            "f": pa.array([1.0] * rows),
+        }
+    )
+
+
+def test_a_defect_of_duckdb_ends_one_statement_and_not_the_kernel() -> None:
+    # DuckDB 2.0 takes a HUGEINT for an INTEGER here, and then calls the whole database invalid.
+    sql = (
+        "SELECT x8.c11 AS c12, x1.s AS c13 FROM s0 x1 SEMI JOIN s1 x2 ON x1.m = x2.m AND x1.k < ANY (SELECT {'a': 3}.a AS c7 FROM (SELECT x5.m AS m FROM s2 x4 "
+        "FULL JOIN s3 x5 ON x4.k = x5.j WHERE (x5.m BETWEEN 1.50::DECIMAL(8, 2) AND 1::DECIMAL(8, 2) OR (x5.s IS NOT NULL OR ((x4.f IS NULL OR (x5.j "
+        "IN (2, -1, 0) "
+        "OR x5.d <> DATE '2024-01-03')) OR x5.s < 'b'))) AND (x5.m BETWEEN 0.25::DECIMAL(8, 2) AND 0.25::DECIMAL(8, 2) OR (x5.m BETWEEN "
+        "1.50::DECIMAL(8, 2) AND "
+        "0.25::DECIMAL(8, 2) OR x4.i <> 2))) x3 WHERE 1 = ALL (SELECT x6.k AS k FROM s4 x6 WHERE coalesce(x6.j = -1, TRUE) AND x6.k = 2 GROUP BY x6.k, x6.d)) "
+        "LEFT JOIN (SELECT sum(x9.j) OVER (PARTITION BY x9.d) AS c10, max(x9.i) OVER (PARTITION BY x9.d) AS c11 FROM s5 x9 WHERE coalesce(x9.m = "
+        "0.25::DECIMAL(8, 2), TRUE) AND (x9.j IN (1, 0, -1) OR (x9.j IN (1, 1, 2) OR x9.m = x9.m)) QUALIFY sum(x9.j) OVER (PARTITION BY x9.d) > 2 "
+        "ORDER BY ALL DESC LIMIT 1) x8 ON x1.k < x8.c10"
+    )
+    relations = {f"s{number}": _wide(rows) for number, rows in enumerate((2, 2, 2, 2, 3, 13))}
+    kernel = DuckDBKernel()
+    try:
+        for _ in range(2):
+            with pytest.raises(InternalError, match="Vector::Reference") as raised:
+                kernel.run(sql, relations)
+            assert "Stack Trace" not in str(raised.value)
+            assert kernel.run("SELECT count(*) AS n FROM s0", {"s0": relations["s0"]}).to_pylist() == [{"n": 2}]
+            with pytest.raises(ProgrammingError):
+                kernel.run("SELECT * FROM read_csv('/etc/hostname')", {})
+    finally:
+        kernel.close()
