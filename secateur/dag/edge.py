@@ -155,8 +155,8 @@ class Edge:
     """A connection from a bucket of one vertex to an input of another. The methods return a changed copy.
 
     >>> edge = between("scan", "aggregate").partitioned("customer_id").distributed()
-    >>> edge.routing, edge.is_distributed
-    (Partitioned(columns=('customer_id',), scheme=None, table=None), True)
+    >>> edge.routing.columns, edge.is_distributed
+    (('customer_id',), True)
 
     Attributes:
         source: Name of the vertex that produces.
