@@ -71,9 +71,12 @@ def grouped_densely(keys: Sequence[Any], arguments: Mapping[str, tuple[Any, SqlT
     block_rows = max(_BLOCK_ROWS, place_count)
     for start in range(0, row_count, block_rows):
         places = _places([key.slice(start, block_rows) for key in keys], spans, min(block_rows, row_count - start))
-        counts += np.bincount(places, minlength=place_count)
-        unseen = np.flatnonzero(firsts[places] < 0)[::-1]  # backwards: of several rows that are written to one place, the first is written last
-        firsts[places[unseen]] = start + unseen
+        found = np.bincount(places, minlength=place_count)
+        counts += found
+        # Places are few and rows many: most blocks have no group that is new.
+        if np.any((firsts < 0) & (found > 0)):
+            unseen = np.flatnonzero(firsts[places] < 0)[::-1]  # backwards: of several rows that are written to one place, the first is written last
+            firsts[places[unseen]] = start + unseen
         for column in columns:
             column.add(places, start)
     groups = np.flatnonzero(counts)
