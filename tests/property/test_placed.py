@@ -18,7 +18,7 @@ from placed import EXCHANGES, Placeable, exchange_by, placed_world
 from secateur.engine.plan import Strategy
 from worlds import examined_closely, sorted_rows
 
-WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "8"))
+WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "5"))
 FIRST_SEED = int(os.environ.get("SECATEUR_SEED", "0"))
 STATEMENTS_PER_WORLD = 40
 STATEMENTS_ON_CLUSTER = 40
