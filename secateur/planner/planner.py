@@ -290,7 +290,7 @@ class Planner:
 
         def plan(text: str, tokens: Sequence[Token], parameters: Parameters, subqueries: int) -> SelectStatement:
             own_given, own_types = [*given, *[None] * subqueries], (*types, *["subquery"] * subqueries)
-            return plan_select(text, tokens, parameters, own_given, catalog.relation, catalog.version, own_types, (), catalog.settings, catalog.picture)
+            return plan_select(text, tokens, parameters, own_given, catalog.relation, catalog.version, own_types, catalog.settings, catalog.picture)
 
         whole = plan(sql, tokens, parameters, 0)
         return whole if MATERIALIZE_SUBQUERY in catalog.settings.disabled_rules else materialize_subqueries(whole, sql, tokens, parameters, plan)

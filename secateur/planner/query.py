@@ -90,9 +90,7 @@ class Query:
         return self.spliced.sql
 
 
-def bind_query(
-    text: str, tokens: Sequence[Token], parameters: Parameters, find: Callable[[str], TableDef | ViewDef], rewritten: Sequence[Splice] = ()
-) -> Query:
+def bind_query(text: str, tokens: Sequence[Token], parameters: Parameters, find: Callable[[str], TableDef | ViewDef]) -> Query:
     """Parse the tokens of one query and bind its tables.
 
     Args:
@@ -100,7 +98,6 @@ def bind_query(
         tokens: Those of the query, parameters already numbered.
         parameters: As read from the same tokens.
         find: The catalog's lookup by name; raises UnknownTableError.
-        rewritten: Spans of the text that the tokens say otherwise: first offset, offset behind, and what is to stand there.
 
     Raises:
         SqlSyntaxError: The text does not parse.
@@ -121,7 +118,7 @@ def bind_query(
         gathered.append((start, end, mention.gathered))
     qualified = _qualified_columns(tree, words)
     first, last = tokens[0].start, tokens[-1].end + 1
-    common = [*rewritten, *qualified, *((start, end, f"${index + 1}") for start, end, index in parameters.spans)]
+    common = [*qualified, *((start, end, f"${index + 1}") for start, end, index in parameters.spans)]
     own = splice(text, first, last, splices + common)
     if binder.is_rewritten or qualified or binder.is_placed:
         # The text that runs is more than the user's with other names: its tree is read from itself.

@@ -54,7 +54,6 @@ def plan_select(
     find: Callable[[str], TableDef | ViewDef],
     schema_version: int,
     parameter_types: Sequence[str],
-    rewritten: Sequence[tuple[int, int, str]] = (),
     settings: PlanSettings = DEFAULT_SETTINGS,
     picture: StatisticsPicture = NO_STATISTICS,
 ) -> SelectStatement:
@@ -68,7 +67,6 @@ def plan_select(
         find: The catalog's lookup of a table or view by name.
         schema_version: The catalog's version.
         parameter_types: The types of the values, part of the plan's identity.
-        rewritten: As :func:`~secateur.planner.query.bind_query`.
         settings: What the session wants of the plan.
         picture: The statistics of the tables, for estimates.
 
@@ -76,7 +74,7 @@ def plan_select(
         ProgrammingError, DataError: The statement is wrong; positions are those in ``text``.
         NotSupportedError: A hidden list stands where only the literals mean what they mean.
     """
-    query = bind_query(text, tokens, parameters, find, rewritten)
+    query = bind_query(text, tokens, parameters, find)
     if not lists_agree(query, dict(enumerate(parameters.lists, parameters.count))):
         raise NotSupportedError("the statement has a list that may not be taken out of it")
     columns = _described(query, params)

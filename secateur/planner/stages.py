@@ -85,9 +85,9 @@ def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns,
                 return Staged(halves, Strategy.TWO_STAGE)
         if query.is_placed:
             raise Cut("a common table expression has the name of a relation of the plan: call it otherwise than a letter and a number")
-        placed = place(query, reading, tuple(columns), schemas, binder.describe, gathered, costs.__getitem__)
+        drafts = place(query, reading, tuple(columns), schemas, binder.describe, gathered, costs.__getitem__)
         return Staged(
-            _placed_stages(placed.drafts, query, schemas, binder), Strategy.PLACED, gathered=_gathered_stages(query, read, gathered, schemas, columns, binder)
+            _placed_stages(drafts, query, schemas, binder), Strategy.PLACED, gathered=_gathered_stages(query, read, gathered, schemas, columns, binder)
         )
     except Cut as refused:
         return Staged(_gathered_stages(query, read, gathered, schemas, columns, binder), Strategy.GATHER, str(refused))
@@ -150,16 +150,15 @@ class _Binder:
 
 
 def _halved(query: Query, reading: SecondReading, schemas: Schemas, columns: Sequence[tuple[str, str]], binder: _Binder) -> tuple[Fragment, Fragment]:
-    """Partial and final of a cut statement, bound.
+    """Partial and final of a cut statement over one scan, bound.
 
     Raises:
         Cut: It cannot be cut, or a half does not bind as it should.
     """
-    relation = query.scans[0].relation if len(query.scans) == 1 else ""
 
     @cache
     def type_of(expression: str) -> str:
-        ((_, text),) = binder.describe(f"SELECT {expression} FROM {relation}", schemas)
+        ((_, text),) = binder.describe(f"SELECT {expression} FROM {query.scans[0].relation}", schemas)
         return text
 
     try:

@@ -14,7 +14,6 @@ it needs no stages.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import exp
@@ -35,22 +34,11 @@ from secateur.planner.query import Query
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.second_reading import SecondReading
 
-__all__ = ["Placed", "place"]
+__all__ = ["place"]
 
 _NODES_MAX: Final = 20_000
 _INTEGERS: Final = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"})
 _EXACT: Final = frozenset({"VARCHAR", "DATE", "UUID", "BOOLEAN", "TIMESTAMP"})
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """A statement in stages.
-
-    Attributes:
-        drafts: In the order in which they can run; the last one has the answer.
-    """
-
-    drafts: tuple[Draft, ...]
 
 
 def place(
@@ -61,7 +49,7 @@ def place(
     describe: Callable[[str, Mapping[str, Schema]], Columns],
     rows_of: Mapping[str, ScanRows],
     cost_of: Callable[[str], float],
-) -> Placed:
+) -> tuple[Draft, ...]:
     """Place a query.
 
     Args:
@@ -72,6 +60,9 @@ def place(
         describe: DuckDB's binder.
         rows_of: For each scan what restricts the rows that the query may need.
         cost_of: What it costs to send the rows of a scan to every member.
+
+    Returns:
+        Its stages in the order in which they can run; the last one has the answer.
 
     Raises:
         Cut: It is not taken apart; the message says why.
@@ -90,7 +81,7 @@ class _Placer:
         self._query = query
         self._bench = bench
 
-    def place(self, columns: Columns) -> Placed:
+    def place(self, columns: Columns) -> tuple[Draft, ...]:
         """The whole statement."""
         for relation, rows in self._bench.rows_of.items():
             mark_applied(relation, rows)
@@ -102,7 +93,7 @@ class _Placer:
         if [text for _, text in self._bench.drafts.describe(sql, relations)] != [text for _, text in columns]:
             raise Cut("its parts have other types than the whole")
         self._bench.drafts.add("final", sql, relations, columns, at_coordinator=True)
-        return Placed(tuple(self._bench.drafts.drafts))
+        return tuple(self._bench.drafts.drafts)
 
     def _compute_cte(self, cte: exp.CTE) -> str:
         return self._computed(without_ctes(cte.this, self._compute_cte), cte.alias)

@@ -52,9 +52,7 @@ class Found:
         return isinstance(self.spread, Pieces)
 
 
-def find_anchor(
-    relation: Relation, beside: Sequence[Relation], cost_of: Callable[[str], float], *, orderless: bool, most: int | None = None
-) -> Found | Scattered:
+def find_anchor(relation: Relation, beside: Sequence[Relation], cost_of: Callable[[str], float], *, orderless: bool) -> Found | Scattered:
     """Find what stays.
 
     Args:
@@ -62,7 +60,6 @@ def find_anchor(
         beside: Relations that are evaluated along with it, without being its inputs: their scans have to be read as a whole.
         cost_of: What it costs to send the rows of a scan to every member.
         orderless: As :func:`~secateur.planner.placement.spread.spread_of`.
-        most: How many anchors to try; None tries all.
 
     Returns:
         The cheapest assumption found, or the reason why everything would have to move.
@@ -81,7 +78,7 @@ def find_anchor(
     if not isinstance(everything, Scattered):
         return Found(frozenset(free), forced, sum(map(cost_of, forced)), everything)
     tried: set[str] = set()
-    for anchor in free[:most]:
+    for anchor in free:
         if anchor in tried:
             continue
         staying = frozenset({anchor})
