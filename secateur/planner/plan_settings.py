@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from secateur.partitioning.reach import COMBINATIONS_PER_PARTITION
 
-__all__ = ["DEFAULT_SETTINGS", "PlanSettings", "split_rules"]
+__all__ = ["PlanSettings", "split_rules"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,6 @@ class PlanSettings:
             return cls()
         rules, combinations = settings.get("disabled_rules"), settings.get("combinations_per_partition")
         return cls(split_rules(rules) if rules else (), int(combinations) if combinations else COMBINATIONS_PER_PARTITION)
-
-
-DEFAULT_SETTINGS: Final = PlanSettings()
 
 
 def split_rules(value: str) -> tuple[str, ...]:

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
-from decimal import Decimal
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from sqlglot import Token, TokenType
 
 from secateur.errors import Error, LimitExceededError, NotSupportedError, ParameterError
-from secateur.partitioning.statistics import StatisticsPicture
-from secateur.partitioning.table import TableDef
-from secateur.partitioning.topology import Topology
+from secateur.planner.catalog_view import Catalog, CatalogView
 from secateur.planner.ddl.alter_table import read_alter_table
 from secateur.planner.ddl.create_index import read_create_index, read_drop_index
 from secateur.planner.ddl.create_table import read_create_table, read_drop_table
@@ -27,6 +23,7 @@ from secateur.planner.dml.merge import read_merge
 from secateur.planner.dml.target import read_relation
 from secateur.planner.dml.update import read_update
 from secateur.planner.dml.with_clause import split_with
+from secateur.planner.parameter_types import specimen, types_of
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.refused import STATEMENTS as REFUSED_STATEMENTS
 from secateur.planner.select import plan_select
@@ -53,71 +50,14 @@ from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.views.create_view import read_create_view, read_drop_view
-from secateur.planner.views.view import ViewDef
 
-__all__ = ["CatalogView", "Planner"]
+__all__ = ["Planner"]
 
 Params: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
 _STATEMENT_CHARS_MAX: Final = 4_000_000
 _CACHED_MAX: Final = 1024
 _QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "("})
-_SPECIMEN_ELEMENTS: Final = 2
-_INT32: Final = range(-(2**31), 2**31)
-_INT64: Final = range(-(2**63), 2**63)
-
-
-class CatalogView(Protocol):
-    """What the planner sees of the catalog: one consistent version."""
-
-    @property
-    def version(self) -> int:
-        """Grows with every change of any table."""
-        ...
-
-    @property
-    def topology(self) -> Topology:
-        """Members and owners."""
-        ...
-
-    def table(self, name: str) -> TableDef:
-        """The table of a name; raises UnknownTableError with near names."""
-        ...
-
-    def relation(self, name: str) -> TableDef | ViewDef:
-        """The table or view of a name; raises UnknownTableError with near names."""
-        ...
-
-    def tables(self) -> Sequence[TableDef]:
-        """All tables."""
-        ...
-
-    @property
-    def picture(self) -> StatisticsPicture:
-        """The statistics of the tables."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Catalog:
-    """One version of the catalog, and what the session wants of plans over it."""
-
-    view: CatalogView
-    settings: PlanSettings
-
-    @property
-    def version(self) -> int:
-        return self.view.version
-
-    @property
-    def picture(self) -> StatisticsPicture:
-        return self.view.picture
-
-    def table(self, name: str) -> TableDef:
-        return self.view.table(name)
-
-    def relation(self, name: str) -> TableDef | ViewDef:
-        return self.view.relation(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +116,7 @@ class Planner:
             NotSupportedError: A valid statement that we do not have.
             LimitExceededError: The text is too long.
         """
-        catalog = _Catalog(view, PlanSettings.of(settings))
+        catalog = Catalog(view, PlanSettings.of(settings))
         known = self._styles.get(sql)
         if known is not None:
             cached = self._cached(sql, known, params, catalog)
@@ -197,22 +137,22 @@ class Planner:
                     continue
         return self._prepare_new(sql, sql, {}, params, catalog)
 
-    def _prepare_lifted(self, lifted: LiftedText, lists: tuple[list[Any], ...], params: Params, catalog: _Catalog) -> Statement:
+    def _prepare_lifted(self, lifted: LiftedText, lists: tuple[list[Any], ...], params: Params, catalog: Catalog) -> Statement:
         """Plan a statement whose long lists have been taken out."""
         known = self._styles.get(lifted)
         cached = None if known is None else self._cached(lifted, replace(known, lists=lists), params, catalog)
         return cached or self._prepare_new(lifted, lifted.text, dict(zip(lifted.offsets, lists, strict=True)), params, catalog)
 
-    def _cached(self, text: str | LiftedText, parameters: Parameters, params: Params, catalog: _Catalog) -> Statement | None:
+    def _cached(self, text: str | LiftedText, parameters: Parameters, params: Params, catalog: Catalog) -> Statement | None:
         values = _arrange(parameters, params)
-        key = _CacheKey(text, _types(values, parameters.total), catalog.version, catalog.settings)
+        key = _CacheKey(text, types_of(values, parameters.total), catalog.version, catalog.settings)
         cached = self._cache.get(key)
         if cached is None or cached.statistics_version not in (None, catalog.picture.version):
             return None
         self._cache.move_to_end(key)
         return _with_params(cached.planned, values, parameters.lists)
 
-    def _prepare_new(self, key: str | LiftedText, sql: str, hidden: Mapping[int, list[Any]], params: Params, catalog: _Catalog) -> Statement:
+    def _prepare_new(self, key: str | LiftedText, sql: str, hidden: Mapping[int, list[Any]], params: Params, catalog: Catalog) -> Statement:
         tokens, parameters = read_parameters(sql, _one_statement(sql, tokenize(sql)), hidden)
         parameters.refuse_gaps(sql)
         planned = self._plan(sql, tokens, parameters, params, catalog)
@@ -220,10 +160,10 @@ class Planner:
             return planned
         values = _arrange(parameters, params)
         remembered = _Remembered(planned, catalog.picture.version if _is_estimated(planned) else None)
-        self._remember(_CacheKey(key, _types(values, parameters.total), catalog.version, catalog.settings), replace(parameters, lists=()), remembered)
+        self._remember(_CacheKey(key, types_of(values, parameters.total), catalog.version, catalog.settings), replace(parameters, lists=()), remembered)
         return _with_params(planned, values, parameters.lists)
 
-    def _plan(self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params, catalog: _Catalog) -> Statement | InsertValues:
+    def _plan(self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params, catalog: Catalog) -> Statement | InsertValues:
         cursor = TokenCursor(sql, tokens)
         first = tokens[0].text.upper().split()[0]
         if parameters.lists and first not in _QUERIES and first != "EXPLAIN":
@@ -284,9 +224,9 @@ class Planner:
             case _:
                 raise cursor.expected("SELECT, INSERT, UPDATE, DELETE, TRUNCATE, MERGE, COPY, CREATE TABLE, ALTER TABLE, DROP TABLE, EXPLAIN or SET")
 
-    def _select(self, sql: str, tokens: Sequence[Token], parameters: Parameters, values: Sequence[Any] | None, catalog: _Catalog) -> SelectStatement:
-        given = [_specimen(value) for value in ([*[None] * parameters.count, *parameters.lists] if values is None else values)]
-        types = _types(values, parameters.total)
+    def _select(self, sql: str, tokens: Sequence[Token], parameters: Parameters, values: Sequence[Any] | None, catalog: Catalog) -> SelectStatement:
+        given = [specimen(value) for value in ([*[None] * parameters.count, *parameters.lists] if values is None else values)]
+        types = types_of(values, parameters.total)
 
         def plan(text: str, tokens: Sequence[Token], parameters: Parameters, subqueries: int) -> SelectStatement:
             own_given, own_types = [*given, *[None] * subqueries], (*types, *["subquery"] * subqueries)
@@ -295,7 +235,7 @@ class Planner:
         whole = plan(sql, tokens, parameters, 0)
         return whole if MATERIALIZE_SUBQUERY in catalog.settings.disabled_rules else materialize_subqueries(whole, sql, tokens, parameters, plan)
 
-    def _show(self, cursor: TokenCursor, parameters: Parameters, values: Sequence[Any] | None, catalog: _Catalog) -> SelectStatement:
+    def _show(self, cursor: TokenCursor, parameters: Parameters, values: Sequence[Any] | None, catalog: Catalog) -> SelectStatement:
         sql = cursor.sql
         match read_show(cursor, lambda cursor: read_relation(cursor, catalog.relation)):
             case ShowQuery(text):
@@ -306,27 +246,27 @@ class Planner:
                 self._select(sql, tokens, parameters, values, catalog)  # what is wrong with it is said of the user's own text
                 return self._select_made(summarized_sql(sql[tokens[0].start : tokens[-1].end + 1]), parameters, values, catalog)
 
-    def _select_made(self, text: str, parameters: Parameters, values: Sequence[Any] | None, catalog: _Catalog) -> SelectStatement:
+    def _select_made(self, text: str, parameters: Parameters, values: Sequence[Any] | None, catalog: Catalog) -> SelectStatement:
         """A query that is made of the user's statement, whose parameters it has, or some of them."""
         tokens, own = read_parameters(text, tokenize(text))
         return self._select(text, tokens, replace(own, count=parameters.count, names=parameters.names), values, catalog)
 
-    def _create_view(self, cursor: TokenCursor, parameters: Parameters, catalog: _Catalog) -> CreateView:
+    def _create_view(self, cursor: TokenCursor, parameters: Parameters, catalog: Catalog) -> CreateView:
         written = read_create_view(cursor)
-        query = plan_select(cursor.sql, written.query, parameters, (), written.finder(catalog.relation), catalog.version, (), settings=catalog.settings)
+        query = plan_select(cursor.sql, written.query, parameters, (), written.finder(catalog.relation), catalog.version, (), catalog.settings, catalog.picture)
         return CreateView(written.view(cursor.sql, query.plan, catalog.table), written.or_replace, written.if_not_exists)
 
-    def _changes(self, sql: str, parameters: Parameters, values: Sequence[Any] | None, catalog: _Catalog) -> ChangePlanner:
+    def _changes(self, sql: str, parameters: Parameters, values: Sequence[Any] | None, catalog: Catalog) -> ChangePlanner:
         """The planner of a statement that changes rows, to which the queries that it consists of come back."""
-        given, types = [None] * parameters.count if values is None else list(values), _types(values, parameters.count)
+        given, types = [None] * parameters.count if values is None else list(values), types_of(values, parameters.count)
 
         def plan(text: str, tokens: Sequence[Token], own: Parameters) -> SelectStatement:
-            select = plan_select(text, tokens, own, given, catalog.relation, catalog.version, types, settings=catalog.settings, picture=catalog.picture)
+            select = plan_select(text, tokens, own, given, catalog.relation, catalog.version, types, catalog.settings, catalog.picture)
             return _without_system_tables(select)
 
         def plan_with_action(text: str, tokens: Sequence[Token], own: Parameters) -> SelectStatement:
             own = replace(own, count=parameters.count + 1, names=(*parameters.names, *(["action"] if parameters.names else [])))
-            select = plan_select(text, tokens, own, [*given, ""], catalog.relation, catalog.version, (*types, "str"), settings=catalog.settings)
+            select = plan_select(text, tokens, own, [*given, ""], catalog.relation, catalog.version, (*types, "str"), catalog.settings, catalog.picture)
             return _without_system_tables(select)
 
         def plan_source(text: str, tokens: Sequence[Token], own: Parameters) -> SelectStatement:
@@ -334,7 +274,7 @@ class Planner:
 
         return ChangePlanner(sql, plan, plan_with_action, plan_source)
 
-    def _explain(self, cursor: TokenCursor, parameters: Parameters, params: Params, catalog: _Catalog) -> ExplainStatement:
+    def _explain(self, cursor: TokenCursor, parameters: Parameters, params: Params, catalog: Catalog) -> ExplainStatement:
         cursor.expect("EXPLAIN")
         analyze = cursor.accept("ANALYZE")
         form = ExplainFormat.TEXT
@@ -385,33 +325,6 @@ def _is_estimated(planned: _Planned) -> bool:
 def _arrange(parameters: Parameters, params: Params) -> tuple[Any, ...] | None:
     """The values in order; None when a query has parameters and none are given: it is planned to be explained, or bound later."""
     return None if parameters.count and not params else parameters.arrange(params)
-
-
-def _types(values: Sequence[Any] | None, count: int) -> tuple[str, ...]:
-    """What DuckDB's types of the parameters depend on."""
-    return ("unbound",) * count if values is None else tuple(map(_type, values))
-
-
-def _specimen(value: Any) -> Any:
-    """A value of the same type for DuckDB's binder: it takes a list apart element by element each time that it is given one."""
-    if type(value) is list and len(value) > _SPECIMEN_ELEMENTS:
-        kinds = set(map(type, value))
-        if kinds in ({str}, {date}):
-            return value[:1]
-        if kinds == {int}:
-            return [min(value), max(value)]
-    return value
-
-
-def _type(value: Any) -> str:
-    if type(value) is int:
-        return "int32" if value in _INT32 else "int64" if value in _INT64 else "int128"
-    if isinstance(value, Decimal) and value.is_finite():
-        _, digits, exponent = value.as_tuple()
-        return f"decimal {len(digits)} {exponent}"
-    if type(value) is list:
-        return f"list {' '.join(sorted(kind.__name__ for kind in set(map(type, value))))}"
-    return type(value).__name__
 
 
 def _one_statement(sql: str, tokens: list[Token]) -> list[Token]:

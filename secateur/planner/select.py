@@ -19,14 +19,14 @@ from secateur.engine.kernels.fragment import Fragment, run
 from secateur.engine.key_search import KeySearch
 from secateur.engine.plan import ScanPlan, SelectPlan, Strategy
 from secateur.errors import DatabaseError, DataError, NotSupportedError, ProgrammingError
-from secateur.partitioning.statistics import NO_STATISTICS, StatisticsPicture
+from secateur.partitioning.statistics import StatisticsPicture
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.types import SqlType
 from secateur.planner.binding_errors import in_users_terms
 from secateur.planner.fragments.arrow_form import arrow_form
 from secateur.planner.fragments.canonical import Cut, canonical_select
 from secateur.planner.placement.cost import bytes_of
-from secateur.planner.plan_settings import DEFAULT_SETTINGS, PlanSettings
+from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.query import Query, Scan, bind_query
 from secateur.planner.scans.scan_reading import ScanReading, read_query
 from secateur.planner.stages import staged
@@ -54,8 +54,8 @@ def plan_select(
     find: Callable[[str], TableDef | ViewDef],
     schema_version: int,
     parameter_types: Sequence[str],
-    settings: PlanSettings = DEFAULT_SETTINGS,
-    picture: StatisticsPicture = NO_STATISTICS,
+    settings: PlanSettings,
+    picture: StatisticsPicture,
 ) -> SelectStatement:
     """Plan one query.
 

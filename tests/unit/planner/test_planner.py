@@ -14,7 +14,7 @@ from secateur.errors import (
     UnknownColumnError,
     UnknownTableError,
 )
-from secateur.partitioning.statistics import TableStatistics
+from secateur.partitioning.statistics import ColumnStatistics, TableStatistics
 from secateur.planner.planner import Planner
 from secateur.planner.statement import ExplainFormat, ExplainStatement, SelectStatement, SetOption
 
@@ -200,3 +200,22 @@ def test_a_plan_over_several_tables_is_made_again_when_their_sizes_are_other_one
     assert after[0].plan_id != before[0].plan_id
     assert after[1] is before[1]
     assert bench.select(joined).plan is after[0]
+
+
+@pytest.mark.parametrize(("sizes", "moved"), [pytest.param((10**9, 10), "scan c", id="few customers"), pytest.param((10, 10**9), "scan o", id="few orders")])
+@pytest.mark.parametrize(
+    ("head", "tail"),
+    [
+        pytest.param("", "", id="SELECT"),
+        pytest.param("INSERT INTO customers (customer_id, name) ", "", id="INSERT"),
+        pytest.param("INSERT INTO customers (customer_id, name) ", " ON CONFLICT DO UPDATE SET name = excluded.name", id="a change as a whole"),
+    ],
+)
+def test_statistics_choose_what_moves(bench: Any, head: str, tail: str, sizes: tuple[int, int], moved: str) -> None:
+    for name, nbytes in zip(("orders", "customers"), sizes, strict=True):
+        table = bench.table(name)
+        columns = {column.name: ColumnStatistics(nbytes, 0, 10) for column in table.columns}
+        bench.picture = bench.picture.with_table(TableStatistics(table.table_id, 100, columns))
+    statement = bench.prepare(f"{head}SELECT o.customer_id, c.name FROM orders o JOIN customers c ON o.priority = c.name{tail}")
+    select = statement.select if head else statement
+    assert select.plan.stages[0].name == moved

@@ -1,0 +1,41 @@
+"""What plans depend on of the values of parameters: their types, as DuckDB's binder sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+from typing import Any, Final
+
+__all__ = ["specimen", "types_of"]
+
+_SPECIMEN_ELEMENTS: Final = 2
+_INT32: Final = range(-(2**31), 2**31)
+_INT64: Final = range(-(2**63), 2**63)
+
+
+def types_of(values: Sequence[Any] | None, count: int) -> tuple[str, ...]:
+    """What DuckDB's types of the parameters depend on; ``count`` of them are unbound where there are no values."""
+    return ("unbound",) * count if values is None else tuple(map(_type, values))
+
+
+def specimen(value: Any) -> Any:
+    """A value of the same type for DuckDB's binder: it takes a list apart element by element each time that it is given one."""
+    if type(value) is list and len(value) > _SPECIMEN_ELEMENTS:
+        kinds = set(map(type, value))
+        if kinds in ({str}, {date}):
+            return value[:1]
+        if kinds == {int}:
+            return [min(value), max(value)]
+    return value
+
+
+def _type(value: Any) -> str:
+    if type(value) is int:
+        return "int32" if value in _INT32 else "int64" if value in _INT64 else "int128"
+    if isinstance(value, Decimal) and value.is_finite():
+        _, digits, exponent = value.as_tuple()
+        return f"decimal {len(digits)} {exponent}"
+    if type(value) is list:
+        return f"list {' '.join(sorted(kind.__name__ for kind in set(map(type, value))))}"
+    return type(value).__name__
