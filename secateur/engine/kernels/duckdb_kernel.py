@@ -23,11 +23,12 @@ import duckdb
 import pyarrow as pa
 
 from secateur.engine.kernels.cancellation import Cancellation
+from secateur.engine.kernels.duckdb_binder import Binder
 from secateur.engine.kernels.duckdb_errors import translated
 from secateur.engine.kernels.duckdb_export import RESULT_BYTES_MAX, exported
 from secateur.engine.kernels.duckdb_results import conform
 from secateur.engine.kernels.duckdb_slot import Slot
-from secateur.engine.kernels.result_types import arrow_type, delivered_type, relation_casts
+from secateur.engine.kernels.result_types import arrow_type, delivered_type
 from secateur.engine.kernels.row_comparisons import is_about_rows, rows_told_apart
 from secateur.errors import InterfaceError, ParameterError
 from secateur.partitioning.types import SqlType
@@ -71,6 +72,7 @@ class DuckDBKernel:
         self._result_bytes_max = result_bytes_max
         self._lock = threading.Lock()
         self._idle: list[Slot] = []
+        self._binders: list[Binder] = []
         self._apart: dict[str, str] = {}
         self._closed = False
 
@@ -141,17 +143,21 @@ class DuckDBKernel:
         Raises:
             SqlSyntaxError, UnknownTableError, UnknownColumnError, ParameterError, DataError, ProgrammingError: The statement does not bind.
         """
-        # nulls(0) and not array([]) or empty_table(): those refuse UUID[]
-        empty = {name: pa.table({column: pa.nulls(0, arrow_type(str(kind))) for column, kind in schema.items()}) for name, schema in relations.items()}
-        casts = {name: relation_casts(schema) for name, schema in relations.items()}
-        with self._slot(sql) as slot, slot.reading(empty, casts):
-            relation = slot.bound(params)
-            texts = (delivered_type(text) if text == '"NULL"' else text for text in map(str, relation.types))
-            return tuple(zip(relation.columns, texts, strict=True))
+        with self._binder() as binder:
+            return binder.describe(sql, relations, params)
+
+    def trees(self, statements: Sequence[str]) -> tuple[str, ...]:
+        """DuckDB's parse trees of some texts, in JSON; one that does not parse says so in there.
+
+        Raises:
+            Error: DuckDB's parser fails otherwise.
+        """
+        with self._binder() as binder:
+            return binder.trees(statements)
 
     def _rows_apart(self, slot: Slot, sql: str) -> str | None:
         """The text to use in place of one that failed for its comparisons of rows, from now on."""
-        ((serialized,),) = slot.cursor.execute("SELECT json_serialize_sql($1)", [sql]).fetchall()
+        (serialized,) = self.trees([sql])
         apart = rows_told_apart(sql, serialized)
         if apart is not None:
             if len(self._apart) >= _SLOTS_KEPT_MAX:
@@ -163,9 +169,9 @@ class DuckDBKernel:
         """Refuse new calls and end the database with the last one that runs. Closing twice does nothing."""
         with self._lock:
             self._closed = True
-            idle, self._idle = self._idle, []
-        for slot in idle:
-            slot.cursor.close()
+            cursors = self._take_idle()
+        for cursor in cursors:
+            cursor.close()
         self._database.close()
         if self._spill is not None:
             shutil.rmtree(self._spill, ignore_errors=True)
@@ -190,10 +196,39 @@ class DuckDBKernel:
             if self._closed or self._database is not broken:
                 return
             self._database = self._opened()
-            idle, self._idle = self._idle, []
-        for slot in idle:
-            slot.cursor.close()
+            cursors = self._take_idle()
+        for cursor in cursors:
+            cursor.close()
         broken.close()
+
+    def _take_idle(self) -> list[duckdb.DuckDBPyConnection]:
+        """The cursors that nobody uses; nobody will."""
+        cursors = [*(slot.cursor for slot in self._idle), *(binder.cursor for binder in self._binders)]
+        self._idle, self._binders = [], []
+        return cursors
+
+    @contextmanager
+    def _binder(self) -> Iterator[Binder]:
+        with self._lock:
+            self._check_open()
+            binder = self._binders.pop() if self._binders else Binder(self._database.cursor())
+            database = self._database
+        is_broken = False
+        try:
+            with _translating():
+                yield binder
+        except BaseException as error:
+            is_broken = isinstance(error.__cause__, (duckdb.FatalException, duckdb.InternalException))
+            if is_broken:
+                self._replace(database)
+            raise
+        finally:
+            with self._lock:
+                kept = not is_broken and not self._closed and self._database is database and len(self._binders) < _SLOTS_KEPT_MAX
+                if kept:
+                    self._binders.append(binder)
+            if not kept:
+                binder.cursor.close()
 
     @contextmanager
     def _slot(self, sql: str) -> Iterator[Slot]:
@@ -216,10 +251,13 @@ class DuckDBKernel:
         for slot in spare:
             slot.cursor.close()
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise InterfaceError("the DuckDB kernel is closed")
+
     def _take(self, sql: str) -> tuple[Slot, duckdb.DuckDBPyConnection]:
         with self._lock:
-            if self._closed:
-                raise InterfaceError("the DuckDB kernel is closed")
+            self._check_open()
             for index in range(len(self._idle) - 1, -1, -1):
                 if self._idle[index].sql == sql:
                     return self._idle.pop(index), self._database

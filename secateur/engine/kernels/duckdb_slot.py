@@ -16,7 +16,7 @@ import pyarrow as pa
 from secateur.engine.kernels.result_types import arrow_type
 from secateur.errors import ParameterError, ProgrammingError
 
-__all__ = ["Slot"]
+__all__ = ["Slot", "parameters_of_select", "quoted", "values_of"]
 
 #: Up to so many rows in all, relations are read through exchangeable views: a wrong join order costs less than a registration.
 _EXCHANGEABLE_ROWS_MAX: Final = 20_000
@@ -40,7 +40,7 @@ class Slot:
     def __init__(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> None:
         self.cursor = cursor
         self.sql = sql
-        self._parameters = _parameters_of_select(cursor, sql)
+        _, self._parameters = parameters_of_select(cursor, sql)
         self._views: dict[str, _Exchangeable] = {}
         self._shown: set[str] = set()
         self._relation: duckdb.DuckDBPyRelation | None = None
@@ -51,11 +51,7 @@ class Slot:
         A fragment has all parameters of its statement at hand and may use some; DuckDB takes exactly those that the text names.
         """
         if self._parameters:
-            try:
-                named = {name: params[int(name) - 1] for name in self._parameters}
-            except IndexError:
-                raise ParameterError(f"the statement uses ${max(map(int, self._parameters))}, but {len(params)} parameters were given") from None
-            return self.cursor.sql(sql or self.sql, params=named)
+            return self.cursor.sql(sql or self.sql, params=values_of(self._parameters, params))
         if sql is not None:
             return self.cursor.sql(sql)
         if self._relation is None:
@@ -92,13 +88,13 @@ class Slot:
             self.cursor.register(name, rows)
             return
         self.cursor.register(_raw(name), rows)
-        replaced = ", ".join(f"CAST({_quoted(column)} AS {text}) AS {_quoted(column)}" for column, text in needed)
-        self.cursor.execute(f"CREATE TEMP VIEW {_quoted(name)} AS SELECT * REPLACE ({replaced}) FROM {_quoted(_raw(name))}")
+        replaced = ", ".join(f"CAST({quoted(column)} AS {text}) AS {quoted(column)}" for column, text in needed)
+        self.cursor.execute(f"CREATE TEMP VIEW {quoted(name)} AS SELECT * REPLACE ({replaced}) FROM {quoted(_raw(name))}")
 
     def _hide(self, name: str) -> None:
         self._shown.discard(name)
         self._views.pop(name, None)
-        self.cursor.execute(f"DROP VIEW IF EXISTS {_quoted(name)}")
+        self.cursor.execute(f"DROP VIEW IF EXISTS {quoted(name)}")
         self.cursor.unregister(name)
         self.cursor.unregister(_raw(name))
 
@@ -120,8 +116,14 @@ class _Exchangeable:
         return self.table.__arrow_c_stream__(requested_schema)
 
 
-def _parameters_of_select(cursor: duckdb.DuckDBPyConnection, sql: str) -> tuple[str, ...]:
-    """The numbers of the parameters that a SELECT uses. What is not one SELECT is refused: ``cursor.sql`` would run it at once."""
+def parameters_of_select(cursor: duckdb.DuckDBPyConnection, sql: str) -> tuple[duckdb.Statement, tuple[str, ...]]:
+    """A SELECT, parsed, and the numbers of the parameters that it uses. What is not one SELECT is refused: ``cursor.sql`` would run it at once.
+
+    Raises:
+        ProgrammingError: It is something else.
+        ParameterError: Its parameters are named and not numbered.
+        duckdb.Error: It does not parse.
+    """
     statements = cursor.extract_statements(sql)
     if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
         found = ", ".join(statement.type.name for statement in statements) or "no statement"
@@ -129,7 +131,24 @@ def _parameters_of_select(cursor: duckdb.DuckDBPyConnection, sql: str) -> tuple[
     names = tuple(statements[0].named_parameters)
     if not all(name.isdecimal() for name in names):
         raise ParameterError(f"parameters of a fragment are numbered, $1 and up; found {', '.join(sorted(names))}")
-    return names
+    return statements[0], names
+
+
+def values_of(names: Sequence[str], params: Sequence[Any]) -> dict[str, Any]:
+    """The values of numbered parameters.
+
+    Raises:
+        ParameterError: There are fewer.
+    """
+    try:
+        return {name: params[int(name) - 1] for name in names}
+    except IndexError:
+        raise ParameterError(f"the statement uses ${max(map(int, names))}, but {len(params)} parameters were given") from None
+
+
+def quoted(name: str) -> str:
+    """A name as it can always be written."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _with_column(table: pa.Table) -> pa.Table:
@@ -139,7 +158,3 @@ def _with_column(table: pa.Table) -> pa.Table:
 
 def _raw(name: str) -> str:
     return f"{name} (arrow)"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

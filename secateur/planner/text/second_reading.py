@@ -123,9 +123,7 @@ def read_statement(sql: str) -> SecondReading | None:
 
 def read_statements(statements: Sequence[str]) -> list[SecondReading | None]:
     """:func:`read_statement` of several, in one round."""
-    calls = ", ".join(f"json_serialize_sql(${position + 1}) AS t{position}" for position in range(len(statements)))
-    answer = default_kernel().run(f"SELECT {calls}", {}, list(statements))
-    return [_reading(json.loads(column[0].as_py())) for column in answer.columns]
+    return [_reading(json.loads(text)) for text in default_kernel().trees(statements)]
 
 
 def expressions_query(expressions: Sequence[str]) -> str:
