@@ -11,7 +11,7 @@ from secateur.connectors import collect, table_source
 from secateur.dag import DAG, between
 from secateur.processors import accumulate, aggregate, combine, count_rows, sum_of
 
-__all__ = ["DDL", "every_row", "make_events", "one_row", "one_stage", "two_stages"]
+__all__ = ["DDL", "aggregated", "every_row", "make_events", "one_row", "two_stages"]
 
 DDL: Final = "CREATE TABLE events (id BIGINT, g BIGINT NOT NULL, v BIGINT NOT NULL, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 64"
 _SEED: Final = 20240101
@@ -41,8 +41,8 @@ def every_row() -> DAG:
     return dag
 
 
-def one_stage() -> DAG:
-    """Count and sum by group: every row travels to where its group is."""
+def aggregated() -> DAG:
+    """Count and sum by group, behind a partitioned edge. The engine makes two stages of it."""
     dag = DAG()
     dag.new_vertex("scan", table_source("events", columns=["g", "v"]))
     dag.new_vertex("aggregate", aggregate(["g"], {"n": count_rows(), "s": sum_of("v")}))
@@ -53,7 +53,7 @@ def one_stage() -> DAG:
 
 
 def two_stages() -> DAG:
-    """The same: partial results are made where the rows are, and travel."""
+    """The same, in two stages by hand."""
     aggregates = {"n": count_rows(), "s": sum_of("v")}
     dag = DAG()
     dag.new_vertex("scan", table_source("events", columns=["g", "v"]))

@@ -10,7 +10,7 @@ from statistics import median, quantiles
 from typing import Final
 
 import secateur
-from benchmarks.engine.events import DDL, make_events, one_stage
+from benchmarks.engine.events import DDL, aggregated, make_events
 from benchmarks.record import Bar
 from secateur import Connection, JobConfig
 
@@ -79,7 +79,7 @@ def bars_of_light_jobs(measured: LightJobs) -> list[Bar]:
 def _run(connection: Connection) -> float:
     """Milliseconds of one job."""
     start = time.perf_counter()
-    found = connection.submit(one_stage(), JobConfig(), light=True).result()
+    found = connection.submit(aggregated(), JobConfig(), light=True).result()
     elapsed = (time.perf_counter() - start) * 1_000
     if found.num_rows != _GROUPS or sum(found["n"].to_pylist()) != _ROWS:
         raise SystemExit(f"a job counted {found.num_rows} groups: no times are taken from wrong answers")

@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 
 import secateur
-from benchmarks.engine.events import DDL, make_events, one_stage, two_stages
+from benchmarks.engine.events import DDL, aggregated, make_events, two_stages
 from benchmarks.record import Bar
 from secateur import Connection, JobConfig
 from secateur.dag import DAG
@@ -22,7 +22,7 @@ __all__ = ["DUCKDB", "RAY_DATA", "Throughput", "bars_of_throughput", "measure_th
 
 DUCKDB: Final = "DuckDB, one process"
 RAY_DATA: Final = "Ray Data, groupby"
-_STAGES: Final = {"in one stage": one_stage, "in two stages": two_stages}
+_STAGES: Final = {"aggregate()": aggregated, "accumulate(), combine()": two_stages}
 _SQL: Final = "SELECT g, count(*) AS n, CAST(sum(v) AS BIGINT) AS s FROM events GROUP BY g"
 _MEMBERS: Final = 3
 _BLOCK_ROWS: Final = 500_000

@@ -17,7 +17,7 @@ Source: Hazelcast Jet, ``ProcessorMetaSupplier`` and ``ProcessorSupplier``, incl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -138,6 +138,10 @@ class ProcessorSupplier:
     def close(self, error: BaseException | None) -> None:
         """Release what ``init`` took. ``error`` is why the job ended, None for success. Must not raise."""
 
+    def in_two_stages(self, columns: Set[str]) -> tuple[ProcessorSupplier, ProcessorSupplier] | None:
+        """As :meth:`ProcessorMetaSupplier.in_two_stages`, of suppliers."""
+        return None
+
 
 class ProcessorMetaSupplier:
     """Decides at the coordinator where a vertex runs, and makes a supplier for each of those members.
@@ -185,6 +189,20 @@ class ProcessorMetaSupplier:
     def close(self, error: BaseException | None) -> None:
         """The job has ended everywhere; ``error`` says why, None for success. Must not raise."""
 
+    def in_two_stages(self, columns: Set[str]) -> tuple[ProcessorMetaSupplier, ProcessorMetaSupplier] | None:
+        """The vertex taken apart: one that makes partial results of rows where they are, and one that makes the same answer of the partial results.
+
+        Asked before a run is planned, of an object that was not initialised, if all rows reach the vertex over edges that bring together equal values of
+        ``columns``: the first stage is then put in front of those edges.
+
+        Args:
+            columns: What rows travel by; partial results must have these columns.
+
+        Returns:
+            None where the vertex stays in one piece.
+        """
+        return None
+
 
 class FactorySupplier(ProcessorSupplier):
     """Makes processors by calling a function without arguments."""
@@ -223,6 +241,14 @@ class ReplicatedMetaSupplier(ProcessorMetaSupplier):
 
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
         return {member: copy(self.supplier) for member in members}
+
+    def in_two_stages(self, columns: Set[str]) -> tuple[ProcessorMetaSupplier, ProcessorMetaSupplier] | None:
+        stages = self.supplier.in_two_stages(columns)
+        if stages is None:
+            return None
+        second = copy(self)
+        second.supplier = stages[1]
+        return ReplicatedMetaSupplier(stages[0], preferred_local_parallelism=self.preferred_local_parallelism), second
 
 
 def meta_supplier_of(source: ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor]) -> ProcessorMetaSupplier:

@@ -21,6 +21,7 @@ from secateur.dag.processor import Params
 from secateur.dag.render import to_dict
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier
 from secateur.dag.vertex import Vertex
+from secateur.engine.early_stage import with_early_stages
 from secateur.engine.failure import located
 from secateur.engine.key_routing import ROUTING_PARTITIONS, routing_partition_of_name
 from secateur.engine.member_plan import EdgePlan, JobPlan, MemberPlan, Target, VertexPlan
@@ -41,7 +42,7 @@ class ExecutionPlan:
     """A job, resolved.
 
     Attributes:
-        dag: What it was built from.
+        dag: What it was built from, aggregations taken apart in stages.
         job: What all participants share.
         members: One plan for each participant, in topology order.
         placements: Where each vertex had to run, by its name.
@@ -80,14 +81,14 @@ class ExecutionPlanBuilder:
     def __init__(
         self, dag: FrozenDAG, config: JobConfig, *, job_id: str, coordinator: str, topology: Topology, params: Params, table: Callable[[str], TableDef]
     ) -> None:
-        self._dag = dag
+        self._dag = with_early_stages(dag)
         self._config = config
         self._job_id = job_id
         self._coordinator = coordinator
         self._topology = topology
         self._params = params
         self._table = table
-        self._meta_suppliers = {vertex.name: copy(vertex.meta_supplier) for vertex in dag.vertices}
+        self._meta_suppliers = {vertex.name: copy(vertex.meta_supplier) for vertex in self._dag.vertices}
         self._begun: list[ProcessorMetaSupplier] = []
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from enum import Enum
 from typing import Any, Final, assert_never
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 from secateur.dag.codec import portable
 from secateur.dag.processor import Processor
 from secateur.dag.supplier import ReplicatedMetaSupplier
+from secateur.engine.batches import BATCH_ROWS
 from secateur.engine.processors.aggregate_operation import AggregateOperation, OperationGrouping
 from secateur.engine.processors.aggregates import Aggregate
 from secateur.engine.processors.gathering import BYTES_MAX, GatheringProcessor
@@ -25,6 +26,9 @@ _PARTIALS_MAX: Final = 1 << 20
 _PARTIAL_BYTES_MAX: Final = 128 << 20
 """A first stage that has more partial results sends them on: with so many keys, waiting for more rows saves little."""
 
+_WORTHWHILE: Final = 2
+"""So many rows to a key make it worth to group partial results again with later rows; those of keys that hardly repeat are sent on."""
+
 Aggregates = Mapping[str, Aggregate] | Mapping[str, AggregateOperation]
 
 
@@ -37,11 +41,13 @@ class Stage(Enum):
 
 
 def aggregate(by: Sequence[str], aggregates: Aggregates, *, schema: pa.Schema | None = None, bytes_max: int = BYTES_MAX) -> ReplicatedMetaSupplier:
-    """A vertex that computes aggregates for each key, in one stage: every row travels to where its key is.
+    """A vertex that computes aggregates for each key.
 
-    Feed it through an edge ``partitioned(*by).distributed()``. Emits the columns of the key and then the aggregates, keys in the order of arrival. NULL is a
-    key like any other, so is NaN. Without keys there is one processor in the whole job, to be fed by ``all_to_one().distributed()``; it emits one row,
-    whether any came or not.
+    Feed it through an edge ``partitioned(*by).distributed()``. A job makes two stages of it, :func:`accumulate` and :func:`combine`, so that only partial
+    results travel; with operations of one's own every row travels to where its key is.
+
+    Emits the columns of the key and then the aggregates, keys in the order of arrival. NULL is a key like any other, so is NaN. Without keys there is one
+    processor in the whole job, to be fed by ``all_to_one().distributed()``; it emits one row, whether any came or not.
 
     Args:
         by: The columns of the key.
@@ -134,6 +140,12 @@ class AggregateSupplier(GroupingSupplier):
         schema = None if self._schema is None else self._schema.serialize().to_pybytes()
         return [self._stage.value, list(self._grouping.by), aggregates, schema, self._bytes_max]
 
+    def in_two_stages(self, columns: Set[str]) -> tuple[AggregateSupplier, AggregateSupplier] | None:
+        if self._stage is not Stage.WHOLE or not columns <= set(self._grouping.by):
+            return None
+        first, second = (AggregateSupplier(stage, self._grouping, self._schema, self._bytes_max) for stage in (Stage.ACCUMULATE, Stage.COMBINE))
+        return first, second
+
     @classmethod
     def from_spec(cls, spec: Any) -> AggregateSupplier:
         stage, by, aggregates, schema, bytes_max = spec
@@ -148,8 +160,11 @@ class _Aggregate(GatheringProcessor):
         self._stage = stage
         self._grouping = grouping
         self._schema = schema
+        self._rows_kept = 0
+        """Rows of which ``kept`` was made."""
 
     def reduce(self, kept: pa.Table | None, new: pa.Table) -> pa.Table:
+        self._rows_kept += new.num_rows
         match self._stage:
             case Stage.ACCUMULATE | Stage.WHOLE:
                 partials = self._grouping.accumulate(self._kernel, new)
@@ -166,4 +181,10 @@ class _Aggregate(GatheringProcessor):
         return self._grouping.finish(partials)
 
     def passes_on(self, kept: pa.Table) -> bool:
-        return self._stage is Stage.ACCUMULATE and (kept.num_rows > _PARTIALS_MAX or kept.nbytes > _PARTIAL_BYTES_MAX)
+        if self._stage is not Stage.ACCUMULATE:
+            return False
+        saves_little = kept.num_rows > BATCH_ROWS and kept.num_rows * _WORTHWHILE > self._rows_kept
+        if not saves_little and kept.num_rows <= _PARTIALS_MAX and kept.nbytes <= _PARTIAL_BYTES_MAX:
+            return False
+        self._rows_kept = 0
+        return True

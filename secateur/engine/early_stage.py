@@ -1,0 +1,75 @@
+"""Aggregations taken apart in two before a job is planned: partial results are made where the rows are, so that a row travels for each key and not each row.
+
+Source: the combiners of MapReduce (Dean and Ghemawat, OSDI 2004); Jet's pipelines build ``accumulateByFrameP`` and ``combineToSlidingWindowP`` for the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+
+from secateur.dag.dag import DAG, FrozenDAG
+from secateur.dag.edge import AllToOne, Distributed, Edge, Local, Partitioned, Unicast
+from secateur.dag.vertex import Vertex
+
+__all__ = ["with_early_stages"]
+
+
+def with_early_stages(dag: FrozenDAG) -> FrozenDAG:
+    """The same job, in which each vertex that can be taken apart has its first stage in front of every edge that rows reach it by.
+
+    Args:
+        dag: The job as its author wrote it.
+
+    Returns:
+        ``dag`` itself, if there is none; else one with a vertex "<name>, first stage" for each inbound edge of such a vertex, numbered where that is taken.
+    """
+    taken = {vertex.name for vertex in dag.vertices}
+    taken_apart = {vertex.name: stages for vertex in dag.vertices if (stages := _stages(vertex, dag.inbound[vertex.name], taken)) is not None}
+    if not taken_apart:
+        return dag
+    made = DAG()
+    for vertex in dag.vertices:
+        firsts, second = taken_apart.get(vertex.name, ((), vertex))
+        for stage in (*firsts, second):
+            made.vertex(stage)
+    for edge in dag.edges:
+        if edge.destination in taken_apart:
+            first = taken_apart[edge.destination][0][edge.destination_ordinal]
+            made.edge(replace(edge, destination=first.name, destination_ordinal=0, routing=Unicast(), reach=Local(), priority=0))
+            made.edge(replace(edge, source=first.name, source_ordinal=0))
+        else:
+            made.edge(edge)
+    return made.freeze()
+
+
+def _stages(vertex: Vertex, inbound: tuple[Edge, ...], taken: set[str]) -> tuple[tuple[Vertex, ...], Vertex] | None:
+    """The first stages of a vertex, one for each inbound edge, and the second; None if it stays in one piece."""
+    columns = [_meeting_by(edge) for edge in inbound]
+    if not columns or any(by is None for by in columns):
+        return None
+    split = vertex.meta_supplier.in_two_stages({name for by in columns if by is not None for name in by})
+    if split is None:
+        return None
+    first, second = split
+    firsts = tuple(Vertex(_free_name(f"{vertex.name}, first stage", taken), first, vertex.local_parallelism) for _ in inbound)
+    return firsts, replace(vertex, meta_supplier=second)
+
+
+def _free_name(wanted: str, taken: set[str]) -> str:
+    name = next(name for number in count(1) if (name := wanted if number == 1 else f"{wanted} {number}") not in taken)
+    taken.add(name)
+    return name
+
+
+def _meeting_by(edge: Edge) -> tuple[str, ...] | None:
+    """The columns of which equal values meet in one processor, none if everything does; None on an edge that does not leave the member or follows a table."""
+    if not isinstance(edge.reach, Distributed):
+        return None
+    match edge.routing:
+        case Partitioned(columns, None, None):
+            return columns
+        case AllToOne():
+            return ()
+        case _:
+            return None
