@@ -18,6 +18,7 @@ from secateur.client.patience import Patience
 from secateur.client.pruning import Pruning
 from secateur.client.ranges_known import check_ranges
 from secateur.client.routing import Rung, choose_route
+from secateur.client.run_profile import RunProfile, profile_of_change
 from secateur.client.select import run_select
 from secateur.client.session import Session
 from secateur.client.statement import ChangeStatement
@@ -50,11 +51,13 @@ class Changed:
         rows: How many rows it has changed.
         stats: What that cost.
         returned: What it returns of them, for RETURNING; else None.
+        profile: What the members did, when that was wanted.
     """
 
     rows: int
     stats: QueryStats
     returned: pa.Table | None = None
+    profile: RunProfile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +67,12 @@ class _Outcome:
     members_touched: int
     partitions: int
     topology_version: int
+    profile: RunProfile | None = None
 
 
-def run_change(session: Session, sql: str, params: list[Any] | dict[str, Any], change: ChangeStatement, *, cached: bool, started_s: float) -> Changed:
+def run_change(
+    session: Session, sql: str, params: list[Any] | dict[str, Any], change: ChangeStatement, *, cached: bool, started_s: float, profiled: bool = False
+) -> Changed:
     """Carry out an UPDATE or DELETE: all of it, or nothing.
 
     While the cluster changes it is tried again with fresh owners, for at most 10 s. What is visible is safe on all copies when this returns.
@@ -78,6 +84,7 @@ def run_change(session: Session, sql: str, params: list[Any] | dict[str, Any], c
         change: The plan.
         cached: Whether the plan was known before.
         started_s: ``time.perf_counter()`` when the user called.
+        profiled: Whether to say what the members did.
 
     Raises:
         ParameterError: The parameters are not those of the statement.
@@ -89,7 +96,7 @@ def run_change(session: Session, sql: str, params: list[Any] | dict[str, Any], c
     pruning = session.pruning
     if pruning is Pruning.VERIFY:
         run_select(session, sql, params, change.source, cached=cached, started_s=started_s)
-    change, outcome = _following(session, sql, params, change, pruning=bool(pruning))
+    change, outcome = _following(session, sql, params, change, pruning=bool(pruning), profiled=profiled)
     stats = QueryStats(
         members_touched=outcome.members_touched,
         members_total=len(session.topology.members),
@@ -101,16 +108,18 @@ def run_change(session: Session, sql: str, params: list[Any] | dict[str, Any], c
         plan_cached=cached,
         elapsed_ms=(time.perf_counter() - started_s) * 1000,
     )
-    return Changed(outcome.rows, stats)
+    return Changed(outcome.rows, stats, profile=outcome.profile)
 
 
-def _following(session: Session, sql: str, params: list[Any] | dict[str, Any], change: ChangeStatement, *, pruning: bool) -> tuple[ChangeStatement, _Outcome]:
+def _following(
+    session: Session, sql: str, params: list[Any] | dict[str, Any], change: ChangeStatement, *, pruning: bool, profiled: bool
+) -> tuple[ChangeStatement, _Outcome]:
     """Run, and when the cluster has changed, learn and run again, under the same id."""
     change_id = uuid.uuid4().hex
     patience = Patience(session)
     while True:
         try:
-            return change, _run(session, change, change.source.values(params), change_id, pruning=pruning)
+            return change, _run(session, change, change.source.values(params), change_id, pruning=pruning, profiled=profiled)
         except (PartitionLostError, *NOTHING_DONE, MemberLostError) as error:
             if patience.learn(error):
                 change = _planned_again(session, sql, params, error)
@@ -125,14 +134,14 @@ def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any
     return prepared
 
 
-def _run(session: Session, change: ChangeStatement, params: Sequence[Any], change_id: str, *, pruning: bool) -> _Outcome:
+def _run(session: Session, change: ChangeStatement, params: Sequence[Any], change_id: str, *, pruning: bool, profiled: bool) -> _Outcome:
     topology = session.topology
     target = change.source.scans[0]
     ids = target.tree.bind(params).ids if pruning else target.tree.live_ids()
-    args = {"plan": change.source.plan_id, "params": params, "pruning": pruning, "operation": change.operation}
+    args = {"plan": change.source.plan_id, "params": params, "pruning": pruning, "operation": change.operation, "profile": profiled}
     if not target.replicated and not len(ids):
         check_ranges(session, change.source.scans)
-        return _Outcome(0, Rung.NONE, 0, 0, topology.version)
+        return _Outcome(0, Rung.NONE, 0, 0, topology.version, RunProfile(0, 0, ()))
     if target.replicated or len(ids) > 1:
         rung = Rung.DISTRIBUTED if target.replicated else choose_route(change.source, params, topology, pruning=pruning).rung
         return _publish(session, change, args, rung, len(ids))
@@ -142,7 +151,7 @@ def _run(session: Session, change: ChangeStatement, params: Sequence[Any], chang
         header = session.ask_member(member, "change", {**args, "change_id": change_id}).header
     except DeadlineError as error:
         raise unknown_outcome(change.table, error) from error
-    return _Outcome(header["rows"], Rung.LOCAL, header["members_touched"], 1, topology.version)
+    return _Outcome(header["rows"], Rung.LOCAL, header["members_touched"], 1, topology.version, profile_of_change(header) if profiled else None)
 
 
 def _publish(session: Session, change: ChangeStatement, args: dict[str, Any], rung: Rung, partitions: int) -> _Outcome:
@@ -152,7 +161,7 @@ def _publish(session: Session, change: ChangeStatement, args: dict[str, Any], ru
         header = session.ask("change", {**args, "load_id": uuid.uuid4().hex}).header
     except (MemberLostError, DeadlineError) as error:
         raise unknown_outcome(change.table, error) from error
-    return _Outcome(header["rows"], rung, header["members_touched"], partitions, header["topology_version"])
+    return _Outcome(header["rows"], rung, header["members_touched"], partitions, header["topology_version"], profile_of_change(header))
 
 
 def unknown_outcome(table: TableDef, error: Error) -> OperationalError:

@@ -25,7 +25,7 @@ def fill_table(session: Session, created: CreatedTable) -> int:
         prepared = session.prepare_anew(created.insert, [])
         if not isinstance(prepared, InsertSelect):
             raise InterfaceError(f"{created.insert!r} should be an INSERT of a query")
-        return insert_select(session, created.insert, [], prepared)
+        return insert_select(session, created.insert, [], prepared).rows
     except BaseException:
         name = created.name.replace('"', '""')
         with suppress(Error):

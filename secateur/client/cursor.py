@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import pyarrow as pa
 
-from secateur.client.analyze import with_actuals
+from secateur.client.analyze import analyze
 from secateur.client.change import run_change
 from secateur.client.copy import copy_from, copy_to
 from secateur.client.create_table_as import fill_table
@@ -130,7 +130,7 @@ class Cursor:
                 case InsertRows() | InsertTemplate():
                     pending.append(Insertion(prepared, params))
                 case InsertSelect():
-                    total = max(total, 0) + insert_select(self._session, operation, params, prepared)
+                    total = max(total, 0) + insert_select(self._session, operation, params, prepared).rows
                 case ChangeStatement():
                     changed = run_change(self._session, operation, params, prepared, cached=cached, started_s=time.perf_counter())
                     total = max(total, 0) + changed.rows
@@ -254,9 +254,9 @@ class Cursor:
                 self.stats = selected.stats
                 self._take(selected.result, selected.columns, selected.rest)
             case InsertRows() | InsertTemplate():
-                self._rowcount = insert_values(self._session, sql, params, prepared)
+                self._rowcount = insert_values(self._session, sql, params, prepared).rows
             case InsertSelect():
-                self._rowcount = insert_select(self._session, sql, params, prepared)
+                self._rowcount = insert_select(self._session, sql, params, prepared).rows
             case ChangeStatement():
                 changed = run_change(self._session, sql, params, prepared, cached=cached, started_s=started_s)
                 self._rowcount, self.stats = changed.rows, changed.stats
@@ -269,9 +269,7 @@ class Cursor:
             case PlanText():
                 lines = prepared.table
                 if prepared.analyzed is not None:
-                    selected = run_select(self._session, sql, params, prepared.analyzed, cached=cached, started_s=started_s, wanted=Wanted.PROFILE)
-                    self.stats = selected.stats
-                    lines = with_actuals(prepared, selected, self._session.topology.member_ids)
+                    lines, self.stats = analyze(self._session, prepared, prepared.analyzed, params)
                 self._take(lines, prepared.columns)
             case SetPruning():
                 self._session.pruning = prepared.value

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple, TypeAlias
 import pyarrow as pa
 
 from secateur.client.insert_template import InsertTemplate
-from secateur.client.load import LoadMode, load_rows
+from secateur.client.load import Loaded, LoadMode, load_rows
 from secateur.client.parameters import ordered_values
 from secateur.client.rows import as_table
-from secateur.client.select import run_select
+from secateur.client.run_profile import StageWork
+from secateur.client.select import Wanted, run_select
 from secateur.client.session import Session
 from secateur.client.statement import InsertRows, InsertSelect
 from secateur.errors import InterfaceError, TopologyChangedError
@@ -32,13 +33,20 @@ class Insertion(NamedTuple):
     params: Params
 
 
-def insert_values(session: Session, sql: str, params: Params, prepared: InsertRows | InsertTemplate) -> int:
-    """Load the rows of an ``INSERT ... VALUES``; returns their number.
+def insert_values(session: Session, sql: str, params: Params, prepared: InsertRows | InsertTemplate, work: list[StageWork] | None = None) -> Loaded:
+    """Load the rows of an ``INSERT ... VALUES``.
+
+    Args:
+        session: Where.
+        sql: The text.
+        params: Plain parameters as the user gave them.
+        prepared: The plan.
+        work: As for :func:`~secateur.client.load.load_rows`.
 
     Raises:
         Error: What the statement gives for these parameters, or as :func:`~secateur.client.load.load_rows`.
     """
-    return insert_many(session, sql, [Insertion(prepared, params)])
+    return _insert(session, sql, [Insertion(prepared, params)], work)
 
 
 def insert_many(session: Session, sql: str, insertions: Sequence[Insertion]) -> int:
@@ -47,28 +55,44 @@ def insert_many(session: Session, sql: str, insertions: Sequence[Insertion]) -> 
     Raises:
         Error: As :func:`insert_values`.
     """
-    first = insertions[0].prepared
-    try:
-        rows = [part for _, group in groupby(insertions, key=_template_of) for part in _rows(session, sql, list(group))]
-        return _load(session, first, rows)
-    except TopologyChangedError:
-        # Rows that were made for a table of the past say nothing of the one that has its name now.
-        renewed = [_evaluated(session, sql, params) for _, params in insertions]
-        return _load(session, renewed[0], [insert.rows for insert in renewed])
+    return _insert(session, sql, insertions, None).rows
 
 
-def insert_select(session: Session, sql: str, params: Params, insert: InsertSelect) -> int:
-    """Run the query of an ``INSERT ... SELECT`` and load its rows; returns their number. The rows pass through this process.
+def insert_select(session: Session, sql: str, params: Params, insert: InsertSelect, work: list[StageWork] | None = None) -> Loaded:
+    """Run the query of an ``INSERT ... SELECT`` and load its rows. The rows pass through this process.
+
+    Args:
+        session: Where.
+        sql: The text.
+        params: Plain parameters as the user gave them.
+        insert: The plan.
+        work: As for :func:`~secateur.client.load.load_rows`; it gets what the query took as well.
 
     Raises:
         Error: As :func:`~secateur.client.select.run_select` and :func:`~secateur.client.load.load_rows`.
     """
-    selected = run_select(session, sql, params, insert.source, cached=False, started_s=time.perf_counter())
+    wanted = Wanted.ROWS if work is None else Wanted.ROWS_AND_PROFILE
+    selected = run_select(session, sql, params, insert.source, cached=False, started_s=time.perf_counter(), wanted=wanted)
     rows = as_table(selected.result, selected.columns).rename_columns(list(insert.columns))
     mode = LoadMode.of(insert.mode)
     if mode is LoadMode.UPSERT:
         rows = first_of_each_key(conform(rows, insert.table), insert.table)
-    return load_rows(session, insert.table, rows, mode).rows
+    loading: list[StageWork] | None = None if work is None else []
+    loaded = load_rows(session, insert.table, rows, mode, work=loading)
+    if work is not None:
+        work += [*(selected.profile.work if selected.profile is not None else ()), *(loading or ())]
+    return loaded
+
+
+def _insert(session: Session, sql: str, insertions: Sequence[Insertion], work: list[StageWork] | None) -> Loaded:
+    first = insertions[0].prepared
+    try:
+        rows = [part for _, group in groupby(insertions, key=_template_of) for part in _rows(session, sql, list(group))]
+        return _load(session, first, rows, work)
+    except TopologyChangedError:
+        # Rows that were made for a table of the past say nothing of the one that has its name now.
+        renewed = [_evaluated(session, sql, params) for _, params in insertions]
+        return _load(session, renewed[0], [insert.rows for insert in renewed], work)
 
 
 def _template_of(insertion: Insertion) -> int:
@@ -95,6 +119,6 @@ def _evaluated(session: Session, sql: str, params: Params) -> InsertRows:
     return prepared
 
 
-def _load(session: Session, insert: InsertRows | InsertTemplate, rows: Sequence[pa.Table]) -> int:
+def _load(session: Session, insert: InsertRows | InsertTemplate, rows: Sequence[pa.Table], work: list[StageWork] | None) -> Loaded:
     together = rows[0] if len(rows) == 1 else pa.concat_tables([conform(part, insert.table) for part in rows])
-    return load_rows(session, insert.table, together, LoadMode.of(insert.mode), same_table=True).rows
+    return load_rows(session, insert.table, together, LoadMode.of(insert.mode), same_table=True, work=work)

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from secateur.client.arrow_data import as_chunks
 from secateur.client.ranges_on_demand import with_ranges_for
+from secateur.client.run_profile import StageWork
 from secateur.client.session import Session
 from secateur.errors import DeadlineError, Error, LoadFailedError, MemberLostError, NoRangeError, ProgrammingError, TopologyChangedError, UnreachableError
 from secateur.partitioning.conform import conform
@@ -81,7 +82,14 @@ class Loaded:
 
 
 def load_rows(
-    session: Session, table: TableDef, data: pa.Table | pa.RecordBatchReader, mode: LoadMode, *, progress: Progress | None = None, same_table: bool = False
+    session: Session,
+    table: TableDef,
+    data: pa.Table | pa.RecordBatchReader,
+    mode: LoadMode,
+    *,
+    progress: Progress | None = None,
+    same_table: bool = False,
+    work: list[StageWork] | None = None,
 ) -> Loaded:
     """Load rows into a table: all of them, or none.
 
@@ -94,6 +102,7 @@ def load_rows(
         mode: What happens to the rows that are there.
         progress: Called after each chunk.
         same_table: Refuse to go on with a table that has taken the name of this one since.
+        work: Gets what was sent to each member, and what the publication took, for EXPLAIN ANALYZE.
 
     Raises:
         TopologyChangedError: The table is another one by now, with ``same_table``; or partitions kept moving. Nothing was loaded.
@@ -106,9 +115,11 @@ def load_rows(
     change_id = uuid.uuid4().hex
     lost: MemberLostError | None = None
     while True:
+        if work is not None:
+            work.clear()
         try:
-            written = _write_directly(session, table, data, mode, change_id)
-            return _stage_and_publish(session, table, data, mode, progress) if written is None else written
+            written = _write_directly(session, table, data, mode, change_id, work)
+            return _stage_and_publish(session, table, data, mode, progress, work) if written is None else written
         except NoRangeError:
             # The range may have been added after the caller's definition of the table was fetched.
             newer = session.table(table.name)
@@ -152,7 +163,9 @@ def _wait_for_owners(session: Session) -> None:
         time.sleep(_PAUSE_S)
 
 
-def _write_directly(session: Session, table: TableDef, data: pa.Table | pa.RecordBatchReader, mode: LoadMode, change_id: str) -> Loaded | None:
+def _write_directly(
+    session: Session, table: TableDef, data: pa.Table | pa.RecordBatchReader, mode: LoadMode, change_id: str, work: list[StageWork] | None
+) -> Loaded | None:
     """Write rows of a single partition with one frame to its primary; None when they are not such rows."""
     if mode is LoadMode.OVERWRITE or table.replicated or not isinstance(data, pa.Table) or data.nbytes > _WRITE_BYTES_MAX or data.num_rows > _WRITE_ROWS_MAX:
         return None
@@ -169,12 +182,20 @@ def _write_directly(session: Session, table: TableDef, data: pa.Table | pa.Recor
     topology = session.topology
     member = topology.ownership(table.scheme.affinity_group()).primary(partition)
     args = {"table_id": table.table_id, "partition": partition, "mode": mode.value, "topology_version": topology.version, "change_id": change_id}
+    started_s = time.perf_counter()
     try:
         answer = session.ask_member(member, "write", args, encode_table(rows))
     except (MemberLostError, UnreachableError) as error:
         message = f"{table.name}: member {member} is out of reach, nothing was loaded: {error.message}"
         raise _WriteLostError(error, LoadFailedError(message, table=table.name, member=member)) from error
+    if work is not None:
+        work.append(_sent(table, member, 1, rows, started_s))
     return Loaded(answer.header.get("rows", rows.num_rows), 1, 1)
+
+
+def _sent(table: TableDef, member: str, partitions: int, rows: pa.Table, started_s: float) -> StageWork:
+    """What this client has sent to a member since, for EXPLAIN ANALYZE."""
+    return StageWork(f"insert into {table.name}", member, partitions, 0, rows.num_rows, rows.nbytes, 0, 0.0, (time.perf_counter() - started_s) * 1000)
 
 
 def _in_one_partition(data: pa.Table, table: TableDef) -> tuple[int, pa.Table] | None:
@@ -189,12 +210,14 @@ def _in_one_partition(data: pa.Table, table: TableDef) -> tuple[int, pa.Table] |
     return next(iter(parts.items())) if len(parts) == 1 else None
 
 
-def _stage_and_publish(session: Session, table: TableDef, data: pa.Table | pa.RecordBatchReader, mode: LoadMode, progress: Progress | None) -> Loaded:
+def _stage_and_publish(
+    session: Session, table: TableDef, data: pa.Table | pa.RecordBatchReader, mode: LoadMode, progress: Progress | None, work: list[StageWork] | None
+) -> Loaded:
     load_id = uuid.uuid4().hex
     partitions: set[int] = set()
     members: set[str] = set()
     try:
-        _stage(session, table, data, load_id, partitions, members, progress)
+        _stage(session, table, data, load_id, partitions, members, progress, work)
     except _OUT_OF_REACH as error:
         _abort(session, load_id)
         raise LoadFailedError(f"the load into {table.name} was given up, the table is as it was: {error.message}", table=table.name) from error
@@ -213,11 +236,20 @@ def _stage_and_publish(session: Session, table: TableDef, data: pa.Table | pa.Re
     except Error:
         _abort(session, load_id)
         raise
+    if work is not None:
+        work.extend(map(StageWork.from_wire, answer.header["work"]))
     return Loaded(answer.header["rows"], len(members), len(partitions))
 
 
 def _stage(
-    session: Session, table: TableDef, data: pa.Table | pa.RecordBatchReader, load_id: str, partitions: set[int], members: set[str], progress: Progress | None
+    session: Session,
+    table: TableDef,
+    data: pa.Table | pa.RecordBatchReader,
+    load_id: str,
+    partitions: set[int],
+    members: set[str],
+    progress: Progress | None,
+    work: list[StageWork] | None,
 ) -> None:
     """Send all rows aside; notes the partitions and members that got any."""
     topology = session.topology
@@ -225,7 +257,10 @@ def _stage(
     args = {"load_id": load_id, "table_id": table.table_id, "attempt": _ATTEMPT, "topology_version": topology.version}
 
     def send(share: Share) -> None:
+        started_s = time.perf_counter()
         session.ask_member(share.member, "stage", {**args, "parts": share.parts}, encode_table(share.rows))
+        if work is not None:
+            work.append(_sent(table, share.member, len(share.parts), share.rows, started_s))
 
     sharing = Sharing.of(table, topology)
     staged = 0

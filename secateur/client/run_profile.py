@@ -1,4 +1,4 @@
-"""What a run of a query did, stage by stage and member by member: the figures of EXPLAIN ANALYZE."""
+"""What a run of a query or a change did, stage by stage and member by member: the figures of EXPLAIN ANALYZE."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["RunProfile", "StageWork"]
+__all__ = ["RunProfile", "StageWork", "profile_in_all", "profile_of_change"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,8 @@ class StageWork:
     """What one stage of a query did on one member.
 
     Attributes:
-        stage: Its name, as EXPLAIN has it; a query that one member answers whole has the one stage ``local``.
+        stage: Its name, as EXPLAIN has it; a query that one member answers whole has the one stage ``local``, and what is changed in several partitions ends
+            with the stage ``publish``.
         member: Id of the member.
         partitions: Partitions read there, a replicated table counting as one; 0 for a stage that reads none.
         rows_in: Rows that came from other stages; for ``local``, the rows read from the partitions.
@@ -22,7 +23,8 @@ class StageWork:
         bytes_out: Their bytes.
         sent_bytes: Bytes sent to other members.
         kernel_ms: Milliseconds spent in kernel calls in threads.
-        busy_ms: Milliseconds spent on the event loop, also in kernel calls over a few rows.
+        busy_ms: Milliseconds spent on the event loop, also in kernel calls over a few rows; for ``publish`` and rows that a client sends, until the member had
+            answered.
     """
 
     stage: str
@@ -90,6 +92,11 @@ class RunProfile:
             for name, works in self.stages.items()
         ]
         return {"result_bytes": self.bytes, "kernel_ms": self.kernel_ms, "exchange_bytes": self.exchange_bytes, "stages": stages}
+
+
+def profile_of_change(header: Mapping[str, Any]) -> RunProfile:
+    """The profile of a change, from the answer to it; the rows are those that were changed, and have no bytes in the result."""
+    return RunProfile(header["rows"], 0, tuple(map(StageWork.from_wire, header["work"])))
 
 
 def profile_in_all(profiles: Sequence[RunProfile]) -> RunProfile:

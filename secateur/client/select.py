@@ -20,7 +20,7 @@ from secateur.client.rows import ResultColumn, as_table
 from secateur.client.rows_to_come import RowsToCome
 from secateur.client.run_profile import RunProfile
 from secateur.client.session import Session
-from secateur.client.statement import ChangeStatement, CopyTo, InsertSelect, PlanText, SelectStatement, WholeChange
+from secateur.client.statement import ChangeStatement, CopyTo, InsertSelect, SelectStatement, WholeChange
 from secateur.client.stats import QueryStats
 from secateur.client.verify import same_rows
 from secateur.errors import (
@@ -161,8 +161,6 @@ def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any
             return prepared
         case InsertSelect() | ChangeStatement() | WholeChange() | CopyTo():
             return prepared.source
-        case PlanText(analyzed=SelectStatement() as query):
-            return query
         case _:
             raise InterfaceError(f"{sql!r} was a query and is none any more") from because
 

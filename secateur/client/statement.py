@@ -283,14 +283,14 @@ class PlanText:
         columns: One VARCHAR column, ``plan``.
         table: Its lines; a single one, the whole document, for ``FORMAT JSON``.
         is_json: Whether it is that.
-        analyzed: For ``EXPLAIN ANALYZE`` the query to run, else None.
+        analyzed: For ``EXPLAIN ANALYZE`` the text of the statement to run, else None.
         planning_ms: Milliseconds that the planner took for that.
     """
 
     columns: tuple[ResultColumn, ...]
     table: pa.Table
     is_json: bool = False
-    analyzed: SelectStatement | None = None
+    analyzed: str | None = None
     planning_ms: float = 0.0
 
 
@@ -350,8 +350,7 @@ def read_prepared(answer: Answer) -> Prepared:
             case "explain":
                 table = decode_tables(answer.parts)
                 columns = tuple(ResultColumn(name, "VARCHAR") for name in table.schema.names)
-                analyzed = statement.get("analyzed")
-                return PlanText(columns, table, statement["is_json"], None if analyzed is None else _select(analyzed), statement.get("planning_ms", 0.0))
+                return PlanText(columns, table, statement["is_json"], statement.get("analyzed"), statement.get("planning_ms", 0.0))
             case kind:
                 raise ProtocolError(
                     f"the controller prepared a statement of kind {kind!r}, which this client does not know: install the version of the cluster"

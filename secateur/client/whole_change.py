@@ -18,6 +18,7 @@ from secateur.client.change import NOTHING_DONE, Changed, unknown_outcome
 from secateur.client.patience import Patience
 from secateur.client.pruning import Pruning
 from secateur.client.routing import Rung
+from secateur.client.run_profile import RunProfile, profile_of_change
 from secateur.client.select import run_select
 from secateur.client.session import Session
 from secateur.client.statement import WholeChange
@@ -36,9 +37,12 @@ class _Outcome:
     partitions: int
     topology_version: int
     returned: pa.Table | None = None
+    profile: RunProfile | None = None
 
 
-def run_whole_change(session: Session, sql: str, params: list[Any] | dict[str, Any], change: WholeChange, *, cached: bool, started_s: float) -> Changed:
+def run_whole_change(
+    session: Session, sql: str, params: list[Any] | dict[str, Any], change: WholeChange, *, cached: bool, started_s: float, profiled: bool = False
+) -> Changed:
     """Carry out a change: all of it, or nothing.
 
     While the cluster changes it is tried again with fresh owners, for at most 10 s. What is visible is safe on all copies when this returns.
@@ -50,6 +54,7 @@ def run_whole_change(session: Session, sql: str, params: list[Any] | dict[str, A
         change: The plan.
         cached: Whether the plan was known before.
         started_s: ``time.perf_counter()`` when the user called.
+        profiled: Whether to say what the members did.
 
     Raises:
         ProgrammingError: MERGE would change a row twice.
@@ -61,7 +66,7 @@ def run_whole_change(session: Session, sql: str, params: list[Any] | dict[str, A
     pruning = session.pruning
     if pruning is Pruning.VERIFY:
         run_select(session, sql, params, change.source, cached=cached, started_s=started_s)
-    outcome = _following(session, sql, params, change, pruning=bool(pruning))
+    outcome = _following(session, sql, params, change, pruning=bool(pruning), profiled=profiled)
     stats = QueryStats(
         members_touched=outcome.members_touched,
         members_total=len(session.topology.members),
@@ -73,10 +78,10 @@ def run_whole_change(session: Session, sql: str, params: list[Any] | dict[str, A
         plan_cached=cached,
         elapsed_ms=(time.perf_counter() - started_s) * 1000,
     )
-    return Changed(outcome.rows, stats, outcome.returned)
+    return Changed(outcome.rows, stats, outcome.returned, outcome.profile)
 
 
-def _following(session: Session, sql: str, params: list[Any] | dict[str, Any], change: WholeChange, *, pruning: bool) -> _Outcome:
+def _following(session: Session, sql: str, params: list[Any] | dict[str, Any], change: WholeChange, *, pruning: bool, profiled: bool) -> _Outcome:
     """Run, and when the cluster has changed, learn and run again: at the primary of a partition under the same id, so that it is made once."""
     change_id = uuid.uuid4().hex
     patience = Patience(session)
@@ -86,10 +91,10 @@ def _following(session: Session, sql: str, params: list[Any] | dict[str, Any], c
             values = change.source.values(params)
             partition = _only_partition(change, values, pruning=pruning)
             if partition is not None:
-                return _run_narrow(session, change, values, partition, change_id, pruning=pruning)
+                return _run_narrow(session, change, values, partition, change_id, pruning=pruning, profiled=profiled)
             if uncertain is not None:
                 raise unknown_outcome(change.table, uncertain)
-            return _run_whole(session, change, values, pruning=pruning)
+            return _run_whole(session, change, values, pruning=pruning, profiled=profiled)
         except (PartitionLostError, *NOTHING_DONE, MemberLostError) as error:
             uncertain = error if isinstance(error, MemberLostError) else uncertain
             if patience.learn(error):
@@ -113,19 +118,19 @@ def _only_partition(change: WholeChange, values: Sequence[Any], *, pruning: bool
     return int(ids[0]) if len(ids) == 1 else None
 
 
-def _run_narrow(session: Session, change: WholeChange, values: Sequence[Any], partition: int, change_id: str, *, pruning: bool) -> _Outcome:
+def _run_narrow(session: Session, change: WholeChange, values: Sequence[Any], partition: int, change_id: str, *, pruning: bool, profiled: bool) -> _Outcome:
     topology, scan = session.topology, change.source.scans[0]
     member = topology.ownership(scan.group).primary(partition)
     topology.check_live([member])
-    args = {"plan": change.source.plan_id, "params": values, "pruning": pruning, "operation": "effects", "change_id": change_id}
+    args = {"plan": change.source.plan_id, "params": values, "pruning": pruning, "operation": "effects", "change_id": change_id, "profile": profiled}
     try:
         header = session.ask_member(member, "change", args).header
     except DeadlineError as error:
         raise unknown_outcome(change.table, error) from error
-    return _Outcome(header["rows"], Rung.LOCAL, header["members_touched"], 1, topology.version)
+    return _Outcome(header["rows"], Rung.LOCAL, header["members_touched"], 1, topology.version, profile=profile_of_change(header) if profiled else None)
 
 
-def _run_whole(session: Session, change: WholeChange, values: Sequence[Any], *, pruning: bool) -> _Outcome:
+def _run_whole(session: Session, change: WholeChange, values: Sequence[Any], *, pruning: bool, profiled: bool) -> _Outcome:
     table, returning = change.table, change.returning
     # An id of its own for each try: members remember how a load has ended, also one that was given up.
     load_id = uuid.uuid4().hex
@@ -140,6 +145,7 @@ def _run_whole(session: Session, change: WholeChange, values: Sequence[Any], *, 
         "table": table.name,
         "table_id": table.table_id,
         "table_version": table.version,
+        "profile": profiled,
     }
     try:
         header = session.ask("change_whole", args).header
@@ -147,7 +153,7 @@ def _run_whole(session: Session, change: WholeChange, values: Sequence[Any], *, 
         raise unknown_outcome(table, error) from error
     partitions = sum(len(scan.tree.bind(values).ids if pruning else scan.tree.live_ids()) for scan in change.source.scans)
     returned = None if returning is None else _fetch(session, change, header["coordinator"], load_id)
-    return _Outcome(header["rows"], Rung.DISTRIBUTED, header["members_touched"], partitions, header["topology_version"], returned)
+    return _Outcome(header["rows"], Rung.DISTRIBUTED, header["members_touched"], partitions, header["topology_version"], returned, profile_of_change(header))
 
 
 def _fetch(session: Session, change: WholeChange, coordinator: str, load_id: str) -> pa.Table:

@@ -24,10 +24,12 @@ class Applied:
     Attributes:
         rows: Rows written or removed.
         confirmed: Ends when the backups have it.
+        sent_bytes: Bytes sent to the backups.
     """
 
     rows: int
     confirmed: Awaitable[object]
+    sent_bytes: int = 0
 
 
 class ChangeBook:

@@ -217,12 +217,12 @@ class Controller:
             attempts = {int(partition): [int(attempt) for attempt in counted] for partition, counted in args["parts"].items()}
         except (TypeError, ValueError) as error:
             raise ProtocolError(f"load_publish: parts gives the numbers of attempts by partition, and cannot be read: {error}") from error
-        rows = await self._loads.publish(self._new_load(args["load_id"], table, args["mode"], attempts))
+        published = await self._loads.publish(self._new_load(args["load_id"], table, args["mode"], attempts))
         if args["mode"] == Operation.OVERWRITE:
             self._statistics.replaced(table.table_id)
         else:
-            self._statistics.written(table.table_id, rows)
-        return Reply({"rows": rows, **self._versions()})
+            self._statistics.written(table.table_id, published.rows)
+        return Reply({"rows": published.rows, "work": published.work, **self._versions()})
 
     def _new_load(self, load_id: str, table: TableDef, mode: str, attempts: Mapping[int, Sequence[int]]) -> Load:
         # Also those without a copy: readers compare the numbers of the last publication.
@@ -242,11 +242,11 @@ class Controller:
         partitions = {topology.member_ids[0]: [0]} if table.replicated else by_primary(topology, table, ids)
         topology.check_live(list(partitions))
         load = self._new_load(args["load_id"], table, args["operation"], {})
-        passed = {name: args[name] for name in ("plan", "params", "pruning", "operation")}
-        rows = await self._loads.change(Change(load, ATTEMPT, partitions, passed))
-        self._statistics.written(table.table_id, rows)
+        passed = {**{name: args[name] for name in ("plan", "params", "pruning", "operation")}, "profile": args.get("profile", False)}
+        changed = await self._loads.change(Change(load, ATTEMPT, partitions, passed))
+        self._statistics.written(table.table_id, changed.rows)
         held = {member_id for member_id, copies in load.copies.items() if not copies.isdisjoint(ids)}
-        return Reply({"rows": rows, "members_touched": len(held), **self._versions()})
+        return Reply({"rows": changed.rows, "members_touched": len(held), "work": changed.work, **self._versions()})
 
     async def _change_whole(self, request: Request) -> Reply:
         """Carry out a change that one member works out for all partitions."""
@@ -260,13 +260,14 @@ class Controller:
         coordinator = owners[0] if owners else topology.member_ids[0]
         topology.check_live([coordinator])
         load = self._new_load(args["load_id"], table, MIXED, {})
-        passed = {name: args[name] for name in ("plan", "params", "pruning", "meeting", "returning", "names_action")}
+        passed = {**{name: args[name] for name in ("plan", "params", "pruning", "meeting", "returning", "names_action")}, "profile": args.get("profile", False)}
         worked_out = await self._loads.change_whole(WholeChange(load, coordinator, passed))
         if worked_out.missing_cells:
             await self._table_commands.make_ranges(table.name, table.table_id, worked_out.missing_cells)
             raise TopologyChangedError(f"ranges of {table.name} were made for rows of the statement: plan it again; nothing was changed", table=table.name)
         self._statistics.written(table.table_id, worked_out.rows)
-        return Reply({"rows": worked_out.rows, "members_touched": len(load.copies), "coordinator": coordinator, **self._versions()})
+        answer = {"rows": worked_out.rows, "members_touched": len(load.copies), "coordinator": coordinator, "work": worked_out.work}
+        return Reply({**answer, **self._versions()})
 
     async def _abort_load(self, request: Request) -> Reply:
         await self._loads.abort(request.args["load_id"], self._state.topology.member_ids)

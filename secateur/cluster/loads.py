@@ -10,15 +10,17 @@ here), then every member *publishes* (swaps pointers; cannot fail). A member tha
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import defaultdict
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from secateur.cluster.statement_profile import work_of
 from secateur.errors import Error, LimitExceededError, LoadFailedError, OperationalError, TopologyChangedError, UnreachableError
 from secateur.partitioning.table import TableDef
 
-__all__ = ["Change", "Load", "LoadPublisher", "MemberCaller", "WholeChange", "WorkedOut"]
+__all__ = ["Change", "Load", "LoadPublisher", "MemberCaller", "Published", "WholeChange", "WorkedOut"]
 
 
 class MemberCaller(Protocol):
@@ -84,16 +86,32 @@ class WholeChange:
 
 
 @dataclass(frozen=True, slots=True)
+class Published:
+    """What has become of a load.
+
+    Attributes:
+        rows: Rows that it has changed.
+        work: What the members did for it, as :func:`~secateur.cluster.statement_profile.work_of` has it: what they did to find rows, where that was asked for,
+            and how long it took to publish them, the copies included.
+    """
+
+    rows: int
+    work: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class WorkedOut:
     """What has become of a :class:`WholeChange`.
 
     Attributes:
         rows: Rows concerned.
         missing_cells: Ranges that have to be made before it can be carried out: nothing was changed. Empty when it was.
+        work: As that of :class:`Published`.
     """
 
     rows: int
     missing_cells: tuple[int, ...] = ()
+    work: tuple[dict[str, Any], ...] = ()
 
 
 class LoadPublisher:
@@ -107,8 +125,8 @@ class LoadPublisher:
         self._members = members
         self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    async def publish(self, load: Load) -> int:
-        """Publish a load everywhere; returns the number of rows published.
+    async def publish(self, load: Load) -> Published:
+        """Publish a load everywhere.
 
         Raises:
             DuplicateKeyError: An appended key is already there. The table is as it was.
@@ -118,8 +136,8 @@ class LoadPublisher:
         async with self._locks[load.table.table_id]:
             return await self._publish(load)
 
-    async def change(self, change: Change) -> int:
-        """Have members find and stage what a statement changes, and publish that everywhere; returns the number of rows changed.
+    async def change(self, change: Change) -> Published:
+        """Have members find and stage what a statement changes, and publish that everywhere.
 
         Members let no other write in from the moment they look until the publication.
 
@@ -141,11 +159,14 @@ class LoadPublisher:
                 await self.abort(load.load_id, load.copies)
                 passed = failures[0] if isinstance(failures[0], LimitExceededError) else _as_load_failure(load, failures[0])
                 raise passed from failures[0]
-            found = [partition for outcome in outcomes if not isinstance(outcome, BaseException) for partition in outcome["parts"]]
+            answers = [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
+            work = tuple(entry for answer in answers for entry in answer.get("work", ()))
+            found = [partition for answer in answers for partition in answer["parts"]]
             if not found:
                 await self.abort(load.load_id, load.copies)
-                return 0
-            return await self._publish(replace(load, attempts={partition: [change.attempt] for partition in sorted(found)}))
+                return Published(0, work)
+            published = await self._publish(replace(load, attempts={partition: [change.attempt] for partition in sorted(found)}))
+            return Published(published.rows, (*work, *published.work))
 
     async def change_whole(self, change: WholeChange) -> WorkedOut:
         """Have a member work out a change while no owner lets another write in, and publish that everywhere.
@@ -168,13 +189,14 @@ class LoadPublisher:
             if missing := found.get("missing_cells"):
                 await self.abort(load.load_id, load.copies)
                 return WorkedOut(0, tuple(missing))
+            work = tuple(found.get("work", ()))
             if not found["parts"]:
                 await self.abort(load.load_id, load.copies)
-            else:
-                await self._publish(replace(load, attempts=dict(sorted(found["parts"].items()))))
-            return WorkedOut(found["rows"])
+                return WorkedOut(found["rows"], work=work)
+            published = await self._publish(replace(load, attempts=dict(sorted(found["parts"].items()))))
+            return WorkedOut(found["rows"], work=(*work, *published.work))
 
-    async def _publish(self, load: Load) -> int:
+    async def _publish(self, load: Load) -> Published:
         homeless = load.attempts.keys() - frozenset().union(*load.copies.values())
         if homeless:
             await self.abort(load.load_id, load.copies)
@@ -187,14 +209,21 @@ class LoadPublisher:
         if failures:
             await self.abort(load.load_id, load.copies)
             raise _as_load_failure(load, failures[0]) from failures[0]
-        published = await asyncio.gather(
-            *(self._members.call(member, "load_publish", {"load_id": load.load_id, "number": load.number}) for member in load.copies),
-            return_exceptions=True,
-        )
+        args = {"load_id": load.load_id, "number": load.number}
+        published = await asyncio.gather(*(self._timed(member, "load_publish", args) for member in load.copies), return_exceptions=True)
         lost = [outcome for outcome in published if isinstance(outcome, BaseException) and not isinstance(outcome, OperationalError)]
         if lost:
             raise lost[0]
-        return sum(outcome["rows_primary"] for outcome in outcomes if not isinstance(outcome, BaseException))
+        rows, work = 0, []
+        for member, preparation, publication in zip(load.copies, outcomes, published, strict=True):
+            if isinstance(preparation, BaseException):
+                continue
+            prepared, prepared_s = preparation
+            rows += prepared["rows_primary"]
+            if partitions := len(load.attempts.keys() & load.copies[member]):
+                took_s = prepared_s + (0.0 if isinstance(publication, BaseException) else publication[1])
+                work.append(work_of("publish", member, partitions=partitions, rows_out=prepared["rows"] + prepared["rows_removed"], busy_s=took_s))
+        return Published(rows, tuple(work))
 
     def exclusive(self, table_id: int) -> asyncio.Lock:
         """Held while a load of a table is published; whoever changes what the members prepare for takes it as well."""
@@ -211,11 +240,16 @@ class LoadPublisher:
             if isinstance(outcome, BaseException) and not isinstance(outcome, OperationalError):
                 raise outcome
 
-    async def _prepare(self, member: str, load: Load) -> dict[str, Any]:
+    async def _prepare(self, member: str, load: Load) -> tuple[dict[str, Any], float]:
         copies = load.copies[member]
         parts = [[partition, list(attempts)] for partition, attempts in load.attempts.items() if partition in copies]
         args = {"load_id": load.load_id, "table_id": load.table.table_id, "mode": load.mode, "parts": parts}
-        return await self._members.call(member, "load_prepare", args)
+        return await self._timed(member, "load_prepare", args)
+
+    async def _timed(self, member: str, op: str, args: dict[str, Any]) -> tuple[dict[str, Any], float]:
+        """A call, and the seconds until it was answered."""
+        started_s = time.perf_counter()
+        return await self._members.call(member, op, args), time.perf_counter() - started_s
 
 
 async def _all(calls: Iterable[Coroutine[Any, Any, Any]]) -> None:

@@ -12,6 +12,7 @@ a member looks for rows until the publication, its gate is closed, so that no ot
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from enum import Enum
@@ -22,8 +23,9 @@ from weakref import WeakValueDictionary
 import pyarrow as pa
 
 from secateur.cluster.change_book import Applied
-from secateur.cluster.local_call import bound_partitions, check_versions, local_call
+from secateur.cluster.local_call import LocalCall, bound_partitions, check_versions, local_call
 from secateur.cluster.member_loads import MemberLoads
+from secateur.cluster.statement_profile import work_of
 from secateur.cluster.statements import StatementRunner
 from secateur.cluster.table_places import TablePlaces
 from secateur.cluster.writes import MemberWrites
@@ -57,6 +59,11 @@ class _Finding(Enum):
     """What becomes of the rows of one partition, as :class:`~secateur.engine.row_effects.RowEffects` reads it; none of them goes."""
 
     @property
+    def word(self) -> str:
+        """What EXPLAIN calls it."""
+        return "change" if self is _Finding.EFFECTS else "delete" if self is _Finding.KEYS else "update"
+
+    @property
     def operation(self) -> Operation:
         """What is done with the rows."""
         return Operation.DELETE if self is _Finding.KEYS else Operation.UPSERT
@@ -88,6 +95,9 @@ class MemberChanges:
     async def change(self, request: Request) -> Reply:
         """Change rows of a single partition, visible at once.
 
+        Args:
+            request: ``plan`` (id), ``params``, ``pruning``, ``operation``, ``change_id``; ``profile`` (bool, may be missing): whether to say what it took.
+
         Raises:
             TopologyChangedError: This member is not the primary; nothing was changed.
             ProtocolError: The statement concerns another number of partitions.
@@ -104,9 +114,11 @@ class MemberChanges:
             raise ProtocolError(f"change is for one partition, the statement concerns {len(partitions[0])} of them: the controller publishes it")
         partition = partitions[0][0]
         backups = self._places.backups(table_id, [partition])
-        make = partial(self._change_partition, plan, params, partitions, finding, args["change_id"], pruning=pruning)
+        work: list[dict[str, Any]] | None = [] if args.get("profile") else None
+        make = partial(self._change_partition, plan, params, partitions, finding, args["change_id"], pruning=pruning, work=work)
         rows = await self._writes.write_once(table_id, args["change_id"], make)
-        return Reply({"rows": rows, "members_touched": 1 + len(backups)})
+        answer = {"rows": rows, "members_touched": 1 + len(backups)}
+        return Reply(answer if work is None else {**answer, "work": work})
 
     async def stage(self, request: Request) -> Reply:
         """Find the rows of some partitions and stage what becomes of them, here and on the backups; no other write comes in between from now on.
@@ -127,36 +139,68 @@ class MemberChanges:
         self._places.backups(table_id, wanted)
         async with self._loads.closed_unless_failed(load_id, table_id):
             call = local_call(self._store, plan, params, partitions, pruning=pruning)
+            started_s = time.perf_counter()
             found = await asyncio.get_running_loop().run_in_executor(self._executor, run, call.fragment, call.relations, params)
+            kernel_s = time.perf_counter() - started_s
             rows = self._shaped(found, table_id, finding)
             pieces = split(rows, self._places.table(table_id)) if not plan.scans[0].replicated else {0: rows} if rows.num_rows else {}
             copies = self._places.other_copies(table_id, wanted)
-            await self._loads.stage_pieces(load_id, table_id, ATTEMPT, pieces, copies, keys=finding is _Finding.KEYS)
-        return Reply({"parts": list(pieces)})
+            sent_bytes = await self._loads.stage_pieces(load_id, table_id, ATTEMPT, pieces, copies, keys=finding is _Finding.KEYS)
+        answer = {"parts": list(pieces)}
+        if not args.get("profile"):
+            return Reply(answer)
+        return Reply({**answer, "work": [self._work(finding, table_id, len(wanted), call, rows, sent_bytes, kernel_s)]})
 
     async def _change_partition(
-        self, plan: SelectPlan, params: Sequence[Any], partitions: Sequence[Sequence[int]], finding: _Finding, change_id: str, *, pruning: bool
+        self,
+        plan: SelectPlan,
+        params: Sequence[Any],
+        partitions: Sequence[Sequence[int]],
+        finding: _Finding,
+        change_id: str,
+        *,
+        pruning: bool,
+        work: list[dict[str, Any]] | None,
     ) -> Applied:
         table_id, partition = plan.scans[0].table_id, partitions[0][0]
         turn = self._turns.setdefault((table_id, partition), asyncio.Lock())
         async with turn:
-            found = await self._find(plan, params, partitions, pruning=pruning)
+            started_s = time.perf_counter()
+            call, found = await self._find(plan, params, partitions, pruning=pruning)
+            kernel_s = time.perf_counter() - started_s
             # From here to the frames to the backups nothing is awaited.
-            return self._writes.apply(table_id, partition, finding.operation, self._shaped(found, table_id, finding), change_id)
+            rows = self._shaped(found, table_id, finding)
+            applied = self._writes.apply(table_id, partition, finding.operation, rows, change_id)
+            if work is not None:
+                work.append(self._work(finding, table_id, 1, call, rows, applied.sent_bytes, kernel_s))
+            return applied
 
-    async def _find(self, plan: SelectPlan, params: Sequence[Any], partitions: Sequence[Sequence[int]], *, pruning: bool) -> pa.Table:
-        """The rows, as of now."""
+    async def _find(self, plan: SelectPlan, params: Sequence[Any], partitions: Sequence[Sequence[int]], *, pruning: bool) -> tuple[LocalCall, pa.Table]:
+        """What was asked, and the rows, as of now."""
         hosted = self._store.partition(plan.scans[0].table_id, partitions[0][0])
         for _ in range(_TRIES_MAX):
             version = hosted.version
             call = local_call(self._store, plan, params, partitions, pruning=pruning)
             if call.is_quick:
-                return run(call.fragment, call.relations, params)
+                return call, run(call.fragment, call.relations, params)
             found = await asyncio.get_running_loop().run_in_executor(self._executor, run, call.fragment, call.relations, params)
             if hosted.version == version:
-                return found
+                return call, found
         call = local_call(self._store, plan, params, partitions, pruning=pruning)
-        return run(call.fragment, call.relations, params)
+        return call, run(call.fragment, call.relations, params)
+
+    def _work(self, finding: _Finding, table_id: int, partitions: int, call: LocalCall, rows: pa.Table, sent_bytes: int, kernel_s: float) -> dict[str, Any]:
+        """What this member did to find rows and set them aside or write them, for EXPLAIN ANALYZE."""
+        return work_of(
+            f"{finding.word} {self._places.table(table_id).name}",
+            self._places.member_id,
+            partitions=partitions,
+            rows_in=sum(relation.num_rows for relation in call.relations.values()),
+            rows_out=rows.num_rows,
+            bytes_out=rows.nbytes,
+            sent_bytes=sent_bytes,
+            kernel_s=kernel_s,
+        )
 
     def _shaped(self, found: pa.Table, table_id: int, finding: _Finding) -> pa.Table:
         match finding:

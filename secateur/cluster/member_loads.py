@@ -59,7 +59,7 @@ class MemberLoads:
 
     async def stage_pieces(
         self, load_id: str, table_id: int, attempt: int, pieces: Mapping[int, pa.Table], copies: Mapping[str, Sequence[int]], *, keys: bool
-    ) -> None:
+    ) -> int:
         """Keep rows of a load aside by partition, here and on other members.
 
         Args:
@@ -70,19 +70,25 @@ class MemberLoads:
             copies: The partitions that other members keep copies of, by member; those without rows do not matter.
             keys: Whether the rows are keys, for a deletion.
 
+        Returns:
+            Bytes sent to other members.
+
         Raises:
             Error: As ``StoreLoads.stage``.
         """
         for partition, piece in pieces.items():
             self._store.loads.stage(load_id, table_id, partition, attempt, piece, keys=keys)
         args = {"load_id": load_id, "table_id": table_id, "attempt": attempt, "keys": keys, "copy": True}
-        sends = []
+        sends, sent_bytes = [], 0
         for member, partitions in copies.items():
             copied = [(partition, pieces[partition]) for partition in partitions if partition in pieces]
             if copied:
                 parts = [[partition, piece.num_rows] for partition, piece in copied]
-                sends.append(self._peers.call(member, "stage", {**args, "parts": parts}, encode_table(pa.concat_tables([piece for _, piece in copied]))))
+                payload = encode_table(pa.concat_tables([piece for _, piece in copied]))
+                sent_bytes += len(payload)
+                sends.append(self._peers.call(member, "stage", {**args, "parts": parts}, payload))
         await asyncio.gather(*sends)
+        return sent_bytes
 
     @asynccontextmanager
     async def closed_unless_failed(self, load_id: str, table_id: int) -> AsyncIterator[None]:
@@ -107,7 +113,8 @@ class MemberLoads:
             rows = self._store.loads.finish_prepare(preparation)
         prepared = preparation.prepared or []
         primaries = self._places.primaries(table_id)
-        return Reply({"rows": rows, "rows_primary": sum(part.rows.rows for part in prepared if part.partition in primaries)})
+        rows_primary = sum(part.rows.rows for part in prepared if part.partition in primaries)
+        return Reply({"rows": rows, "rows_primary": rows_primary, "rows_removed": sum(part.removed.rows for part in prepared if part.removed is not None)})
 
     async def publish(self, request: Request) -> Reply:
         """Second phase of publishing a load: make it visible."""

@@ -14,7 +14,7 @@ from secateur.engine.result import ResultCollector
 from secateur.engine.select_job import vertex_names
 from secateur.partitioning.topology import Topology
 
-__all__ = ["CountedResult", "job_work", "local_work"]
+__all__ = ["CountedResult", "job_work", "local_work", "work_of"]
 
 
 class CountedResult(ResultCollector):
@@ -43,7 +43,7 @@ class CountedResult(ResultCollector):
 
 def local_work(member: str, partitions: Sequence[Sequence[int]], rows_read: int, rows: int, size: int, kernel_s: float) -> list[dict[str, Any]]:
     """The work of a query that one member answered whole."""
-    return [_work("local", member, sum(map(len, partitions)), rows_read, rows, size, 0, kernel_s, 0.0)]
+    return [work_of("local", member, partitions=sum(map(len, partitions)), rows_in=rows_read, rows_out=rows, bytes_out=size, kernel_s=kernel_s)]
 
 
 def job_work(plan: SelectPlan, partitions: Sequence[Sequence[int]], topology: Topology, metrics: Sequence[VertexMetrics]) -> list[dict[str, Any]]:
@@ -68,13 +68,35 @@ def job_work(plan: SelectPlan, partitions: Sequence[Sequence[int]], topology: To
             sent = sum(output.sent_bytes for output in entry.outputs)
             made_rows, made_bytes = max(((output.rows, output.bytes) for output in entry.outputs), default=(0, 0))
             count = read[entry.member] + replicated
-            work.append(_work(name, entry.member, count, entry.rows_in, made_rows, made_bytes, sent, entry.offload_s, entry.busy_s))
+            work.append(
+                work_of(
+                    name,
+                    entry.member,
+                    partitions=count,
+                    rows_in=entry.rows_in,
+                    rows_out=made_rows,
+                    bytes_out=made_bytes,
+                    sent_bytes=sent,
+                    kernel_s=entry.offload_s,
+                    busy_s=entry.busy_s,
+                )
+            )
     return work
 
 
-def _work(
-    stage: str, member: str, partitions: int, rows_in: int, rows_out: int, bytes_out: int, sent_bytes: int, kernel_s: float, busy_s: float
+def work_of(
+    stage: str,
+    member: str,
+    *,
+    partitions: int = 0,
+    rows_in: int = 0,
+    rows_out: int = 0,
+    bytes_out: int = 0,
+    sent_bytes: int = 0,
+    kernel_s: float = 0.0,
+    busy_s: float = 0.0,
 ) -> dict[str, Any]:
+    """What a stage did on a member, as :class:`~secateur.client.run_profile.StageWork` reads it."""
     return {
         "stage": stage,
         "member": member,

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from secateur.cluster.catalog import Catalog
 from secateur.engine.plan import SelectPlan
-from secateur.errors import LimitExceededError, NotSupportedError, TopologyChangedError
+from secateur.errors import LimitExceededError, TopologyChangedError
 from secateur.partitioning.statistics import NO_STATISTICS, StatisticsPicture, TableStatistics
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
@@ -169,16 +169,13 @@ class StatementReplies:
                 return _statement("whole_change", self._whole_change(statement, sql))
             case SetOption(name, value):
                 return _statement("set", {"name": name, "value": value})
-            case ExplainStatement(target, form, analyze):
+            case ExplainStatement(target, form, analyze, offset):
                 explained = explain(target, params, view, settings)
                 is_json = form is ExplainFormat.JSON
                 lines = [json.dumps(explained.json)] if is_json else explained.text.splitlines()
                 fields: dict[str, Any] = {"is_json": is_json}
                 if analyze:
-                    if not isinstance(target, SelectStatement):
-                        raise NotSupportedError("EXPLAIN ANALYZE runs the statement, and only queries may be run for that: use EXPLAIN")
-                    fields["analyzed"] = self._keep(target, sql)
-                    fields["planning_ms"] = planned_s * 1000
+                    fields |= {"analyzed": sql[offset:], "planning_ms": planned_s * 1000}
                 return _statement("explain", fields, pa.table({"plan": pa.array(lines, pa.string())}))
             case _:
                 assert_never(statement)

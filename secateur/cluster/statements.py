@@ -129,19 +129,24 @@ class StatementRunner:
                 self._plans.popitem(last=False)
         return plan
 
-    async def rows(self, plan: SelectPlan, params: Sequence[Any], *, pruning: bool) -> pa.Table:
-        """The rows of a query, for whoever needs them on this member.
+    async def rows(self, plan: SelectPlan, params: Sequence[Any], *, pruning: bool, profiled: bool) -> tuple[pa.Table, list[dict[str, Any]]]:
+        """The rows of a query, for whoever needs them on this member, and what the run did, if that is wanted.
 
         Raises:
             Error: As :meth:`execute`.
         """
-        reply = self._run(plan, Request("execute", {"params": params, "pruning": pruning}, memoryview(b""), _ITSELF))
-        reply = reply if isinstance(reply, Reply) else await reply
+        args = {"plan": plan.plan_id, "params": params, "pruning": pruning}
+        if profiled:
+            reply = await self.profile(Request("profile", {**args, "rows": True}, memoryview(b""), _ITSELF))
+        else:
+            answer = self._run(plan, Request("execute", args, memoryview(b""), _ITSELF))
+            reply = answer if isinstance(answer, Reply) else await answer
+        work = reply.header["profile"]["work"] if profiled else []
         values = reply.header.get("values")
         if values is None:
             payload = reply.payload
-            return decode_tables([payload] if isinstance(payload, (bytes, memoryview)) else payload)
-        return ShortTable(values, reply.header["rows"]).to_table([(name, parse_type(text)) for name, text in plan.columns])
+            return decode_tables([payload] if isinstance(payload, (bytes, memoryview)) else payload), work
+        return ShortTable(values, reply.header["rows"]).to_table([(name, parse_type(text)) for name, text in plan.columns]), work
 
     async def _pinned(self, plan_id: str) -> SelectPlan:
         """A plan with the rows of the system tables that it reads, as they are now."""

@@ -21,7 +21,7 @@ class TablePlaces:
     """
 
     def __init__(self, member_id: str) -> None:
-        self._member_id = member_id
+        self.member_id = member_id
         self._tables: dict[int, TableDef] = {}
         self._gates: dict[int, WriteGate] = {}
         self._topology: Topology | None = None
@@ -63,7 +63,7 @@ class TablePlaces:
             TopologyChangedError: The table is not here.
         """
         if self._topology is None or table_id not in self._tables:
-            raise TopologyChangedError(f"member {self._member_id} does not know table {table_id}: dropped, or this member has just joined", table_id=table_id)
+            raise TopologyChangedError(f"member {self.member_id} does not know table {table_id}: dropped, or this member has just joined", table_id=table_id)
         return self._topology, self._tables[table_id]
 
     def primaries(self, table_id: int) -> frozenset[int]:
@@ -75,8 +75,8 @@ class TablePlaces:
         topology, table = self.place(table_id)
         if table.replicated:
             # Every member has all rows; one of them counts.
-            return frozenset({0} if topology.member_ids[0] == self._member_id else ())
-        return frozenset(topology.ownership(table.scheme.affinity_group()).partitions_of(self._member_id))
+            return frozenset({0} if topology.member_ids[0] == self.member_id else ())
+        return frozenset(topology.ownership(table.scheme.affinity_group()).partitions_of(self.member_id))
 
     def other_copies(self, table_id: int, partitions: Iterable[int]) -> dict[str, list[int]]:
         """The partitions by the other members that keep a copy of them: all members for a replicated table, else the backups.
@@ -86,7 +86,7 @@ class TablePlaces:
         """
         topology, table = self.place(table_id)
         if table.replicated:
-            return {member: list(partitions) for member in topology.member_ids if member != self._member_id}
+            return {member: list(partitions) for member in topology.member_ids if member != self.member_id}
         return self.backups(table_id, partitions)
 
     def backups(self, table_id: int, partitions: Iterable[int]) -> dict[str, list[int]]:
@@ -103,9 +103,9 @@ class TablePlaces:
         backups: defaultdict[str, list[int]] = defaultdict(list)
         for partition in partitions:
             primary, *others = ownership.holders(partition)
-            if primary != self._member_id:
+            if primary != self.member_id:
                 raise TopologyChangedError(
-                    f"partition {partition} of {table.name} belongs to {primary} at topology version {topology.version}, not to {self._member_id}; "
+                    f"partition {partition} of {table.name} belongs to {primary} at topology version {topology.version}, not to {self.member_id}; "
                     "nothing was written",
                     topology_version=topology.version,
                 )

@@ -20,6 +20,7 @@ from secateur.cluster.kept_results import KeptResults
 from secateur.cluster.local_call import check_versions
 from secateur.cluster.member_loads import MemberLoads
 from secateur.cluster.peers import Peers
+from secateur.cluster.statement_profile import work_of
 from secateur.cluster.statements import StatementRunner
 from secateur.cluster.table_places import TablePlaces
 from secateur.engine.kernels.fragment import run
@@ -91,7 +92,8 @@ class MemberWholeChanges:
         plan = await self._statements.plan(args["plan"])
         topology, table = self._places.place(args["table_id"])
         params: Sequence[Any] = args["params"]
-        found = await self._statements.rows(plan, params, pruning=args["pruning"])
+        is_profiled = args.get("profile", False)
+        found, work = await self._statements.rows(plan, params, pruning=args["pruning"], profiled=is_profiled)
         effects = await self._in_thread(RowEffects.of, found, table, Meeting(args["meeting"]))
         if args["returning"] is not None:
             returning = await self._statements.plan(args["returning"])
@@ -99,13 +101,13 @@ class MemberWholeChanges:
             returned = await self._in_thread(_returned, returning, effects, params, args["names_action"])
             self._returned.keep(args["load_id"], {_RETURNED: returned})
         try:
-            parts = await self._stage(args["load_id"], topology, table, effects)
+            parts, staged = await self._stage(args["load_id"], topology, table, effects)
         except NoRangeError:
             if not table.scheme.makes_ranges:
                 raise
             cells = set(table.scheme.missing_cells(effects.added)) | set(table.scheme.missing_cells(effects.replaced))
             return Reply({"missing_cells": sorted(cells)})
-        return Reply({"rows": len(effects.actions), "parts": parts})
+        return Reply({"rows": len(effects.actions), "parts": parts, **({"work": [*work, *staged]} if is_profiled else {})})
 
     def returned(self, request: Request) -> Reply:
         """The rows that a change returns, at its coordinator.
@@ -116,8 +118,8 @@ class MemberWholeChanges:
         rows = self._returned.tables(request.args["load_id"])[_RETURNED]
         return Reply({"rows": rows.num_rows}, encode_table(rows))
 
-    async def _stage(self, load_id: str, topology: Topology, table: TableDef, effects: RowEffects) -> dict[int, list[int]]:
-        """Take rows and keys to their owners; returns the attempts by partition.
+    async def _stage(self, load_id: str, topology: Topology, table: TableDef, effects: RowEffects) -> tuple[dict[int, list[int]], list[dict[str, Any]]]:
+        """Take rows and keys to their owners; returns the attempts by partition, and what each owner got.
 
         Raises:
             NoRangeError: No range holds one of the rows; nothing was staged.
@@ -130,7 +132,20 @@ class MemberWholeChanges:
         for attempt, share in shares:
             for partition, _ in share.parts:
                 parts[partition].add(int(attempt))
-        return {partition: sorted(attempts) for partition, attempts in parts.items()}
+        by_member: defaultdict[str, list[Share]] = defaultdict(list)
+        for _, share in shares:
+            by_member[share.member].append(share)
+        staged = [
+            work_of(
+                f"change {table.name}",
+                member,
+                partitions=len({partition for share in taken for partition, _ in share.parts}),
+                rows_out=sum(share.rows.num_rows for share in taken),
+                bytes_out=sum(share.rows.nbytes for share in taken),
+            )
+            for member, taken in sorted(by_member.items())
+        ]
+        return {partition: sorted(attempts) for partition, attempts in parts.items()}, staged
 
     async def _send(self, load_id: str, table: TableDef, attempt: MixedAttempt, share: Share) -> None:
         args = {"load_id": load_id, "table_id": table.table_id, "attempt": int(attempt), "parts": share.parts, "keys": attempt is MixedAttempt.REMOVED}

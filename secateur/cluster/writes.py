@@ -103,7 +103,7 @@ class MemberWrites:
             "topology_version": topology.version,
             "copy": True,
         }
-        return Applied(written, asyncio.gather(*(self._copy(member, args, sent) for member in backups)))
+        return Applied(written, asyncio.gather(*(self._copy(member, args, sent) for member in backups)), len(backups) * len(sent))
 
     def _take_copy(self, args: dict[str, Any], rows: pa.Table, change_id: str) -> Reply:
         """Write what the primary has written.

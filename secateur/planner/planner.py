@@ -23,6 +23,7 @@ from secateur.planner.dml.merge import read_merge
 from secateur.planner.dml.target import read_relation
 from secateur.planner.dml.update import read_update
 from secateur.planner.dml.with_clause import split_with
+from secateur.planner.explain.read_explain import read_explain
 from secateur.planner.parameter_types import specimen, types_of
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.refused import STATEMENTS as REFUSED_STATEMENTS
@@ -33,7 +34,6 @@ from secateur.planner.statement import (
     CopyFrom,
     CopyTo,
     CreateView,
-    ExplainFormat,
     ExplainStatement,
     InsertSelect,
     SelectStatement,
@@ -275,21 +275,15 @@ class Planner:
         return ChangePlanner(sql, plan, plan_with_action, plan_source)
 
     def _explain(self, cursor: TokenCursor, parameters: Parameters, params: Params, catalog: Catalog) -> ExplainStatement:
-        cursor.expect("EXPLAIN")
-        analyze = cursor.accept("ANALYZE")
-        form = ExplainFormat.TEXT
-        if cursor.at("(", "FORMAT"):
-            cursor.expect("(", "FORMAT")
-            if cursor.accept("JSON"):
-                form = ExplainFormat.JSON
-            elif not cursor.accept("TEXT"):
-                raise cursor.expected("JSON or TEXT")
-            cursor.expect(")")
-        if cursor.at_end or cursor.at("EXPLAIN"):
-            raise cursor.expected("a statement to explain")
+        form, analyze = read_explain(cursor)
+        what = TokenCursor(cursor.sql, cursor.rest())
         target = self._plan(cursor.sql, cursor.rest(), parameters, params, catalog)
-        values = _arrange(parameters, params)
-        return ExplainStatement(_with_params(target, values, parameters.lists) if isinstance(target, _Planned) else target, form, analyze)
+        if isinstance(target, _Planned):
+            target = _with_params(target, _arrange(parameters, params), parameters.lists)
+        elif analyze:
+            first = cursor.rest()[0].text.upper()
+            raise what.unsupported(f"EXPLAIN ANALYZE of {first}", "it runs queries, INSERT, UPDATE, DELETE and MERGE; use EXPLAIN")
+        return ExplainStatement(target, form, analyze, what.offset)
 
     def _remember(self, key: _CacheKey, parameters: Parameters, remembered: _Remembered) -> None:
         self._styles[key.text] = parameters

@@ -328,11 +328,12 @@ class SetOption:
 
 @dataclass(frozen=True, slots=True)
 class ExplainStatement:
-    """``EXPLAIN [ANALYZE] [(FORMAT JSON)] target``."""
+    """``EXPLAIN [ANALYZE] [(FORMAT JSON)] target``; ``offset`` is where the target begins in the text."""
 
     target: Statement
     format: ExplainFormat
     analyze: bool
+    offset: int
 
 
 Statement: TypeAlias = (

@@ -112,6 +112,55 @@ def test_two_runs_that_are_compared_have_no_stages(analyzed: Cluster) -> None:
     assert lines[-1].startswith("actual: ")
 
 
+CHANGES = [
+    pytest.param("UPDATE changed SET v = -v WHERE id = 7", [], 1, ["update changed"], id="an update of one key"),
+    pytest.param("UPDATE changed SET v = v + ? WHERE g < ?", [1.5, 3], 60, ["update changed", "publish"], id="an update of several partitions"),
+    pytest.param("DELETE FROM changed WHERE id = 3 AND id = 4", [], 0, [], id="a delete that cannot find anything"),
+    pytest.param("DELETE FROM changed WHERE g = 9", [], 20, ["delete changed", "publish"], id="a delete of several partitions"),
+    pytest.param("INSERT INTO changed VALUES (1000, 1, NULL)", [], 1, ["insert into changed"], id="an insert of one row"),
+    pytest.param("INSERT INTO changed SELECT id + 2000, g, v FROM changed WHERE g = 0", [], 20, ["insert into changed", "publish"], id="an insert of a query"),
+    pytest.param(
+        "INSERT INTO changed VALUES (7, 1, 1) ON CONFLICT DO UPDATE SET v = excluded.v", [], 1, ["change changed"], id="an insert that meets a row of its key"
+    ),
+    pytest.param(
+        "MERGE INTO changed USING groups ON id = groups.g WHEN MATCHED THEN UPDATE SET v = 0 WHEN NOT MATCHED BY SOURCE AND g = 1 THEN DELETE",
+        [],
+        24,
+        ["change changed", "publish"],
+        id="a merge",
+    ),
+]
+
+
+@pytest.mark.parametrize(("sql", "params", "rows", "stages"), CHANGES)
+def test_a_change_is_made_and_measured(analyzed: Cluster, sql: str, params: list[Any], rows: int, stages: list[str]) -> None:
+    with analyzed.connect() as conn:
+        conn.execute("CREATE TABLE changed (id BIGINT PRIMARY KEY, g BIGINT, v DOUBLE) PARTITION BY HASH (id) PARTITIONS 12")
+        conn.execute("INSERT INTO changed SELECT * FROM sales WHERE id < 200")
+        beside = duckdb.connect()
+        beside.register("held", conn.execute("FROM changed").fetch_arrow_table())
+        beside.register("held_groups", conn.execute("FROM groups").fetch_arrow_table())
+        beside.execute(
+            "CREATE TABLE changed (id BIGINT PRIMARY KEY, g BIGINT, v DOUBLE); INSERT INTO changed FROM held; CREATE TABLE groups AS FROM held_groups"
+        )
+        try:
+            found = document(conn, sql, params)
+            ((changed,),) = beside.execute(sql, params).fetchall()
+            assert (found["rows"], changed) == (rows, rows)
+            assert sorted(conn.execute("FROM changed").fetchall(), key=str) == sorted(beside.execute("FROM changed").fetchall(), key=str)
+        finally:
+            conn.execute("DROP TABLE changed")
+    names = [stage["name"] for stage in found["stages"]]
+    assert names[len(names) - len(stages) :] == stages
+    by_name = {stage["name"]: stage for stage in found["stages"]}
+    if stages:
+        assert by_name[stages[0]]["rows"] == rows
+    if "publish" in stages:  # rows that a backup has count as well
+        assert by_name["publish"]["rows"] == rows * min(2, len(analyzed.members()))
+    worked = {work["member"] for stage in found["stages"] for work in stage["members"]}
+    assert worked | set(found["skipped_members"]) == {member.id for member in analyzed.members()}
+
+
 @pytest.mark.parametrize("members", [1, 3])
 def test_a_large_result_is_counted_and_not_sent(members: int) -> None:
     with secateur.start(members=members, runtime="embedded", result_bytes_max=1 << 20) as cluster, cluster.connect() as conn:

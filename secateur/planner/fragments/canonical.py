@@ -45,10 +45,12 @@ def canonical_select(select: exp.Select, scan: Scan) -> exp.Select:
     """A copy of the SELECT over the bare relation of its one scan.
 
     Raises:
-        Cut: A ``*`` with exceptions, or something else that stands for columns without naming them.
+        Cut: A ``*`` with exceptions, or something else that stands for columns without naming them; the table is not read as it is.
     """
     if renames_columns(scan.node):
         raise Cut("the columns of the table are renamed in FROM")
+    if any(value for key, value in scan.node.args.items() if key not in ("this", "alias")):
+        raise Cut("the table is sampled or pivoted")
     columns = {folded(column.name): column.name for column in scan.table.columns}
     alias = folded(scan.alias)
 

@@ -74,8 +74,6 @@ def cut(query: Query, reading: SecondReading, column_count: int, type_of: Callab
     scan = query.scans[0]
     if scan.node.parent is not select.args["from_"]:
         raise Cut("it does not read one table plainly")
-    if any(value for key, value in scan.node.args.items() if key not in ("this", "alias")):
-        raise Cut("the table is sampled or pivoted")
     distinct = select.args.get("distinct")
     if isinstance(distinct, exp.Distinct) and distinct.args.get("on"):
         raise Cut("DISTINCT ON needs all rows in one place")

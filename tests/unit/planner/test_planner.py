@@ -108,12 +108,14 @@ def test_settings(bench: Any, sql: str, expected: SetOption) -> None:
         ("explain (format json) select 1", ExplainFormat.JSON, False),
         ("EXPLAIN ANALYZE SELECT 1", ExplainFormat.TEXT, True),
         ("EXPLAIN ANALYZE (FORMAT TEXT) INSERT INTO customers SELECT 'a', 'b', 1", ExplainFormat.TEXT, True),
+        ("EXPLAIN (ANALYZE, FORMAT JSON) DELETE FROM orders", ExplainFormat.JSON, True),
     ],
 )
 def test_explain_has_a_form_and_a_target(bench: Any, sql: str, form: ExplainFormat, *, analyze: bool) -> None:
     statement = bench.prepare(sql)
     assert isinstance(statement, ExplainStatement)
     assert (statement.format, statement.analyze) == (form, analyze)
+    assert sql[statement.offset :].split()[0].upper() in ("SELECT", "INSERT", "DELETE")
 
 
 @pytest.mark.parametrize(
