@@ -27,7 +27,7 @@ from secateur.planner.explain.read_explain import read_explain
 from secateur.planner.parameter_types import specimen, types_of
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.refused import STATEMENTS as REFUSED_STATEMENTS
-from secateur.planner.select import plan_select
+from secateur.planner.select import BoundSelect, plan_select
 from secateur.planner.set_option import read_set
 from secateur.planner.statement import (
     ChangeStatement,
@@ -228,12 +228,12 @@ class Planner:
         given = [specimen(value) for value in ([*[None] * parameters.count, *parameters.lists] if values is None else values)]
         types = types_of(values, parameters.total)
 
-        def plan(text: str, tokens: Sequence[Token], parameters: Parameters, subqueries: int) -> SelectStatement:
+        def bind(text: str, tokens: Sequence[Token], parameters: Parameters, subqueries: int) -> BoundSelect:
             own_given, own_types = [*given, *[None] * subqueries], (*types, *["subquery"] * subqueries)
-            return plan_select(text, tokens, parameters, own_given, catalog.relation, catalog.version, own_types, catalog.settings, catalog.picture)
+            return BoundSelect(text, tokens, parameters, own_given, catalog.relation, catalog.version, own_types, catalog.settings, catalog.picture)
 
-        whole = plan(sql, tokens, parameters, 0)
-        return whole if MATERIALIZE_SUBQUERY in catalog.settings.disabled_rules else materialize_subqueries(whole, sql, tokens, parameters, plan)
+        whole = bind(sql, tokens, parameters, 0).planned()
+        return whole if MATERIALIZE_SUBQUERY in catalog.settings.disabled_rules else materialize_subqueries(whole, sql, tokens, parameters, bind)
 
     def _show(self, cursor: TokenCursor, parameters: Parameters, values: Sequence[Any] | None, catalog: Catalog) -> SelectStatement:
         sql = cursor.sql

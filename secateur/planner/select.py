@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
@@ -19,6 +20,7 @@ from secateur.engine.kernels.fragment import Fragment, run
 from secateur.engine.key_search import KeySearch
 from secateur.engine.plan import ScanPlan, SelectPlan, Strategy
 from secateur.errors import DatabaseError, DataError, NotSupportedError, ProgrammingError
+from secateur.partitioning.nodes import All, Everywhere
 from secateur.partitioning.statistics import StatisticsPicture
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.types import SqlType
@@ -28,7 +30,7 @@ from secateur.planner.fragments.canonical import Cut, canonical_select
 from secateur.planner.placement.cost import bytes_of
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.query import Query, Scan, bind_query
-from secateur.planner.scans.scan_reading import ScanReading, read_query
+from secateur.planner.scans.scan_reading import QueryReading, ScanReading, read_query
 from secateur.planner.stages import staged
 from secateur.planner.statement import SelectStatement
 from secateur.planner.text.dialect import quoted
@@ -39,9 +41,7 @@ from secateur.planner.text.second_reading import SecondReading
 from secateur.planner.views.view import ViewDef
 from secateur.wire import encode_table
 
-__all__ = ["plan_select"]
-
-# The arrow kernel evaluates expressions by recursion; so long or deep a statement is DuckDB's.
+__all__ = ["BoundSelect", "plan_select"]
 
 Schemas = Mapping[str, Mapping[str, SqlType | str]]
 
@@ -57,7 +57,12 @@ def plan_select(
     settings: PlanSettings,
     picture: StatisticsPicture,
 ) -> SelectStatement:
-    """Plan one query.
+    """Plan one query: :class:`BoundSelect`, in one go."""
+    return BoundSelect(text, tokens, parameters, params, find, schema_version, parameter_types, settings, picture).planned()
+
+
+class BoundSelect:
+    """A query that is bound, and is read and planned as far as it is asked: most of the cost is in the stages, which many a query that is tried never needs.
 
     Args:
         text: The user's whole text.
@@ -70,46 +75,90 @@ def plan_select(
         settings: What the session wants of the plan.
         picture: The statistics of the tables, for estimates.
 
+    Attributes:
+        columns: Name and SQL type text of each result column.
+
     Raises:
         ProgrammingError, DataError: The statement is wrong; positions are those in ``text``.
         NotSupportedError: A hidden list stands where only the literals mean what they mean.
     """
-    query = bind_query(text, tokens, parameters, find)
-    if not lists_agree(query, dict(enumerate(parameters.lists, parameters.count))):
-        raise NotSupportedError("the statement has a list that may not be taken out of it")
-    columns = _described(query, params)
-    schemas = {scan.relation: _schema(scan) for scan in query.scans}
-    read = read_query(query, settings)
-    reading, scans, faithful = read.second, read.scans, read.is_faithful
-    is_of_system = any(scan.system is not None for scan in query.scans)
-    repeatable = reading is not None and reading.is_repeatable
-    local = Fragment.over(query.sql, schemas, columns, _arrow(query, schemas, columns) if faithful else None)
-    costs = {scan.scan.relation: bytes_of(scan, picture.of(scan.scan.table.table_id)) for scan in read.scans}
-    found = staged(query, read, schemas, columns, params, costs)
-    if found.strategy is Strategy.TWO_STAGE:
-        local = replace(local, row_by_row=found.stages[0].fragment.row_by_row)
-    plan = SelectPlan(
-        plan_id=_plan_id(text, len(parameters.lists), tuple(parameter_types), schema_version, settings, picture.version if len(query.scans) > 1 else 0),
-        scans=tuple(_scan_plan(read, query) for read in scans),
-        local=local,
-        stages=found.stages,
-        gathered=found.gathered,
-        strategy=found.strategy,
-        gather_reason=found.reason,
-        columns=columns,
-        parameter_count=parameters.total,
-        parameter_names=parameters.names,
+
+    def __init__(
+        self,
+        text: str,
+        tokens: Sequence[Token],
+        parameters: Parameters,
+        params: Sequence[Any],
+        find: Callable[[str], TableDef | ViewDef],
+        schema_version: int,
+        parameter_types: Sequence[str],
+        settings: PlanSettings,
+        picture: StatisticsPicture,
+    ) -> None:
+        self._query = bind_query(text, tokens, parameters, find)
+        if not lists_agree(self._query, dict(enumerate(parameters.lists, parameters.count))):
+            raise NotSupportedError("the statement has a list that may not be taken out of it")
+        self._params = params
+        self._schema_version = schema_version
+        self._parameter_types = tuple(parameter_types)
+        self._settings = settings
+        self._picture = picture
+        self._schemas = {scan.relation: _schema(scan) for scan in self._query.scans}
+        self.columns = _described(self._query, self._schemas, params)
+
+    @property
+    def reads_tables(self) -> bool:
+        """Whether it has scans."""
+        return bool(self._query.scans)
+
+    @cached_property
+    def scans(self) -> tuple[ScanPlan, ...]:
+        """Its scans, with their partition trees."""
+        return tuple(_scan_plan(read, self._query) for read in self._read.scans)
+
+    def planned(self) -> SelectStatement:
+        """The statement."""
+        query, read, reading = self._query, self._read, self._read.second
+        is_of_system = any(scan.system is not None for scan in query.scans)
+        repeatable = reading is not None and reading.is_repeatable
+        local = Fragment.over(query.sql, self._schemas, self.columns, _arrow(query, self._schemas, self.columns) if read.is_faithful else None)
+        costs = {scan.scan.relation: bytes_of(scan, self._picture.of(scan.scan.table.table_id)) for scan in read.scans}
+        found = staged(query, read, self._schemas, self.columns, self._params, costs)
+        if found.strategy is Strategy.TWO_STAGE:
+            local = replace(local, row_by_row=found.stages[0].fragment.row_by_row)
         # Who reads a view has to ask a member, which knows whether the view is still that.
-        empty=_empty_answer(query, reading, local, schemas, params) if repeatable and not query.views and not is_of_system else None,
-        deterministic=reading is not None and repeatable and not is_of_system and not reading.depends_on_order,
-        schema_version=schema_version,
-        views=query.views,
-    )
-    return SelectStatement(plan, tuple(scan.bounds for scan in scans), None, rewrites=read.rewrites, colocated=read.colocated)
+        may_be_empty = repeatable and not query.views and not is_of_system and all(_may_be_empty(scan) for scan in self.scans)
+        plan = SelectPlan(
+            plan_id=self._plan_id(),
+            scans=self.scans,
+            local=local,
+            stages=found.stages,
+            gathered=found.gathered,
+            strategy=found.strategy,
+            gather_reason=found.reason,
+            columns=self.columns,
+            parameter_count=query.parameters.total,
+            parameter_names=query.parameters.names,
+            empty=_empty_answer(query, reading, local, self._schemas, self._params) if may_be_empty else None,
+            deterministic=reading is not None and repeatable and not is_of_system and not reading.depends_on_order,
+            schema_version=self._schema_version,
+            views=query.views,
+        )
+        return SelectStatement(plan, tuple(scan.bounds for scan in read.scans), None, rewrites=read.rewrites, colocated=read.colocated)
+
+    @cached_property
+    def _read(self) -> QueryReading:
+        return read_query(self._query, self._settings)
+
+    def _plan_id(self) -> str:
+        query, statistics = self._query, self._picture.version if len(self._query.scans) > 1 else 0
+        parts = (query.text, len(query.parameters.lists), self._parameter_types, self._schema_version, self._settings, statistics)
+        return blake2b(repr(parts).encode(), digest_size=12).hexdigest()
 
 
-def _plan_id(*parts: object) -> str:
-    return blake2b(repr(parts).encode(), digest_size=12).hexdigest()
+def _may_be_empty(scan: ScanPlan) -> bool:
+    """Whether there may be values of the parameters for which a scan needs no partition."""
+    return not isinstance(scan.tree.root, (All, Everywhere))
 
 
 def _scan_plan(read: ScanReading, query: Query) -> ScanPlan:
@@ -130,10 +179,10 @@ def _scan_plan(read: ScanReading, query: Query) -> ScanPlan:
     )
 
 
-def _described(query: Query, params: Sequence[Any]) -> tuple[tuple[str, str], ...]:
+def _described(query: Query, schemas: Schemas, params: Sequence[Any]) -> tuple[tuple[str, str], ...]:
     """The result columns, from DuckDB's binder; its errors get positions in the user's text."""
     try:
-        described = default_kernel().describe(query.sql, {scan.relation: _schema(scan) for scan in query.scans}, list(params))
+        described = default_kernel().describe(query.sql, schemas, list(params))
         return tuple((_own_name(name, query), text) for name, text in described)
     except (ProgrammingError, DataError) as error:
         raise in_users_terms(error, query, {scan.relation: {column.name: column.type for column in scan.table.columns} for scan in query.scans}) from None

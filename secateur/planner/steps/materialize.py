@@ -32,6 +32,7 @@ from secateur.partitioning.operand import Cast, Computed, Operand, ParameterList
 from secateur.partitioning.subject import BARE
 from secateur.partitioning.types import SqlType, parse_type
 from secateur.planner.query import spliced
+from secateur.planner.select import BoundSelect
 from secateur.planner.statement import Materialized, SelectStatement, Step, SubqueryUse
 from secateur.planner.steps.enclosing_ctes import EnclosingCTEs
 from secateur.planner.steps.subqueries import Subquery, find_subqueries
@@ -40,18 +41,18 @@ from secateur.planner.text.dialect import parse_query, tokenize
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.second_reading import read_statements
 
-__all__ = ["RULE", "PlanText", "materialize_subqueries"]
+__all__ = ["RULE", "BindText", "materialize_subqueries"]
 
 RULE: Final = "materialize_subquery"
 """The name by which the rule is switched off."""
 
-PlanText = Callable[[str, Sequence[Token], Parameters, int], SelectStatement]
-"""Plans a text whose tokens and parameters are read; the last argument says how many parameters at the end stand for subqueries."""
+BindText = Callable[[str, Sequence[Token], Parameters, int], BoundSelect]
+"""Binds a text whose tokens and parameters are read; the last argument says how many parameters at the end stand for subqueries."""
 
 _FEW_KEYS_MAX: Final = 4
 """A scan of no more keys than this is not worth a round trip of its own."""
-_PLANS_MAX: Final = 24
-"""Subqueries inside of subqueries can be tried in any number of combinations; what has not been found after so many plans is not worth the time."""
+_TEXTS_MAX: Final = 24
+"""Subqueries inside of subqueries can be tried in any number of combinations; what has not been found after so many texts is not worth the time."""
 _EXCLUDING: Final = frozenset({Comparison.NOT_IN, Comparison.DISTINCT, Comparison.NOT_BETWEEN})
 
 
@@ -61,20 +62,22 @@ class _Candidate:
 
     Attributes:
         subquery: Where it stands.
-        step: The step.
+        own_text: Its own text, parameters numbered.
+        query: What is to run for it.
         type: The type of its values.
-        text: What was planned for it.
+        text: The text of that.
         alone: Its text with the common table expressions around it that it uses: what binds by itself.
     """
 
     subquery: Subquery
-    step: Step
+    own_text: str
+    query: BoundSelect
     type: SqlType
     text: str
     alone: str
 
 
-def materialize_subqueries(statement: SelectStatement, text: str, tokens: Sequence[Token], parameters: Parameters, plan: PlanText) -> SelectStatement:
+def materialize_subqueries(statement: SelectStatement, text: str, tokens: Sequence[Token], parameters: Parameters, bind: BindText) -> SelectStatement:
     """The statement with a form in steps, if some of its subqueries can run first and prune the rest.
 
     Args:
@@ -82,41 +85,41 @@ def materialize_subqueries(statement: SelectStatement, text: str, tokens: Sequen
         text: The text it was planned from.
         tokens: Its tokens, with numbered parameters.
         parameters: As read from the same tokens.
-        plan: Plans the texts that are made of it.
+        bind: Binds the texts that are made of it.
 
     Returns:
         ``statement`` itself when there is nothing to gain. Never raises for what a step is not: then the ordinary plan is all there is.
-        Cost: nothing for a text without such subqueries; else a plan for each of them and one for the rest.
+        Cost: nothing for a text without such subqueries; else binding each of them and reading the rest, and plans for those that are found.
     """
     if all(scan.replicated or _is_few(scan.tree.root, scan, parameters.total) for scan in statement.plan.scans):
         return statement
     subqueries = find_subqueries(tokens)
     if not subqueries:
         return statement
-    bounded = plan if isinstance(plan, _BoundedPlanner) else _BoundedPlanner(plan)
+    bounded = bind if isinstance(bind, _BoundedBinder) else _BoundedBinder(bind)
     try:
         return replace(statement, materialized=_Statement(statement, text, tokens, parameters, bounded).materialized(subqueries))
-    except (DatabaseError, RecursionError, _TooManyPlansError):
+    except (DatabaseError, RecursionError, _TooManyTextsError):
         # What does not plan in pieces may plan whole: the statement has been found right.
         return statement
 
 
-class _TooManyPlansError(Exception):
+class _TooManyTextsError(Exception):
     """A statement has been taken to pieces often enough."""
 
 
 @dataclass(slots=True)
-class _BoundedPlanner:
-    """Plans no more than so many texts for one statement."""
+class _BoundedBinder:
+    """Binds no more than so many texts for one statement."""
 
-    plan: PlanText
-    left: int = _PLANS_MAX
+    bind: BindText
+    left: int = _TEXTS_MAX
 
-    def __call__(self, text: str, tokens: Sequence[Token], parameters: Parameters, values: int) -> SelectStatement:
+    def __call__(self, text: str, tokens: Sequence[Token], parameters: Parameters, values: int) -> BoundSelect:
         if not self.left:
-            raise _TooManyPlansError
+            raise _TooManyTextsError
         self.left -= 1
-        return self.plan(text, tokens, parameters, values)
+        return self.bind(text, tokens, parameters, values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +130,7 @@ class _Statement:
     text: str
     tokens: Sequence[Token]
     parameters: Parameters
-    plan: _BoundedPlanner
+    bind: _BoundedBinder
 
     def materialized(self, subqueries: Sequence[Subquery]) -> Materialized | None:
         """Steps for those of the subqueries that prune something; where one cannot run by itself, or prunes nothing, for the ones inside of it."""
@@ -136,7 +139,7 @@ class _Statement:
         while found:
             unneeded = around.unneeded_without([self._span(candidate.subquery) for candidate in found])
             outer_text = self._outer_text(found, around, unneeded)
-            outer = self._planned(outer_text, len(found))
+            outer = self._bound(outer_text, len(found))
             used = _used_parameters(outer, self.parameters.total, [candidate.type for candidate in found])
             if len(used) == len(found):
                 return self._confirmed(found, outer_text, outer, around, unneeded)
@@ -148,12 +151,12 @@ class _Statement:
         return None
 
     def _confirmed(
-        self, found: Sequence[_Candidate], outer_text: str, outer: SelectStatement, around: EnclosingCTEs, unneeded: frozenset[int]
+        self, found: Sequence[_Candidate], outer_text: str, outer: BoundSelect, around: EnclosingCTEs, unneeded: frozenset[int]
     ) -> Materialized | None:
-        if outer.plan.columns != self.statement.plan.columns:
+        if outer.columns != self.statement.plan.columns:
             # A column without a name is called by its text, which is another one now.
             return None
-        texts = [self._numbered(0, len(self.tokens) - 1), outer_text, *(text for candidate in found for text in (candidate.step.text, candidate.alone))]
+        texts = [self._numbered(0, len(self.tokens) - 1), outer_text, *(text for candidate in found for text in (candidate.own_text, candidate.alone))]
         original, other, *rest = read_statements(texts)
         readings = {self.parameters.total + 1 + position: reading for position, reading in enumerate(rest[::2])}
         known = {number: reading for number, reading in readings.items() if reading is not None}
@@ -165,12 +168,13 @@ class _Statement:
         for reading in rest[1::2]:
             if reading is None or not reading.is_repeatable or reading.has_collations or not around.are_those_of(original, reading):
                 return None
-        return Materialized(tuple(self._in_steps(candidate) for candidate in found), outer)
+        return Materialized(tuple(self._in_steps(candidate) for candidate in found), outer.planned())
 
     def _in_steps(self, candidate: _Candidate) -> Step:
         """A step that has been chosen, with steps of its own where these prune it."""
         tokens, own = self._read(candidate.text, 0)
-        return replace(candidate.step, query=materialize_subqueries(candidate.step.query, candidate.text, tokens, own, self.plan))
+        query = materialize_subqueries(candidate.query.planned(), candidate.text, tokens, own, self.bind)
+        return Step(candidate.own_text, query, candidate.subquery.use)
 
     def _candidates(self, subqueries: Sequence[Subquery], around: EnclosingCTEs) -> Iterator[_Candidate]:
         for subquery in subqueries:
@@ -192,18 +196,18 @@ class _Statement:
             return None
         definitions = f"WITH {around.keywords}{', '.join(self._numbered(first, last) for first, last in needed)}\n" if needed else ""
         bounded = definitions + _bounded(text, tree, subquery.use, alone=not needed)
-        query = self._planned(bounded, 0)
-        if not query.plan.scans or len(query.plan.columns) != 1:
+        query = self._bound(bounded, 0)
+        if not query.reads_tables or len(query.columns) != 1:
             return None
-        ((_, type_text),) = query.plan.columns
+        ((_, type_text),) = query.columns
         try:
             alone = f"{definitions}SELECT * FROM (\n{text}\n) AS subquery" if needed else text
-            return _Candidate(subquery, Step(text, query, subquery.use), parse_type(type_text), bounded, alone)
+            return _Candidate(subquery, text, query, parse_type(type_text), bounded, alone)
         except NotSupportedError:
             return None
 
-    def _planned(self, text: str, values: int) -> SelectStatement:
-        return self.plan(text, *self._read(text, values), values)
+    def _bound(self, text: str, values: int) -> BoundSelect:
+        return self.bind(text, *self._read(text, values), values)
 
     def _read(self, text: str, values: int) -> tuple[list[Token], Parameters]:
         """The tokens and parameters of a text that is made of the statement; whatever it mentions, it is given all parameters, and ``values`` more."""
@@ -255,14 +259,14 @@ def _bounded(text: str, tree: exp.Expr, use: SubqueryUse, *, alone: bool) -> str
             return f"SELECT DISTINCT * FROM (\n{text}\n) AS subquery {limit}"
 
 
-def _used_parameters(outer: SelectStatement, first: int, types: Sequence[SqlType]) -> set[int]:
+def _used_parameters(outer: BoundSelect, first: int, types: Sequence[SqlType]) -> set[int]:
     """The indexes of the parameters from ``first`` on that prune some scan as they are meant to: compared with bare columns of their own type.
 
     What excludes values leaves out nothing worth a round trip.
     """
     used: set[int] = set()
     refused: set[int] = set()
-    for scan in outer.plan.scans:
+    for scan in outer.scans:
         column_types = dict(scan.tree.scheme.types)
         helps = not _is_few(scan.tree.root, scan, first)
         for box in boxes_of(scan.tree.root):

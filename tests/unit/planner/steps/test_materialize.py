@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from secateur.planner import planner
+from secateur.planner.select import BoundSelect
 from secateur.planner.statement import InsertSelect, Materialized, SelectStatement
 
 VIP = "CREATE TABLE vip (customer_id VARCHAR PRIMARY KEY, region VARCHAR, since DATE, best BIGINT, score DOUBLE)"
@@ -295,16 +296,15 @@ def test_explain_of_one_key_from_another_one_key(steps: Any) -> None:
 
 def test_subqueries_in_subqueries_do_not_explode(steps: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """None of them prunes, so that each could be tried alone, and inside of each other."""
-    planned = []
-    plan_select = planner.plan_select
+    bound = []
 
-    def counted(*args: Any, **options: Any) -> SelectStatement:
-        planned.append(args[0])
-        return plan_select(*args, **options)
+    def counted(*args: Any, **options: Any) -> BoundSelect:
+        bound.append(args[0])
+        return BoundSelect(*args, **options)
 
-    monkeypatch.setattr(planner, "plan_select", counted)
+    monkeypatch.setattr(planner, "BoundSelect", counted)
     nested = "SELECT region FROM vip"
     for _ in range(12):
         nested = f"SELECT region FROM vip WHERE region IN ({nested}) AND region = (SELECT max(region) FROM vip)"
     assert materialized(steps, f"SELECT * FROM orders WHERE priority IN ({nested})") is None
-    assert len(planned) <= 25
+    assert len(bound) <= 25
