@@ -9,11 +9,12 @@ from weakref import ref
 
 import pyarrow as pa
 
-__all__ = ["BATCH_ROWS", "batches_of", "bytes_of", "empty_batch", "remember_bytes"]
+__all__ = ["BATCH_ROWS", "SMALL_BYTES_MAX", "batches_of", "bytes_of", "empty_batch", "remember_bytes"]
 
 BATCH_ROWS: Final = 65_536
 
-_SMALL_BYTES_MAX: Final = 1 << 16
+SMALL_BYTES_MAX: Final = 1 << 16
+"""A batch up to this weighs what it holds: finding that out again costs less than remembering it."""
 
 _known: tuple[ref[pa.RecordBatch] | None, int] = (None, 0)
 
@@ -51,7 +52,7 @@ def bytes_of(batch: pa.RecordBatch) -> int:
     where this takes 0.2 us.
     """
     held: int = batch.get_total_buffer_size()
-    if held <= _SMALL_BYTES_MAX:
+    if held <= SMALL_BYTES_MAX:
         return held
     known, size = _known
     if known is not None and known() is batch:
@@ -61,13 +62,12 @@ def bytes_of(batch: pa.RecordBatch) -> int:
 
 
 def remember_bytes(batch: pa.RecordBatch, size: int) -> None:
-    """Note the bytes of a batch that a processor is about to get, which as a rule it keeps or passes on at once.
+    """Note the bytes of a batch above :data:`SMALL_BYTES_MAX` that a processor is about to get, which as a rule it keeps or passes on at once.
 
     Where columns have no fixed width, counting gives up the interpreter for a moment: if other threads wait for it, getting it back takes longer than that.
     """
     global _known
-    if size > _SMALL_BYTES_MAX:
-        _known = (ref(batch), size)
+    _known = (ref(batch), size)
 
 
 @lru_cache(maxsize=256)

@@ -8,7 +8,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from secateur.dag.edge import EdgeConfig
-from secateur.engine.batches import bytes_of, remember_bytes
+from secateur.engine.batches import SMALL_BYTES_MAX, bytes_of, remember_bytes
 
 __all__ = ["Acknowledger", "Inbox", "Wakeable"]
 
@@ -128,7 +128,8 @@ class Inbox:
             return None
         batch, size, acknowledger = self._items.popleft()
         self.taken_rows += batch.num_rows
-        remember_bytes(batch, size)
+        if size > SMALL_BYTES_MAX:
+            remember_bytes(batch, size)
         if acknowledger is not None:
             self._taken_remote_batches += 1
             self._taken_remote_bytes += size
