@@ -34,7 +34,7 @@ from secateur.errors import ProtocolError, UnknownTableError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 from secateur.storage.member_store import MemberStore
-from secateur.wire import FrameServer, Peer, Reply, Request, decode_table, unpack
+from secateur.wire import FrameServer, Peer, PeerInfo, Reply, Request, decode_table, unpack
 
 __all__ = ["Member"]
 
@@ -78,7 +78,7 @@ class Member:
         self._settings = settings
         self._controller = Peer(host, int(port), token=settings.token, client=member_id, timeout_s=settings.start_timeout_s, limits=settings.limits)
         self._results = OpenResults(settings.result_bytes_max)
-        self._server = FrameServer(self, host=settings.host, token=settings.token, limits=settings.limits, on_gone=self._results.gone)
+        self._server = FrameServer(self, host=settings.host, token=settings.token, limits=settings.limits, on_gone=self._gone)
         self._executor = ThreadPoolExecutor(settings.kernel_threads, thread_name_prefix=f"secateur-{member_id}-kernel")
         self._store = MemberStore()
         self._statement_log = StatementLog(member_id)
@@ -103,7 +103,7 @@ class Member:
             "hello": self._hello,
             "execute": self._execute,
             "profile": self._profile,
-            "result_next": self._results.next,
+            "result_next": lambda request: self._statement_log.next(request, self._results.next),
             "result_close": self._close_result,
             "job_submit": self._submit_job,
             "job_resolve": lambda request: self._client_jobs.resolve(request),
@@ -216,7 +216,12 @@ class Member:
 
     def _close_result(self, request: Request) -> Reply:
         self._results.close(request.peer)
+        self._statement_log.close(request.peer)
         return Reply()
+
+    def _gone(self, peer: PeerInfo) -> None:
+        self._results.gone(peer)
+        self._statement_log.close(peer)
 
     def _change(self, request: Request) -> Answer:
         self._executions += 1

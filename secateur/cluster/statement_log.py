@@ -1,5 +1,7 @@
 """The statements that a member was asked to execute: those that run, and the newest of those that have ended. ``secateur.statements`` shows them.
 
+A statement whose rows come in parts runs until the last of them was asked for, or its reader wants no more; its rows are those that were sent.
+
 It must cost next to nothing beside a statement of 100 microseconds: an entry is a tuple, and what it says in words is worked out when somebody asks.
 """
 
@@ -8,18 +10,32 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
-from secateur.wire import Reply, Request
+from secateur.wire import PeerInfo, Reply, Request
 
 __all__ = ["StatementLog"]
 
 _ENDED_MAX: Final = 1000
 
 _FIELDS: Final = ("execution", "members", "partitions_read", "rows")
+_ROWS: Final = _FIELDS.index("rows")
 
 _Ended = tuple[int, str, float, float, tuple[Any, ...] | None, str | None]
 """Number, id of the plan, seconds since the epoch, seconds that it took, ``_FIELDS`` of the answer's header, and what went wrong."""
+
+
+@dataclass(slots=True)
+class _Reading:
+    """A statement whose rows are being read."""
+
+    number: int
+    plan_id: str
+    started_s: float
+    begun: float
+    said: tuple[Any, ...]
+    rows: int
 
 
 class StatementLog:
@@ -34,6 +50,7 @@ class StatementLog:
         self._member_id = member_id
         self._count = 0
         self._running: dict[int, tuple[str, float]] = {}
+        self._reading: dict[int, _Reading] = {}
         self._ended: deque[_Ended] = deque(maxlen=ended_max)
 
     def execute(self, request: Request, run: Callable[[Request], Reply | Awaitable[Reply]]) -> Reply | Awaitable[Reply]:
@@ -47,24 +64,52 @@ class StatementLog:
             self._ended.append((number, plan_id, started_s, time.perf_counter() - begun, None, f"{type(error).__name__}: {error}"))
             raise
         if not isinstance(reply, Reply):
-            return self._awaited(number, plan_id, started_s, reply)
+            return self._awaited(number, plan_id, started_s, reply, request.peer)
         self._ended.append((number, plan_id, started_s, time.perf_counter() - begun, tuple(map(reply.header.get, _FIELDS)), None))
         return reply
 
-    async def _awaited(self, number: int, plan_id: str, started_s: float, reply: Awaitable[Reply]) -> Reply:
+    async def _awaited(self, number: int, plan_id: str, started_s: float, reply: Awaitable[Reply], peer: PeerInfo) -> Reply:
         begun = time.perf_counter()
         self._running[number] = plan_id, started_s
-        said, failure = None, None
+        said, failure, has_more = None, None, False
         try:
             answer = await reply
-            said = tuple(map(answer.header.get, _FIELDS))
+            said, has_more = tuple(map(answer.header.get, _FIELDS)), "more" in answer.header
             return answer
         except BaseException as error:
             failure = f"{type(error).__name__}: {error}"
             raise
         finally:
             del self._running[number]
-            self._ended.append((number, plan_id, started_s, time.perf_counter() - begun, said, failure))
+            if said is not None and has_more:
+                self.close(peer)
+                self._reading[peer.connection_id] = _Reading(number, plan_id, started_s, begun, said, said[_ROWS] or 0)
+            else:
+                self._ended.append((number, plan_id, started_s, time.perf_counter() - begun, said, failure))
+
+    async def next(self, request: Request, read: Callable[[Request], Awaitable[Reply]]) -> Reply:
+        """Hand out one more part of a result, and remember its rows."""
+        try:
+            reply = await read(request)
+        except BaseException as error:
+            self._end(request.peer, f"{type(error).__name__}: {error}")
+            raise
+        reading = self._reading.get(request.peer.connection_id)
+        if reading is not None:
+            reading.rows += reply.header["rows"]
+            if not reply.header["more"]:
+                self.close(request.peer)
+        return reply
+
+    def close(self, peer: PeerInfo) -> None:
+        """Nobody reads more of the result of a connection; nothing happens when it has none."""
+        self._end(peer, None)
+
+    def _end(self, peer: PeerInfo, failure: str | None) -> None:
+        reading = self._reading.pop(peer.connection_id, None)
+        if reading is not None:
+            said = None if failure is not None else (*reading.said[:_ROWS], reading.rows, *reading.said[_ROWS + 1 :])
+            self._ended.append((reading.number, reading.plan_id, reading.started_s, time.perf_counter() - reading.begun, said, failure))
 
     def send(self, _: Request) -> Reply:
         """Answer ``statements``: the running ones, then the ended ones from new to old."""
@@ -73,7 +118,18 @@ class StatementLog:
             {"number": number, "plan_id": plan_id, "state": "running", "started": started_s, "elapsed_ms": 1000 * (now_s - started_s)}
             for number, (plan_id, started_s) in self._running.items()
         ]
-        return Reply({"statements": [*running, *map(self._described, reversed(self._ended))]})
+        reading = [
+            {
+                "number": entry.number,
+                "plan_id": entry.plan_id,
+                "state": "running",
+                "started": entry.started_s,
+                "elapsed_ms": 1000 * (now_s - entry.started_s),
+                "rows": entry.rows,
+            }
+            for entry in self._reading.values()
+        ]
+        return Reply({"statements": [*running, *reading, *map(self._described, reversed(self._ended))]})
 
     def _described(self, entry: _Ended) -> dict[str, Any]:
         number, plan_id, started_s, elapsed_s, said, failure = entry

@@ -21,11 +21,11 @@ from secateur.cluster.open_results import GRANT_BYTES_MAX, OpenResults, granted
 from secateur.cluster.statement_profile import CountedResult, job_work, local_work
 from secateur.engine.kernel_call import in_thread
 from secateur.engine.kernels.cancellation import Cancellation
-from secateur.engine.kernels.fragment import answer, run
+from secateur.engine.kernels.fragment import answer, open_answer, run
 from secateur.engine.plan import SelectPlan
 from secateur.engine.result import JobResult, ResultCollector
 from secateur.engine.result_queue import ResultQueue
-from secateur.engine.row_stream import FragmentRows, JobRows, RowStream, TableRows
+from secateur.engine.row_stream import AnswerRows, FragmentRows, JobRows, RowStream
 from secateur.engine.runtime import JobRuntime, RunningJob
 from secateur.engine.select_job import select_dag
 from secateur.errors import DataChangedError, DataError, TopologyChangedError
@@ -40,6 +40,12 @@ T = TypeVar("T")
 
 _LOAD_WAIT_S: Final = 10.0
 _LOAD_PAUSE_S: Final = 0.002
+_BYTES_BEFORE_FIRST: Final = 16 << 20
+"""Bytes of a placed statement's result that are made before the first are sent."""
+_LATE: Final = (
+    "rows of the result had been read when this came up, too late to run the statement in a form that evaluates nothing else than it asks for: if a filter or "
+    "a join leaves the value out, use TRY_CAST or CASE where it is evaluated"
+)
 _ITSELF: Final = PeerInfo(0, "", "this member", True)
 _NONE: Final[frozenset[int]] = frozenset()
 
@@ -194,12 +200,12 @@ class StatementRunner:
         if grant is None:
             return _reply(header, self._results.checked(await in_thread(self._executor, _whole(call, params))))
         with self._results.running(request.peer):
-            return await self._results.open(request.peer, await self._rows_of(call, params), grant, header)
+            return await self._results.open(request.peer, self._rows_of(call, params), grant, header)
 
-    async def _rows_of(self, call: LocalCall, params: Sequence[Any]) -> RowStream:
-        """The rows of a call: to be made as they are taken where it is long and can be, else there."""
+    def _rows_of(self, call: LocalCall, params: Sequence[Any]) -> RowStream:
+        """The rows of a call, made as they are taken."""
         if not call.is_long_row_by_row:
-            return TableRows(await in_thread(self._executor, _whole(call, params)))
+            return AnswerRows(lambda stop: open_answer(call.fragment, call.relations, params, cancellation=stop), self._executor)
         ((name, relation),) = call.relations.items()
         return FragmentRows(relation, lambda piece, stop: run(call.fragment, {name: piece}, params, cancellation=stop), self._executor)
 
@@ -209,38 +215,27 @@ class StatementRunner:
         if grant is None:
             _, result = await self._result_of(plan, request, partitions, topology, lambda: ResultCollector(self._results.held_bytes_max))
             return _reply({**header, "members": self._touched(result)}, result.table())
-        with self._results.running(request.peer):
-            if plan.gathered:  # an error in the data is not known to be one of the statement before all rows are there
-                _, result = await self._result_of(plan, request, partitions, topology, lambda: ResultCollector(self._results.held_bytes_max))
-                return await self._results.open(request.peer, TableRows(result.table()), grant, {**header, "members": self._touched(result)})
-            return await _while_loads_end(lambda: self._first_rows_of(plan, request, partitions, topology, grant, header))
 
-    async def _first_rows_of(
-        self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology, grant: int, header: dict[str, Any]
-    ) -> Reply:
-        queue = ResultQueue(2 * grant)
-        job = await self._start(plan, request, partitions, topology, queue)
-        rows = JobRows(job, queue, lambda: plan.stages[-1].fragment.schema)
-        return await self._results.open(request.peer, rows, grant, {**header, "members": sorted({self._member_id, *job.plan.job.participants})})
+        async def first_rows(plan: SelectPlan) -> Reply:
+            # Where another form of the statement may be needed, the first part waits for more: the form can be chosen until it is sent.
+            before, when_late = (_BYTES_BEFORE_FIRST, _LATE) if plan.gathered else (0, "")
+            queue = ResultQueue(max(2 * grant, before))
+            job = await self._start(plan, request, partitions, topology, queue)
+            rows = JobRows(job, queue, lambda: plan.stages[-1].fragment.schema, before, when_late)
+            return await self._results.open(request.peer, rows, grant, {**header, "members": sorted({self._member_id, *job.plan.job.participants})})
+
+        with self._results.running(request.peer):
+            return await _in_some_form(plan, first_rows)
 
     async def _result_of(
         self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology, collector: Callable[[], ResultCollector]
     ) -> tuple[SelectPlan, JobResult]:
-        """Run the stages; where an error in the data need not be one of the statement, once more in other stages, of which it would be.
-
-        Returns:
-            The plan that gave the result, and the result.
-        """
+        """Run the stages, in the form that has an answer; returns that and the result."""
 
         async def run(plan: SelectPlan) -> tuple[SelectPlan, JobResult]:
             return plan, await (await self._start(plan, request, partitions, topology, collector())).result()
 
-        try:
-            return await _while_loads_end(lambda: run(plan))
-        except DataError:
-            if not plan.gathered:
-                raise
-            return await _while_loads_end(lambda: run(replace(plan, stages=plan.gathered, gathered=())))
+        return await _in_some_form(plan, run)
 
     async def _start(self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology, result: ResultCollector) -> RunningJob:
         published = {scan.table_id: self._store.data_version(scan.table_id).published for scan in plan.scans if scan.system is None}
@@ -285,13 +280,23 @@ class StatementRunner:
             table = self._results.checked(await in_thread(self._executor, _whole(call, params)))
             rows, size = table.num_rows, table.nbytes
         else:
-            stream, rows, size = await self._rows_of(call, params), 0, 0
+            stream, rows, size = self._rows_of(call, params), 0, 0
             while not stream.is_done:
                 table = await stream.take(GRANT_BYTES_MAX)
                 rows, size = rows + table.num_rows, size + table.nbytes
         work = local_work(self._member_id, partitions, rows_read, rows, size, time.perf_counter() - started_s)
         header["profile"] = {"rows": rows, "bytes": size, "work": work}
         return _reply(header, table) if request.args["rows"] else Reply({**header, "rows": rows})
+
+
+async def _in_some_form(plan: SelectPlan, run: Callable[[SelectPlan], Awaitable[T]]) -> T:
+    """Run the stages of a plan; where an error in the data need not be one of the statement, once more in other stages, of which it would be."""
+    try:
+        return await _while_loads_end(lambda: run(plan))
+    except DataError:
+        if not plan.gathered:
+            raise
+        return await _while_loads_end(lambda: run(replace(plan, stages=plan.gathered, gathered=())))
 
 
 async def _while_loads_end(run: Callable[[], Awaitable[T]]) -> T:

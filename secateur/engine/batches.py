@@ -9,12 +9,14 @@ from weakref import ref
 
 import pyarrow as pa
 
-__all__ = ["BATCH_ROWS", "SMALL_BYTES_MAX", "batches_of", "bytes_of", "empty_batch", "remember_bytes"]
+__all__ = ["BATCH_ROWS", "SMALL_BYTES_MAX", "batches_of", "bytes_of", "empty_batch", "remember_bytes", "small_batches_of"]
 
 BATCH_ROWS: Final = 65_536
 
 SMALL_BYTES_MAX: Final = 1 << 16
 """A batch up to this weighs what it holds: finding that out again costs less than remembering it."""
+
+_BATCH_BYTES: Final = 1 << 20
 
 _known: tuple[ref[pa.RecordBatch] | None, int] = (None, 0)
 
@@ -37,6 +39,11 @@ def batches_of(table: pa.Table, rows_max: int = BATCH_ROWS) -> Iterator[pa.Recor
         small_rows += batch.num_rows
     if small:
         yield _together(small)
+
+
+def small_batches_of(table: pa.Table) -> Iterator[pa.RecordBatch]:
+    """As :func:`batches_of`, in batches of about a megabyte: what queues hold beyond their bounds is a batch, and a row may be large."""
+    return batches_of(table, min(BATCH_ROWS, max(1, table.num_rows * _BATCH_BYTES // max(table.nbytes, 1))))
 
 
 def empty_batch(schema: pa.Schema) -> pa.RecordBatch:

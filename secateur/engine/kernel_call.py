@@ -16,17 +16,18 @@ T = TypeVar("T")
 _INTERRUPT_DELAY_S: Final = 0.05
 
 
-async def in_thread(executor: Executor, call: Callable[[Cancellation], T]) -> T:
+async def in_thread(executor: Executor, call: Callable[[Cancellation], T], cancellation: Cancellation | None = None) -> T:
     """Run a call in a thread and wait for it. If the waiting is cancelled, so is the call.
 
     Args:
         executor: The threads.
         call: Is given the handle by which kernels are stopped.
+        cancellation: The handle, where it serves several calls; None for one of its own.
 
     Raises:
         Error: What the call raises.
     """
-    cancellation = Cancellation()
+    cancellation = cancellation or Cancellation()
     running = executor.submit(call, cancellation)
     try:
         return await asyncio.wrap_future(running)

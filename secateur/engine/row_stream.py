@@ -1,12 +1,13 @@
 """The rows of an answer, handed out as fast as whoever wants them takes them: what is held meanwhile is bounded.
 
-Three kinds, by where the rows come from: an answer that is there already, a fragment over partitions that are all here, and a job over several members. The
-bound of the first is that of results as a whole; the others make rows as they are asked for.
+Three kinds, by where the rows come from: one kernel call over partitions that are all here, a fragment that reads them piece by piece, and a job over several
+members. All of them make rows as they are asked for; only what the arrow kernel answers as a whole is there at once, and counts with all that is left of it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from concurrent.futures import Executor
 from functools import partial
@@ -16,11 +17,13 @@ import pyarrow as pa
 
 from secateur.engine.kernel_call import in_thread
 from secateur.engine.kernels.cancellation import Cancellation
+from secateur.engine.kernels.parted_answer import PartedAnswer
 from secateur.engine.result_queue import ResultQueue
 from secateur.engine.row_pieces import RowPieces
 from secateur.engine.running_job import RunningJob
+from secateur.errors import DataError
 
-__all__ = ["FragmentRows", "JobRows", "RowStream", "TableRows"]
+__all__ = ["AnswerRows", "FragmentRows", "JobRows", "RowStream"]
 
 Runner = Callable[[pa.Table, Cancellation], pa.Table]
 """Answers a fragment over some rows of its relation. For threads."""
@@ -50,32 +53,48 @@ class RowStream(Protocol):
         """Make no more rows, wherever they are made. Does not wait. May be called twice."""
 
 
-class TableRows:
-    """Rows that are there.
+class AnswerRows:
+    """Rows of one kernel call on this member.
 
     Args:
-        table: All of them.
+        start: Opens the answer. For a thread.
+        executor: Threads in which it is opened, taken and closed.
     """
 
-    def __init__(self, table: pa.Table) -> None:
-        self._rest = table
-        self.held_bytes = table.nbytes
+    def __init__(self, start: Callable[[Cancellation], PartedAnswer], executor: Executor) -> None:
+        self._start = start
+        self._executor = executor
+        self._cancellation = Cancellation()
+        self._answer: PartedAnswer | None = None
+        self._is_closed = False
 
     @property
     def is_done(self) -> bool:
-        return not self._rest.num_rows
+        return self._answer is not None and self._answer.is_done
+
+    @property
+    def held_bytes(self) -> int:
+        return 0 if self._answer is None else self._answer.held_bytes
 
     async def take(self, bytes_wanted: int) -> pa.Table:
-        rest = self._rest
-        count = rest.num_rows if self.held_bytes <= bytes_wanted else max(1, rest.num_rows * bytes_wanted // self.held_bytes)
-        self._rest = rest.slice(count)
-        # In proportion: counting the bytes of many slices costs more than sending one.
-        self.held_bytes -= self.held_bytes * count // max(rest.num_rows, 1)
-        return rest.slice(0, count)
+        return await in_thread(self._executor, partial(self._next, bytes_wanted), self._cancellation)
 
     def close(self) -> None:
-        self._rest = self._rest.slice(0, 0)
-        self.held_bytes = 0
+        self._is_closed = True
+        if self._answer is None or self._answer.is_done:
+            return
+        self._cancellation.cancel()
+        with contextlib.suppress(RuntimeError):  # the member is shutting down, and its kernel with it
+            self._executor.submit(self._answer.close)
+
+    def _next(self, bytes_wanted: int, cancellation: Cancellation) -> pa.Table:
+        """In a thread."""
+        if self._answer is None:
+            self._answer = self._start(cancellation)
+        taken = self._answer.take(bytes_wanted)
+        if self._is_closed:
+            self._answer.close()
+        return taken
 
 
 class FragmentRows:
@@ -123,12 +142,18 @@ class JobRows:
         job: The job.
         queue: Where its result sink puts the rows; full, it refuses, and so each stage waits for the next, on every member.
         schema: That of the rows, for when no batch says it.
+        bytes_before_first: What the first part waits for, though it may take less; at most what the queue may hold. Until then an error is one of a job of
+            which nobody has seen a row.
+        when_late: What to say of an error in the data that comes later.
     """
 
-    def __init__(self, job: RunningJob, queue: ResultQueue, schema: Callable[[], pa.Schema]) -> None:
+    def __init__(self, job: RunningJob, queue: ResultQueue, schema: Callable[[], pa.Schema], bytes_before_first: int = 0, when_late: str = "") -> None:
         self._job = job
         self._queue = queue
         self._schema = schema
+        self._bytes_before = bytes_before_first
+        self._when_late = when_late
+        self._has_begun = False
         job.when_done(queue.wake)
 
     @property
@@ -141,15 +166,26 @@ class JobRows:
 
     async def take(self, bytes_wanted: int) -> pa.Table:
         try:
-            await self._queue.wait(bytes_wanted, lambda: self._job.done)
+            await self._queue.wait(max(bytes_wanted, self._bytes_before), lambda: self._job.done)
         except asyncio.CancelledError:
             self.close()
             raise
+        self._bytes_before = 0
         if self._job.done:
-            self._job.result_now()
+            self._check()
+        self._has_begun = True
         batches = self._queue.take(bytes_wanted)
         return pa.Table.from_batches(batches, self._queue.schema or self._schema())
 
     def close(self) -> None:
         self._job.cancel("nobody wants the rest of its rows")
         self._queue.close()
+
+    def _check(self) -> None:
+        """Raise why the job failed, if it did."""
+        try:
+            self._job.result_now()
+        except DataError as error:
+            if not self._has_begun or not self._when_late:
+                raise
+            raise DataError(f"{error.message}; {self._when_late}", **error.details) from error

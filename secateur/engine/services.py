@@ -11,12 +11,13 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from secateur.engine.kernels.cancellation import Cancellation
-from secateur.engine.kernels.fragment import Fragment
+from secateur.engine.kernels.fragment import Fragment, open_answer
+from secateur.engine.kernels.parted_answer import PartedAnswer
 from secateur.errors import NotSupportedError, UnknownTableError
 from secateur.partitioning.table import TableDef
 from secateur.storage.member_store import MemberStore
 
-__all__ = ["EngineLimits", "FragmentRunner", "MemberServices", "RowsWriter"]
+__all__ = ["AnswerOpener", "EngineLimits", "FragmentRunner", "MemberServices", "RowsWriter"]
 
 
 class FragmentRunner(Protocol):
@@ -25,6 +26,14 @@ class FragmentRunner(Protocol):
     def __call__(
         self, fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any] = (), *, cancellation: Cancellation | None = None
     ) -> pa.Table: ...
+
+
+class AnswerOpener(Protocol):
+    """Opens the answer of a fragment, to be taken a part at a time; ``secateur.engine.kernels.fragment.open_answer`` is one."""
+
+    def __call__(
+        self, fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any] = (), *, cancellation: Cancellation | None = None
+    ) -> PartedAnswer: ...
 
 
 class RowsWriter(Protocol):
@@ -90,6 +99,7 @@ class MemberServices:
         table: Finds a table's description; raises ``UnknownTableError``.
         write_rows: Writes rows of any partition of the cluster.
         allow_code: Whether it accepts suppliers that travel as code.
+        open_answer: Runs a kernel whose answer is taken in parts, as the stages of a SELECT do.
         spill_directory: Where kernels of jobs put what passes their limits; None for nowhere.
         limits: Bounds of its engine.
     """
@@ -100,5 +110,6 @@ class MemberServices:
     table: Callable[[str], TableDef] = _no_table
     write_rows: RowsWriter = _no_writer
     allow_code: bool = False
+    open_answer: AnswerOpener = open_answer
     spill_directory: Path | None = None
     limits: EngineLimits = field(default_factory=EngineLimits)

@@ -14,7 +14,7 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +25,7 @@ import pyarrow as pa
 from secateur.engine.kernels.cancellation import Cancellation
 from secateur.engine.kernels.duckdb_binder import Binder
 from secateur.engine.kernels.duckdb_errors import translated
-from secateur.engine.kernels.duckdb_export import RESULT_BYTES_MAX, exported
+from secateur.engine.kernels.duckdb_export import RESULT_BYTES_MAX, batch_rows_over, batches_from, exported, reader_of
 from secateur.engine.kernels.duckdb_results import conform
 from secateur.engine.kernels.duckdb_slot import Slot
 from secateur.engine.kernels.result_types import arrow_type, delivered_type
@@ -102,26 +102,41 @@ class DuckDBKernel:
         Raises:
             Error: As :func:`secateur.engine.kernels.fragment.run`.
         """
-        # Columns without a name of their own are named by their text, which has to be the user's.
-        text = sql if names is None else self._apart.get(sql, sql)
-        with self._slot(sql) as slot, _interruptible(slot.cursor, cancellation), slot.reading(relations, dict(casts)):
-            relation = slot.bound(params, None if text is sql else text)
-            texts = tuple(map(str, relation.types))
-            delivered = tuple(map(delivered_type, texts))
-            names = relation.columns if names is None else names
-            if delivered != texts:
-                relation = slot.bound(params, _cast_columns(text, texts, delivered))
-            if cancellation is not None:
-                cancellation.check()  # an interrupt while the statement was bound is forgotten by now
+        with self._running(sql, relations, params, names, casts, cancellation) as (types, names, relation, again):
             try:
                 table = exported(relation, self._result_bytes_max, cancellation)
             except duckdb.InvalidTypeException as error:
-                apart = self._rows_apart(slot, sql) if is_about_rows(str(error)) else None
-                if apart is None:
-                    raise
-                relation = slot.bound(params, apart if delivered == texts else _cast_columns(apart, texts, delivered))
-                table = exported(relation, self._result_bytes_max, cancellation)
-        return conform(table, [arrow_type(text) for text in delivered], list(names))
+                table = exported(again(error), self._result_bytes_max, cancellation)
+        return conform(table, types, names)
+
+    def parts(
+        self,
+        sql: str,
+        relations: Mapping[str, pa.Table],
+        params: Sequence[Any] = (),
+        *,
+        names: Sequence[str] | None = None,
+        casts: Casts = (),
+        cancellation: Cancellation | None = None,
+    ) -> Generator[pa.Table, None, None]:
+        """As :meth:`run`, with rows made as they are asked for, about a megabyte at a time; at least one part, were it without rows.
+
+        What the statement reads and what it works with is held until the last part was asked for or the generator is closed, and the rows in no order have no
+        limit in bytes. Not for two threads at once.
+        """
+        batch_rows = batch_rows_over(relations.values())
+        with self._running(sql, relations, params, names, casts, cancellation) as (types, names, relation, again):
+            try:
+                reader = reader_of(relation, batch_rows)
+                batches = batches_from(reader, cancellation)
+                first = next(batches, None)
+            except duckdb.InvalidTypeException as error:
+                reader = reader_of(again(error), batch_rows)
+                batches = batches_from(reader, cancellation)
+                first = next(batches, None)
+            yield conform(pa.Table.from_batches([] if first is None else [first], reader.schema), types, names)
+            for batch in batches:
+                yield conform(pa.Table.from_batches([batch]), types, names)
 
     def describe(
         self,
@@ -154,6 +169,31 @@ class DuckDBKernel:
         """
         with self._binder() as binder:
             return binder.trees(statements)
+
+    @contextmanager
+    def _running(
+        self, sql: str, relations: Mapping[str, pa.Table], params: Sequence[Any], names: Sequence[str] | None, casts: Casts, cancellation: Cancellation | None
+    ) -> Iterator[tuple[list[pa.DataType], list[str], duckdb.DuckDBPyRelation, Callable[[duckdb.InvalidTypeException], duckdb.DuckDBPyRelation]]]:
+        """A statement bound and ready to run: the types and names of its result, the relation, and what to run if that is refused."""
+        # Columns without a name of their own are named by their text, which has to be the user's.
+        text = sql if names is None else self._apart.get(sql, sql)
+        with self._slot(sql) as slot, _interruptible(slot.cursor, cancellation), slot.reading(relations, dict(casts)):
+            relation = slot.bound(params, None if text is sql else text)
+            texts = tuple(map(str, relation.types))
+            delivered = tuple(map(delivered_type, texts))
+            names = relation.columns if names is None else names
+
+            def again(error: duckdb.InvalidTypeException) -> duckdb.DuckDBPyRelation:
+                apart = self._rows_apart(slot, sql) if is_about_rows(str(error)) else None
+                if apart is None:
+                    raise error
+                return slot.bound(params, apart if delivered == texts else _cast_columns(apart, texts, delivered))
+
+            if delivered != texts:
+                relation = slot.bound(params, _cast_columns(text, texts, delivered))
+            if cancellation is not None:
+                cancellation.check()  # an interrupt while the statement was bound is forgotten by now
+            yield [arrow_type(text) for text in delivered], list(names), relation, again
 
     def _rows_apart(self, slot: Slot, sql: str) -> str | None:
         """The text to use in place of one that failed for its comparisons of rows, from now on."""

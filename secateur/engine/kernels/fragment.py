@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from secateur.engine.kernels.arrow_fragment import ArrowFragment
+from secateur.engine.kernels.parted_answer import MadeAnswer, PartedAnswer, WholeAnswer
 from secateur.engine.kernels.result_types import arrow_type, relation_casts
 from secateur.partitioning.types import SqlType
 from secateur.wire import ShortTable
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from secateur.engine.kernels.cancellation import Cancellation
     from secateur.engine.kernels.duckdb_kernel import DuckDBKernel
 
-__all__ = ["Fragment", "KernelName", "answer", "run", "run_with"]
+__all__ = ["Fragment", "KernelName", "answer", "open_answer", "open_with", "run", "run_with"]
 
 
 class KernelName(Enum):
@@ -162,14 +163,44 @@ def run_with(
         cancellation: As :func:`run`.
         duckdb: Gives the DuckDB kernel, if one is needed; None: that of the process.
     """
-    if fragment.arrow is not None and kernel is not KernelName.DUCKDB:
-        import secateur.engine.kernels.arrow_kernel as arrow_kernel
+    found = None if kernel is KernelName.DUCKDB else _of_arrow(fragment, relations, params)
+    if found is not None:
+        return found, KernelName.ARROW
+    found = _duckdb(duckdb).run(fragment.sql, relations, params, names=fragment.column_names, casts=fragment.casts, cancellation=cancellation)
+    return found, KernelName.DUCKDB
 
-        found = arrow_kernel.run(fragment.arrow, relations[fragment.relations[0]], params)
-        if found is not None:
-            return found, KernelName.ARROW
+
+def open_answer(fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any] = (), *, cancellation: Cancellation | None = None) -> PartedAnswer:
+    """As :func:`run`, for an answer that is taken a part at a time, and closed at the end; what is wrong with the statement comes with the first part."""
+    return open_with(fragment, relations, params, cancellation=cancellation)
+
+
+def open_with(
+    fragment: Fragment,
+    relations: Mapping[str, pa.Table],
+    params: Sequence[Any] = (),
+    *,
+    cancellation: Cancellation | None = None,
+    duckdb: Callable[[], DuckDBKernel] | None = None,
+) -> PartedAnswer:
+    """As :func:`open_answer`, by a DuckDB kernel of the caller's."""
+    found = _of_arrow(fragment, relations, params)
+    if found is not None:
+        return WholeAnswer(found)
+    database = _duckdb(duckdb)
+    return MadeAnswer(database.parts(fragment.sql, relations, params, names=fragment.column_names, casts=fragment.casts, cancellation=cancellation))
+
+
+def _of_arrow(fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any]) -> pa.Table | None:
+    """The answer of the arrow kernel, if it can give it exactly."""
+    if fragment.arrow is None:
+        return None
+    import secateur.engine.kernels.arrow_kernel as arrow_kernel
+
+    return arrow_kernel.run(fragment.arrow, relations[fragment.relations[0]], params)
+
+
+def _duckdb(given: Callable[[], DuckDBKernel] | None) -> DuckDBKernel:
     from secateur.engine.kernels import duckdb_kernel  # imported at the first use: a process that plans or serves only simple fragments does not pay for it
 
-    database = (duckdb or duckdb_kernel.default_kernel)()
-    found = database.run(fragment.sql, relations, params, names=fragment.column_names, casts=fragment.casts, cancellation=cancellation)
-    return found, KernelName.DUCKDB
+    return (given or duckdb_kernel.default_kernel)()

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 import pyarrow as pa
 
 from secateur.dag.processor import Emitter, Processor
-from secateur.engine.batches import BATCH_ROWS, batches_of
+from secateur.engine.batches import small_batches_of
 from secateur.engine.processors.fragment_call import FragmentCall
 from secateur.engine.row_pieces import RowPieces
 
 __all__ = ["FragmentRows"]
-
-_BATCH_BYTES: Final = 1 << 20
-"""What queues hold beyond their bounds is a batch: an expression may make much of little."""
 
 
 class FragmentRows(Processor):
@@ -71,7 +67,7 @@ class FragmentRows(Processor):
             self._poll = None
             if not result.num_rows and not self._is_last:
                 return True
-            self._emitter = Emitter(self.outbox, batches_of(result, min(BATCH_ROWS, max(1, result.num_rows * _BATCH_BYTES // max(result.nbytes, 1)))))
+            self._emitter = Emitter(self.outbox, small_batches_of(result))
         if not self._emitter.emit():
             return False
         self._emitter = None

@@ -1,8 +1,11 @@
-"""A kernel fragment as a processor: reads its scans, gathers its inputs as relations, then answers once; or, where it can, row by row as they come."""
+"""A kernel fragment as a processor: reads its scans, gathers its inputs as relations, then answers; or, where it can, row by row as they come.
+
+An answer is passed on in parts, each made when the one before has found room: what comes after a stage that is slow slows the stage.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -10,11 +13,11 @@ import pyarrow as pa
 from secateur.dag.codec import portable
 from secateur.dag.processor import Emitter, Processor
 from secateur.dag.supplier import ProcessorSupplier, SupplierContext
-from secateur.engine.batches import batches_of, bytes_of
+from secateur.engine.batches import bytes_of, small_batches_of
 from secateur.engine.gather_budget import GatherBudget
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.member_scan import MemberScan
-from secateur.engine.processors.fragment_call import FragmentCall
+from secateur.engine.processors.fragment_call import FragmentCall, FragmentParts
 from secateur.engine.processors.fragment_rows import FragmentRows
 from secateur.engine.services import MemberServices
 
@@ -79,42 +82,54 @@ class _FragmentStage(Processor):
         self._relations = dict(relations)
         self._budget = budget
         self._gathered: list[list[pa.RecordBatch]] = [[] for _ in inputs]
+        self._gathered_bytes = 0
         self._held_bytes = 0
-        self._poll: Callable[[], pa.Table | None] | None = None
+        self._parts: FragmentParts | None = None
         self._emitter: Emitter | None = None
+        self._has_emitted = False
 
     def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
         gathered = self._gathered[ordinal]
         if batch.num_rows or not gathered:  # the first, even without rows, says what types the columns came to
-            self._hold(bytes_of(batch))
             gathered.append(batch)
+            self._gathered_bytes += bytes_of(batch)
+            self._hold(self._gathered_bytes)
         return True
 
     def complete(self) -> bool:
-        if self._emitter is None:
-            if self._poll is None:
-                self._poll = self._call.begin(self.context, self._take_relations())
-            result = self._poll()
-            if result is None:
+        if self._parts is None:
+            self._parts = self._call.open(self.context, self._take_relations())
+        while self._emitter is not None or not (self._has_emitted and self._parts.is_done):
+            if self._emitter is None:
+                part = self._parts.poll()
+                if part is None:
+                    return False
+                if self._has_emitted and not part.num_rows:
+                    continue
+                # What a kernel reads it keeps until its last rows are made.
+                self._hold(part.nbytes + self._parts.held_bytes + (0 if self._parts.is_done else self._gathered_bytes))
+                self._emitter = Emitter(self.outbox, small_batches_of(part))
+            if not self._emitter.emit():
                 return False
-            self._give_back()
-            self._hold(result.nbytes)  # until it has been passed on, which may take as long as a client reads
-            self._emitter = Emitter(self.outbox, batches_of(result))
-        return self._emitter.emit()
+            self._emitter, self._has_emitted = None, True
+        self._hold(0)
+        return True
 
     def close(self) -> None:
         self._relations.clear()
         self._gathered.clear()
-        self._poll = self._emitter = None
-        self._give_back()
+        self._emitter = None
+        if self._parts is not None:
+            self._parts.close()
+        self._hold(0)
 
     def _hold(self, size: int) -> None:
-        self._held_bytes += size
-        self._budget.take(size)
-
-    def _give_back(self) -> None:
-        self._budget.give_back(self._held_bytes)
-        self._held_bytes = 0
+        """Keep so many bytes from now on."""
+        before, self._held_bytes = self._held_bytes, size
+        if size > before:
+            self._budget.take(size - before)
+        else:
+            self._budget.give_back(before - size)
 
     def _take_relations(self) -> dict[str, pa.Table]:
         relations, self._relations = self._relations, {}

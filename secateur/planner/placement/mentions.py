@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from secateur.planner.query import Query
 
-__all__ = ["as_mention", "mention_of", "mentions", "moved_mention", "moved_query", "passed_relation", "relations_in", "tagged_tree"]
+__all__ = ["as_mention", "mention_of", "mentions", "moved_mention", "moved_query", "passed_relation", "passes_rows_on", "relations_in", "tagged_tree"]
 
 _RELATION: Final = "relation"
 _PASSES: Final = "passes"
@@ -64,3 +64,16 @@ def passed_relation(query: exp.Expr) -> str | None:
     relation = query.meta.get(_PASSES)
     plain = isinstance(query, exp.Select) and not any(value for key, value in query.args.items() if key not in ("expressions", "from_"))
     return str(relation) if relation is not None and plain else None
+
+
+def passes_rows_on(query: exp.Expr) -> bool:
+    """Whether a query is some columns of one relation, row by row, whatever its other rows are."""
+    if not isinstance(query, exp.Select) or any(value for key, value in query.args.items() if key not in ("expressions", "from_")):
+        return False
+    if not all(isinstance(item.unalias(), exp.Column) or (isinstance(item, exp.Star) and not any(item.args.values())) for item in query.expressions):
+        return False
+    from_ = query.args.get("from_")
+    source = None if from_ is None else from_.this
+    if source is None or any(value for key, value in source.args.items() if key not in ("this", "alias")):
+        return False
+    return passes_rows_on(source.this) if isinstance(source, exp.Subquery) else mention_of(source) is not None

@@ -25,7 +25,7 @@ from secateur.planner.placement.correlated import Lookup, lookup_of, with_asked_
 from secateur.planner.placement.ctes import without_ctes
 from secateur.planner.placement.cut_select import cut_select, named_as_asked
 from secateur.planner.placement.drafts import Columns, Draft, Schema
-from secateur.planner.placement.mentions import moved_mention, moved_query, passed_relation, relations_in, tagged_tree
+from secateur.planner.placement.mentions import moved_mention, moved_query, passed_relation, passes_rows_on, relations_in, tagged_tree
 from secateur.planner.placement.scan_rows import ScanRows, mark_applied
 from secateur.planner.placement.search import Found
 from secateur.planner.placement.spread import Scattered
@@ -92,7 +92,7 @@ class _Placer:
         sql, relations = to_sql(final), relations_in(final)
         if [text for _, text in self._bench.drafts.describe(sql, relations)] != [text for _, text in columns]:
             raise Cut("its parts have other types than the whole")
-        self._bench.drafts.add("final", sql, relations, columns, at_coordinator=True)
+        self._bench.drafts.add("final", sql, relations, columns, at_coordinator=True, row_by_row=passes_rows_on(final))
         return tuple(self._bench.drafts.drafts)
 
     def _compute_cte(self, cte: exp.CTE) -> str:

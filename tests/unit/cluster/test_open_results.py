@@ -9,13 +9,20 @@ import pyarrow as pa
 import pytest
 
 from secateur.cluster.open_results import GRANT_BYTES_MAX, OpenResults, granted
-from secateur.engine.row_stream import TableRows
+from secateur.engine.kernels.parted_answer import WholeAnswer
 from secateur.errors import LimitExceededError, ProtocolError
 from secateur.wire import PeerInfo, Reply, Request, decode_table
 
 PEER, OTHER = (PeerInfo(number, "there", "test", False) for number in (1, 2))
 ROWS = pa.table({"a": list(range(1000))})
 PART = ROWS.nbytes // 4
+
+
+class TableRows(WholeAnswer):
+    """Rows that are there, as a stream."""
+
+    async def take(self, bytes_wanted: int) -> pa.Table:  # type: ignore[override]
+        return super().take(bytes_wanted)
 
 
 def request(op: str = "result_next", peer: PeerInfo = PEER, **args: Any) -> Request:

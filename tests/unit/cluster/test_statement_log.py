@@ -77,3 +77,51 @@ def test_the_newest_are_remembered() -> None:
     for plan in ("a", "b", "c"):
         log.execute(request(plan), lambda _: Reply(dict(ANSWER)))
     assert [entry["plan_id"] for entry in entries(log)] == ["c", "b"]
+
+
+PEER = PeerInfo(1, "test", "test", False)
+
+
+@pytest.mark.parametrize(
+    ("parts", "end", "expected"),
+    [
+        pytest.param([5, 2], None, ("done", 10), id="to the end"),
+        pytest.param([5], "close", ("done", 8), id="as far as it was wanted"),
+        pytest.param([5], "another", ("done", 8), id="until the connection had another result"),
+        pytest.param([5], "fail", ("failed", None), id="until it failed"),
+    ],
+)
+def test_a_result_that_is_read_in_parts_runs_until_it_was_read(parts: list[int], end: str | None, expected: tuple[str, int | None]) -> None:
+    log = StatementLog("m1")
+
+    async def first(_: Request) -> Reply:
+        return Reply({**ANSWER, "more": True})
+
+    async def part(rows: int, more: bool) -> Reply:
+        return Reply({"rows": rows, "more": more})
+
+    async def fail(_: Request) -> Reply:
+        raise DataError("no such date")
+
+    async def scenario() -> None:
+        await log.execute(request("p"), first)  # type: ignore[misc]
+        for index, rows in enumerate(parts):
+            (entry,) = entries(log)
+            assert (entry["state"], entry["rows"]) == ("running", 3 + sum(parts[:index]))
+            more = end is not None or index < len(parts) - 1
+            await log.next(request("p"), lambda _, rows=rows, more=more: part(rows, more))
+        match end:
+            case "close":
+                log.close(PEER)
+            case "another":
+                await log.execute(request("q"), first)  # type: ignore[misc]
+            case "fail":
+                with pytest.raises(DataError):
+                    await log.next(request("p"), fail)
+            case _:
+                pass
+
+    asyncio.run(scenario())
+    entry = entries(log)[-1]
+    assert (entry["plan_id"], entry["state"], entry.get("rows")) == ("p", *expected)
+    log.close(PEER)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from secateur.cluster import Cluster, statements
+from secateur.engine.plan import SelectPlan
+from secateur.errors import DataError, LimitExceededError
 
 SQL = "SELECT k, max(v) OVER (PARTITION BY k) AS m FROM {} WHERE k = ? AND n > ?"
 
@@ -18,8 +21,8 @@ def test_keys_that_are_not_there_are_answered_without_a_kernel(lone_cluster: Clu
         sql = SQL.format(table_name)
         assert conn.execute(sql, ["a", 0]).fetchall() == [("a", 20), ("a", 20)]
         called: list[Any] = []
-        real = statements.run
-        monkeypatch.setattr(statements, "run", lambda *args, **options: called.append(args) or real(*args, **options))
+        real = statements.open_answer
+        monkeypatch.setattr(statements, "open_answer", lambda *args, **options: called.append(args) or real(*args, **options))
         gone = conn.execute(sql, ["a", 2])
         assert gone.fetchall() == []
         assert [column[0] for column in gone.description or ()] == ["k", "m"]
@@ -31,3 +34,31 @@ def test_keys_that_are_not_there_are_answered_without_a_kernel(lone_cluster: Clu
         assert called == []
         assert conn.execute(sql, ["a", 1]).fetchall() == [("a", 20)]
         assert len(called) == 1
+
+
+def test_an_error_in_the_data_is_one_of_the_whole_statement(lone_cluster: Cluster, table_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the placed form raises is not raised where the gathered form has an answer; anything else is, and so is what that form raises."""
+
+    async def some_form(outcomes: dict[str, Any], placed: Any) -> Any:
+        async def run(plan: Any) -> Any:
+            outcome = outcomes["gathered" if not plan.gathered else "placed"]
+            if isinstance(outcome, Exception):
+                raise outcome
+            return outcome
+
+        return await statements._in_some_form(placed, run)
+
+    with lone_cluster.connect() as conn:
+        conn.execute(f"CREATE TABLE {table_name} (k VARCHAR PRIMARY KEY, v BIGINT) BACKUPS 0")
+        plans: list[SelectPlan] = []
+        real = statements.StatementRunner._run
+        monkeypatch.setattr(statements.StatementRunner, "_run", lambda self, plan, request: plans.append(plan) or real(self, plan, request))  # type: ignore[func-returns-value]
+        assert conn.execute(f"SELECT a.v FROM {table_name} a JOIN {table_name} b ON a.v = b.v").fetchall() == []
+    (placed,) = plans
+    assert placed.gathered
+    bad, other = DataError("bad"), LimitExceededError("much")
+    assert asyncio.run(some_form({"placed": bad, "gathered": 3}, placed)) == 3
+    assert asyncio.run(some_form({"placed": 2, "gathered": bad}, placed)) == 2
+    for outcomes in ({"placed": bad, "gathered": DataError("bad in the whole")}, {"placed": other, "gathered": 3}):
+        with pytest.raises((DataError, LimitExceededError), match=r"bad in the whole|much"):
+            asyncio.run(some_form(outcomes, placed))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
@@ -13,9 +14,10 @@ import pytest
 from secateur.connectors import table_source
 from secateur.dag import DAG, EdgeConfig, JobConfig, between
 from secateur.engine.kernels.cancellation import Cancellation
+from secateur.engine.kernels.parted_answer import MadeAnswer, WholeAnswer
 from secateur.engine.processors.result_sink import ResultSink
 from secateur.engine.result_queue import ResultQueue
-from secateur.engine.row_stream import FragmentRows, JobRows, RowStream, TableRows
+from secateur.engine.row_stream import AnswerRows, FragmentRows, JobRows, RowStream
 from secateur.errors import DataError, JobCancelledError, MemberLostError
 from secateur.partitioning.build import build_scheme
 from secateur.partitioning.scheme import HashComponent
@@ -33,23 +35,73 @@ async def taken(stream: RowStream, bytes_wanted: int) -> list[pa.Table]:
     return parts
 
 
-def test_rows_that_are_there() -> None:
-    parts = asyncio.run(taken(TableRows(ROWS), 1 << 20))
-    assert pa.concat_tables(parts).equals(ROWS)
-    assert 20 <= len(parts) <= 30
-    assert max(part.nbytes for part in parts) <= 1.1 * (1 << 20)
+def test_an_answer_that_is_there_is_held_until_it_is_taken() -> None:
+    async def scenario(executor: ThreadPoolExecutor) -> None:
+        stream = AnswerRows(lambda _: WholeAnswer(ROWS), executor)
+        first = await stream.take(1 << 20)
+        assert first.nbytes <= 1.1 * (1 << 20)
+        assert stream.held_bytes == pytest.approx(ROWS.nbytes - first.nbytes, rel=0.01)
+        parts = [first, *await taken(stream, 1 << 20)]
+        assert 20 <= len(parts) <= 30
+        assert pa.concat_tables(parts).equals(ROWS)
+        other = AnswerRows(lambda _: WholeAnswer(ROWS), executor)
+        await other.take(1)
+        other.close()
+        await until(lambda: other.is_done and not other.held_bytes)
+
+    with ThreadPoolExecutor(1) as executor:
+        asyncio.run(scenario(executor))
 
 
-def test_rows_that_are_there_are_held_until_they_are_taken() -> None:
-    async def scenario() -> None:
-        stream = TableRows(ROWS)
-        assert stream.held_bytes == ROWS.nbytes
-        await stream.take(ROWS.nbytes // 2)
-        assert stream.held_bytes == pytest.approx(ROWS.nbytes / 2, rel=0.01)
+def test_an_answer_is_made_as_it_is_taken_and_given_up_when_it_is_closed() -> None:
+    made: list[int] = []
+    given_up = threading.Event()
+
+    def parts() -> Generator[pa.Table, None, None]:
+        try:
+            for start in range(0, ROWS.num_rows, 100_000):
+                made.append(start)
+                yield ROWS.slice(start, 100_000)
+        finally:
+            given_up.set()
+
+    async def scenario(executor: ThreadPoolExecutor) -> None:
+        stream = AnswerRows(lambda _: MadeAnswer(parts()), executor)
+        assert (await stream.take(1)).num_rows == 100_000
+        assert (await stream.take(1_000_000)).num_rows == 200_000
+        assert (len(made), stream.is_done, stream.held_bytes) == (3, False, 0)
         stream.close()
-        assert (stream.held_bytes, stream.is_done) == (0, True)
+        stream.close()
+        await until(given_up.is_set)
+        assert (stream.is_done, len(made)) == (True, 3)
 
-    asyncio.run(scenario())
+    with ThreadPoolExecutor(1) as executor:
+        asyncio.run(scenario(executor))
+
+
+def test_an_answer_that_is_not_waited_for_any_more_is_closed_where_it_comes_late() -> None:
+    begun, given_up = threading.Event(), threading.Event()
+    go_on = threading.Event()
+
+    def parts() -> Generator[pa.Table, None, None]:
+        try:
+            begun.set()
+            go_on.wait()
+            yield ROWS
+        finally:
+            given_up.set()
+
+    async def scenario(executor: ThreadPoolExecutor) -> None:
+        stream = AnswerRows(lambda _: MadeAnswer(parts()), executor)
+        taking = asyncio.create_task(stream.take(1))
+        await until(begun.is_set)
+        taking.cancel()
+        stream.close()
+        go_on.set()
+        await until(given_up.is_set)
+
+    with ThreadPoolExecutor(2) as executor:
+        asyncio.run(scenario(executor))
 
 
 def test_a_fragment_reads_what_is_wanted_and_no_more() -> None:

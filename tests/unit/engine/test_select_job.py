@@ -117,7 +117,7 @@ def test_parameters_and_the_key_search_reach_the_members(run: RunTest, orders: T
             for search_keys, rows_read in ((True, 5), (False, None)):
                 seen: list[int] = []
                 for runtime in cluster.runtimes.values():
-                    runtime.services = replace(runtime.services, run_fragment=_counting(runtime.services.run_fragment, seen))
+                    runtime.services = replace(runtime.services, open_answer=_counting(runtime.services.open_answer, seen))
                 dag, config = select_dag(plan, [range(16)], search_keys=search_keys)
                 result = await cluster.run(dag, config, ["C7"])
                 assert result.table().to_pydict() == {"number": [0, 1, 2, 3, 4], "total": [35.0, 36.0, 37.0, 38.0, 39.0], "orders": [1] * 5}
@@ -126,11 +126,11 @@ def test_parameters_and_the_key_search_reach_the_members(run: RunTest, orders: T
     run(main())
 
 
-def _counting(run_fragment: Any, seen: list[int]) -> Any:
-    def counting(fragment: Fragment, relations: Any, params: Any = (), *, cancellation: Any = None) -> pa.Table:
+def _counting(open_answer: Any, seen: list[int]) -> Any:
+    def counting(fragment: Fragment, relations: Any, params: Any = (), *, cancellation: Any = None) -> Any:
         if "s0" in relations:
             seen.append(relations["s0"].num_rows)
-        return run_fragment(fragment, relations, params, cancellation=cancellation)
+        return open_answer(fragment, relations, params, cancellation=cancellation)
 
     return counting
 

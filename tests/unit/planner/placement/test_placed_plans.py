@@ -38,3 +38,18 @@ def test_lookups(bench: Any, where: str, is_lookup: bool) -> None:
 def test_names_of_common_table_expressions(bench: Any, name: str, strategy: Strategy) -> None:
     sql = f"WITH {name} AS (SELECT customer_id FROM orders WHERE amount > 1) SELECT c.name FROM {name} x JOIN customers c ON c.customer_id = x.customer_id"
     assert bench.select(sql).plan.strategy is strategy
+
+
+@pytest.mark.parametrize(
+    ("sql", "passes_on"),
+    [
+        pytest.param("SELECT c.name, o.amount FROM customers c JOIN orders o USING (customer_id)", True, id="a join"),
+        pytest.param("SELECT * FROM (SELECT c.name, o.amount + 1 AS a FROM customers c JOIN orders o USING (customer_id)) q", True, id="a join in FROM"),
+        pytest.param("SELECT c.name, o.amount FROM customers c JOIN orders o USING (customer_id) LIMIT 5", False, id="LIMIT"),
+        pytest.param("SELECT DISTINCT c.name FROM customers c JOIN orders o USING (customer_id)", False, id="DISTINCT"),
+        pytest.param("SELECT o.priority, count(*) FROM customers c JOIN orders o USING (customer_id) GROUP BY ALL", False, id="groups"),
+        pytest.param("SELECT o.priority, rank() OVER (ORDER BY o.amount) FROM orders o", False, id="a window"),
+    ],
+)
+def test_what_only_passes_rows_on(bench: Any, sql: str, passes_on: bool) -> None:
+    assert bench.select(sql).plan.stages[-1].fragment.row_by_row is passes_on
