@@ -1,33 +1,62 @@
-"""The rows of ``CREATE TABLE ... AS``: the controller has made the table, this process brings them. If they do not arrive, the table goes again."""
+"""``CREATE TABLE ... AS``: this process reads the rows of the query, has the controller make the table, and brings them.
+
+The rows are read before there is a table: the query may so read the table that it replaces, and a query that fails leaves everything as it is. If the rows do
+not arrive, the new table goes again.
+"""
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 
-from secateur.client.insert import insert_select
+import pyarrow as pa
+
+from secateur.client.load import LoadMode, load_rows
+from secateur.client.rows import as_table
+from secateur.client.select import run_select
 from secateur.client.session import Session
-from secateur.client.statement import CreatedTable, InsertSelect
-from secateur.errors import Error, InterfaceError
+from secateur.client.statement import CreateTableAs
+from secateur.errors import DuplicateKeyError, Error
+from secateur.partitioning.conform import conform
+from secateur.partitioning.distinct_keys import first_positions
+from secateur.partitioning.split import split
+from secateur.partitioning.table import TableDef
 
-__all__ = ["fill_table"]
+__all__ = ["create_table_as"]
 
 
-def fill_table(session: Session, created: CreatedTable) -> int:
-    """Insert the rows of the query; returns their number.
+def create_table_as(session: Session, sql: str, params: list[object] | dict[str, object], statement: CreateTableAs) -> int:
+    """Make the table with the rows of the query; returns their number.
 
     Raises:
-        DuplicateKeyError, NullKeyError: The key does not tell the rows of the query apart; there is no table then.
-        Error: As :func:`~secateur.client.insert.insert_select`; there is no table then.
+        DuplicateKeyError, NullKeyError, NoRangeError: The rows do not fit into the table; nothing was made or replaced.
+        TableExistsError: A table of that name has been made meanwhile.
+        Error: As :func:`~secateur.client.select.run_select` and :func:`~secateur.client.load.load_rows`; after an error of the load there is no table.
     """
-    if created.insert is None:
+    table = statement.table
+    if statement.source is None:
+        session.prepare_anew(statement.create, [])
         return 0
+    selected = run_select(session, sql, params, statement.source, cached=False, started_s=time.perf_counter())
+    rows = as_table(selected.result, selected.columns).rename_columns([column.name for column in table.columns])
+    _check(rows, table)
+    session.prepare_anew(statement.create, [])
     try:
-        prepared = session.prepare_anew(created.insert, [])
-        if not isinstance(prepared, InsertSelect):
-            raise InterfaceError(f"{created.insert!r} should be an INSERT of a query")
-        return insert_select(session, created.insert, [], prepared).rows
+        return load_rows(session, session.table(table.name), rows, LoadMode.APPEND).rows
     except BaseException:
-        name = created.name.replace('"', '""')
+        name = table.name.replace('"', '""')
         with suppress(Error):
             session.prepare_anew(f'DROP TABLE IF EXISTS "{name}"', [])
         raise
+
+
+def _check(rows: pa.Table, table: TableDef) -> None:
+    """Find out that rows do not fit while nothing has been replaced by them."""
+    rows = conform(rows, table)
+    if (first := first_positions(rows, table)) is not None:
+        raise DuplicateKeyError(
+            f"{table.name}: the query gives {rows.num_rows:,} rows, and the key ({', '.join(table.primary_key)}) tells only {len(first):,} of them apart",
+            table=table.name,
+        )
+    if not table.replicated and not table.scheme.makes_ranges:
+        split(rows, table)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from secateur.client.analyze import analyze
 from secateur.client.change import run_change
 from secateur.client.copy import copy_from, copy_to
-from secateur.client.create_table_as import fill_table
+from secateur.client.create_table_as import create_table_as
 from secateur.client.insert import Insertion, insert_many, insert_select, insert_values
 from secateur.client.insert_template import InsertTemplate
 from secateur.client.parameters import Parameters, plain_values
@@ -25,7 +25,7 @@ from secateur.client.statement import (
     ChangeStatement,
     CopyFrom,
     CopyTo,
-    CreatedTable,
+    CreateTableAs,
     Done,
     InsertRows,
     InsertSelect,
@@ -139,7 +139,7 @@ class Cursor:
                     total = max(total, 0) + changed.rows
                 case Done():
                     pass
-                case SelectStatement() | PlanText() | SetPruning() | SetPlanOption() | CreatedTable() | CopyFrom() | CopyTo():
+                case SelectStatement() | PlanText() | SetPruning() | SetPlanOption() | CreateTableAs() | CopyFrom() | CopyTo():
                     raise NotSupportedError("executemany() is for INSERT, UPDATE and DELETE; call execute() for each set of parameters to read the results")
         self._rowcount = insert_many(self._session, operation, pending) if pending else total
         return self
@@ -279,8 +279,8 @@ class Cursor:
                 self._rowcount = copy_from(self._session, prepared)
             case CopyTo():
                 self._rowcount = copy_to(self._session, sql, params, prepared)
-            case CreatedTable():
-                self._rowcount = fill_table(self._session, prepared)
+            case CreateTableAs():
+                self._rowcount = create_table_as(self._session, sql, params, prepared)
             case Done():
                 pass
 

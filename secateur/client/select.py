@@ -20,7 +20,7 @@ from secateur.client.rows import ResultColumn, as_table
 from secateur.client.rows_to_come import RowsToCome
 from secateur.client.run_profile import RunProfile
 from secateur.client.session import Session
-from secateur.client.statement import ChangeStatement, CopyTo, InsertSelect, SelectStatement, WholeChange
+from secateur.client.statement import ChangeStatement, CopyTo, CreateTableAs, InsertSelect, SelectStatement, WholeChange
 from secateur.client.stats import QueryStats
 from secateur.client.verify import same_rows
 from secateur.errors import (
@@ -159,7 +159,8 @@ def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any
     match prepared:
         case SelectStatement():
             return prepared
-        case InsertSelect() | ChangeStatement() | WholeChange() | CopyTo():
+        case InsertSelect() | ChangeStatement() | WholeChange() | CopyTo() | CreateTableAs(source=SelectStatement()):
+            assert prepared.source is not None
             return prepared.source
         case _:
             raise InterfaceError(f"{sql!r} was a query and is none any more") from because

@@ -21,7 +21,7 @@ __all__ = [
     "ChangeStatement",
     "CopyFrom",
     "CopyTo",
-    "CreatedTable",
+    "CreateTableAs",
     "Done",
     "InsertRows",
     "InsertSelect",
@@ -146,16 +146,18 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class CreatedTable:
-    """``CREATE TABLE ... AS``: the table is there.
+class CreateTableAs:
+    """``CREATE TABLE ... AS``: a query whose rows are to be the first of a table.
 
     Attributes:
-        name: Its name.
-        insert: The statement that brings its rows; None when they are not wanted.
+        table: The table, which is not there yet.
+        create: The statement that makes it.
+        source: The query, which has the table's columns in their order; None when its rows are not wanted.
     """
 
-    name: str
-    insert: str | None
+    table: TableDef
+    create: str
+    source: SelectStatement | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +299,7 @@ class PlanText:
 Prepared: TypeAlias = (
     SelectStatement
     | Done
-    | CreatedTable
+    | CreateTableAs
     | CopyFrom
     | CopyTo
     | InsertRows
@@ -322,8 +324,9 @@ def read_prepared(answer: Answer) -> Prepared:
         match statement["kind"]:
             case "select":
                 return _select(statement)
-            case "ddl" if "insert" in statement:
-                return CreatedTable(statement["table"], statement["insert"])
+            case "create_table_as":
+                source_select = statement["source_select"]
+                return CreateTableAs(TableDef.from_wire(statement["table"]), statement["create"], None if source_select is None else _select(source_select))
             case "copy_from":
                 return CopyFrom(TableDef.from_wire(statement["table"]), tuple(statement["columns"]), FileOptions.from_wire(statement["options"]))
             case "copy_to":

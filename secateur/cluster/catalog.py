@@ -77,8 +77,8 @@ class Catalog:
         names = [known[key].name for key in near or sorted(known)[:10]]
         return f"did you mean {' or '.join(names)}?" if near else f"there is {', '.join(names)}" if names else "there are no tables yet"
 
-    def with_table(self, table: TableDef) -> tuple[Catalog, TableDef]:
-        """The catalog with one more table, and the table under its new id.
+    def with_table(self, table: TableDef, *, or_replace: bool = False) -> tuple[Catalog, TableDef]:
+        """The catalog with one more table, or with one in the place of another of its name, and the table under its new id.
 
         Raises:
             TableExistsError: The name is taken, by a table or a view.
@@ -87,7 +87,7 @@ class Catalog:
         self._check_not_a_view(table.name)
         if not table.name or "." in table.name:
             raise NotSupportedError(f"table name {table.name!r}: schemas are not supported, use a name without a dot")
-        if self.find(table.name) is not None:
+        if not or_replace and self.find(table.name) is not None:
             raise TableExistsError(f"table {table.name!r} exists already; DROP TABLE it first or use CREATE TABLE IF NOT EXISTS", table=table.name)
         table = self._referred(replace(table, table_id=self.last_table_id + 1))
         by_name = MappingProxyType({**self.by_name, table.name.casefold(): table})

@@ -170,13 +170,13 @@ class Controller:
     async def _prepare(self, request: Request) -> Reply:
         statement, reply = await self._plan(self._statements.prepare, request)
         match statement:
-            case CreateTable(table, if_not_exists):
-                await self._table_commands.create(table, if_not_exists=if_not_exists)
-            case CreateTableAs(table, if_not_exists):
+            case CreateTable(table, if_not_exists, or_replace):
+                await self._table_commands.create(table, if_not_exists=if_not_exists, or_replace=or_replace)
+            case CreateTableAs(table, if_not_exists, or_replace):
                 if if_not_exists and self._state.catalog.find(table.name) is not None:
                     reply = Reply({"statement": {"kind": "ddl", "message": "table exists"}})
-                else:
-                    await self._table_commands.create(table, if_not_exists=False)
+                else:  # the client creates it once it has the rows
+                    self._state.catalog.with_table(table, or_replace=or_replace)
             case CreateIndex(table, index, if_not_exists):
                 await self._table_commands.create_index(table, index, if_not_exists=if_not_exists)
             case DropIndex(name, if_exists):

@@ -137,8 +137,9 @@ class StatementReplies:
                 return _statement("select", self._keep(statement, sql))
             case CreateTable():
                 return _statement("ddl", {"message": "table created"})
-            case CreateTableAs(table, _, insert):
-                return _statement("ddl", {"message": "table created", "table": table.name, "insert": insert})
+            case CreateTableAs(table, create=create, select=select):
+                source = None if select is None else self._keep(select, sql)
+                return _statement("create_table_as", {"table": table.to_wire(), "create": create, "source_select": source})
             case CopyFrom(table, columns, options):
                 return _statement("copy_from", {"table": table.to_wire(by_reference=True), "columns": list(columns), "options": options.to_wire()})
             case CopyTo(select, options):

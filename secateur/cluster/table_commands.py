@@ -49,8 +49,8 @@ class TableCommands:
         self._executor = executor
         self._ranges = RangeChanger(peers)
 
-    async def create(self, table: TableDef, *, if_not_exists: bool) -> None:
-        """Give a table its id and owners, and tell the members.
+    async def create(self, table: TableDef, *, if_not_exists: bool, or_replace: bool) -> None:
+        """Give a table its id and owners, and tell the members; a table in whose place it comes goes when the new one is there.
 
         Raises:
             TableExistsError: The name is taken.
@@ -58,12 +58,15 @@ class TableCommands:
             PartitionLostError: No member is left.
         """
         async with self._state.changing:
-            if if_not_exists and self._state.catalog.find(table.name) is not None:
+            replaced = self._state.catalog.find(table.name)
+            if if_not_exists and replaced is not None:
                 return
-            catalog, created = self._state.catalog.with_table(table)
+            catalog, created = self._state.catalog.with_table(table, or_replace=or_replace)
             while not await self._create_at_members(created):
-                catalog, created = self._state.catalog.with_table(table)
+                catalog, created = self._state.catalog.with_table(table, or_replace=or_replace)
             self._state.catalog = catalog
+            if replaced is not None:
+                await self._forget(replaced)
 
     async def drop(self, name: str, *, if_exists: bool) -> None:
         """Forget a table everywhere.
@@ -75,10 +78,7 @@ class TableCommands:
             if if_exists and self._state.catalog.find(name) is None:
                 return
             self._state.catalog, table = self._state.catalog.without_table(name)
-            await self._drop_at_members(table)
-            self._loads.forget(table.table_id)
-            self._statistics.forget(table.table_id)
-            await self._forget_owners(table.scheme.affinity_group())
+            await self._forget(table)
 
     async def create_index(self, table: TableDef, index: IndexDef, *, if_not_exists: bool) -> None:
         """Note an index in the catalog; members make it at the first search that wants it.
@@ -202,6 +202,13 @@ class TableCommands:
             raise
         self._state.catalog = catalog
         return True
+
+    async def _forget(self, table: TableDef) -> None:
+        """Forget what there was of a table that the catalog does not have any more."""
+        await self._drop_at_members(table)
+        self._loads.forget(table.table_id)
+        self._statistics.forget(table.table_id)
+        await self._forget_owners(table.scheme.affinity_group())
 
     async def _forget_owners(self, group: str) -> None:
         if all(table.replicated or table.scheme.affinity_group() != group for table in self._state.catalog.tables()):

@@ -22,6 +22,7 @@ __all__ = ["in_users_terms"]
 _NAME: Final = re.compile(r'(?:column named|Referenced column|Referenced table|^Column|^column|duplicate alias|CTE name) "([^"]+)"')
 _CANDIDATES: Final = re.compile(r"Candidate bindings:[ :]*(.*)$", re.MULTILINE)
 _QUOTED: Final = re.compile(r'"([^"]+)"')
+_QUOTED_TWICE: Final = re.compile(r'""([^"]+)""')
 _HIDDEN: Final = re.compile("Table with name (.+) does not exist")
 _KEYWORDS: Final = (
     (re.compile("^Set operations"), ("UNION", "INTERSECT", "EXCEPT")),
@@ -54,6 +55,8 @@ def in_users_terms(error: DatabaseError, query: Query, schemas: Mapping[str, Map
     place = _place(complaint, query, said, None if name is None else name[1])
     message = _with_own_names(error.message, query)
     match error:
+        case UnknownColumnError() if name is not None and "FROM clause is missing" in said:
+            message = f"column {name[1]!r} cannot be used here: no table is in reach"
         case UnknownColumnError() if name is not None:
             message = f"column {name[1]!r} does not exist{_hint(name[1], query, said)}"
         case UnknownTableError() if name is not None:
@@ -119,4 +122,4 @@ def _aliases(tree: exp.Expr) -> Iterator[str]:
 def _with_own_names(message: str, query: Query) -> str:
     for scan in query.scans:
         message = re.sub(rf"\b(temp\.)?{scan.relation}\b", scan.alias, message)
-    return message
+    return _QUOTED_TWICE.sub(r'"\1"', message)

@@ -194,12 +194,14 @@ class Planner:
                 return self._create_view(cursor, parameters, catalog)
             case "DROP" if cursor.at("DROP", "VIEW"):
                 return read_drop_view(cursor)
+            case "CREATE" if is_create_table_as(cursor):
+                values = parameters.arrange(params)
+                created = read_create_table_as(cursor).statement(lambda query: self._select(sql, query, parameters, values, catalog))
+                return created if created.select is None else replace(created, select=replace(created.select, params=values))
             case "CREATE":
                 _refuse_parameters(parameters, sql)
                 if cursor.at("CREATE", "INDEX") or cursor.at("CREATE", "UNIQUE", "INDEX"):
                     return read_create_index(cursor, catalog.table)
-                if is_create_table_as(cursor):
-                    return read_create_table_as(cursor).statement(lambda query: self._select(sql, query, parameters, (), catalog))
                 return read_create_table(cursor)
             case "COPY":
                 copy = read_copy(cursor, parameters, catalog.table)

@@ -179,6 +179,8 @@ class _Binder:
                 if self._inside:
                     raise
                 start, end = _span(node)
+                if isinstance(error, UnknownTableError) and folded(node.name) == "show":
+                    error = NotSupportedError("SHOW inside of a query is not supported: read secateur.tables")
                 raise located(type(error), error.message, text, start, end - start, **error.details) from None
             yield node, mention
 

@@ -33,6 +33,8 @@ def read_set(cursor: TokenCursor) -> SetOption:
         ProgrammingError: No such setting, or no such value of it.
     """
     cursor.expect("SET")
+    if cursor.at("VARIABLE"):
+        raise cursor.unsupported("SET VARIABLE", "pass values as parameters")
     offset = cursor.offset
     name = cursor.name("the name of a setting")
     values = _OPTIONS.get(name.lower())

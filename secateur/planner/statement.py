@@ -148,6 +148,7 @@ class CreateTable:
 
     tdef: TableDef
     if_not_exists: bool
+    or_replace: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +158,16 @@ class CreateTableAs:
     Attributes:
         tdef: The table; its id is 0.
         if_not_exists: Whether nothing is done when there is such a table.
-        insert: The statement that brings its rows, once it is there; None when they are not wanted.
+        or_replace: Whether the table takes the place of one of its name.
+        create: The statement that makes the table, without rows.
+        select: The query for its rows, with the table's columns in their order; None when they are not wanted.
     """
 
     tdef: TableDef
     if_not_exists: bool
-    insert: str | None
+    or_replace: bool
+    create: str
+    select: SelectStatement | None
 
 
 @dataclass(frozen=True, slots=True)

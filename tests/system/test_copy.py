@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 import secateur
-from secateur.errors import DuplicateKeyError, NullKeyError, UnknownTableError
+from secateur.errors import DuplicateKeyError, NullKeyError, TableExistsError, UnknownColumnError, UnknownTableError
 
 
 @pytest.fixture
@@ -56,7 +56,27 @@ def test_a_table_of_a_query(conn: secateur.Connection, filled: str) -> None:
     assert conn.execute(f"CREATE TABLE {name} {scheme} AS SELECT k, n * 2 AS n FROM {filled} WHERE n > 0").rowcount == 1
     assert conn.execute(f"SELECT * FROM {name}").fetchall() == conn.execute(f"SELECT k, n * 2 FROM {filled} WHERE n > 0").fetchall()
     assert conn.execute(f"CREATE TABLE IF NOT EXISTS {name} PRIMARY KEY (k) AS SELECT 9 AS k").rowcount == -1
+    with pytest.raises(TableExistsError):
+        conn.execute(f"CREATE TABLE {name} PRIMARY KEY (k) AS SELECT 9 AS k")
+    # The query of a table that is replaced may read it.
+    assert conn.execute(f"CREATE OR REPLACE TABLE {name} PRIMARY KEY (k) AS SELECT k + ? AS k FROM {name} UNION ALL SELECT ?", [10, 7]).rowcount == 2
+    assert sorted(conn.execute(f"FROM {name}").fetchall()) == [(7,), (11,)]
+    for query, error in (
+        ("SELECT 1 AS k FROM range(2)", DuplicateKeyError),
+        ("SELECT NULL::INTEGER AS k", NullKeyError),
+        ("SELECT nope AS k", UnknownColumnError),
+    ):
+        with pytest.raises(error):
+            conn.execute(f"CREATE OR REPLACE TABLE {name} PRIMARY KEY (k) AS {query}")
+    assert sorted(conn.execute(f"FROM {name}").fetchall()) == [(7,), (11,)]
+    conn.execute(f"CREATE OR REPLACE TABLE {name} (k VARCHAR PRIMARY KEY)")
+    assert conn.execute(f"FROM {name}").fetchall() == []
     conn.execute(f"DROP TABLE {name}")
+    conn.execute(f"CREATE VIEW {name} AS SELECT 1 AS k")
+    for statement in (f"CREATE OR REPLACE TABLE {name} (k INTEGER PRIMARY KEY)", f"CREATE OR REPLACE TABLE {name} PRIMARY KEY (k) AS SELECT 1 AS k"):
+        with pytest.raises(TableExistsError, match="view"):
+            conn.execute(statement)
+    conn.execute(f"DROP VIEW {name}")
 
 
 @pytest.mark.parametrize(("query", "error"), [("SELECT 1 AS k FROM {t}", DuplicateKeyError), ("SELECT NULL::INTEGER AS k", NullKeyError)])

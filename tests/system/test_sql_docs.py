@@ -36,7 +36,7 @@ def test_the_examples_run() -> None:
         "USE main",
         "BEGIN",
         "CREATE SEQUENCE s",
-        "CREATE OR REPLACE TABLE t (k INTEGER PRIMARY KEY)",
+        "CREATE TEMP TABLE t (k INTEGER PRIMARY KEY)",
         "CREATE TABLE t (k INTEGER PRIMARY KEY, n INTEGER DEFAULT 3)",
         "CREATE TABLE t (k INTEGER PRIMARY KEY, n INTEGER CHECK (n > 0))",
         "WITH d AS (DELETE FROM held RETURNING *) SELECT * FROM d",

@@ -47,7 +47,7 @@ _PREFIX: Final = re.compile(r"^[A-Za-z ]+ Error: ")
 #: The excerpt shows the SQL of the fragment, which is not the user's text, and so does everything behind it.
 _EXCERPT: Final = re.compile(r"\s*\n\s*LINE \d+:.*", re.DOTALL)
 #: Settings to change, which are locked here; our own advice follows.
-_SETTINGS_HINT: Final = re.compile(r"\s*\n\s*(?:Possible solutions:|See also https|Database is launched in in-memory).*", re.DOTALL)
+_SETTINGS_HINT: Final = re.compile(r"\s*\n\s*(?:Possible solutions:|See also https|Database is launched in in-memory|Use \"?SET ).*", re.DOTALL)
 #: What DuckDB adds to an error of its own is about addresses in its library.
 _STACK: Final = re.compile(r"\s*\n\s*Stack Trace:.*", re.DOTALL)
 #: DuckDB offers names of its own catalog, none of which a statement should use.

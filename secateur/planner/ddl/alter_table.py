@@ -29,6 +29,7 @@ __all__ = ["read_alter_table"]
 _WHAT_CAN_BE_ALTERED: Final = (
     "the ranges of a table can be altered: ADD PARTITION ..., DROP PARTITION ...; for anything else create a new table and INSERT INTO it SELECT"
 )
+_OF_COLUMNS: Final = (("ADD", "COLUMN"), ("DROP", "COLUMN"), ("RENAME",), ("ALTER",), ("SET",), ("RESET",), ("ADD", "PRIMARY"), ("ADD", "CONSTRAINT"))
 
 
 class _Written(NamedTuple):
@@ -54,9 +55,12 @@ def read_alter_table(cursor: TokenCursor, find: Callable[[str], TableDef]) -> Al
     """
     cursor.expect("ALTER")
     if not cursor.accept("TABLE"):
-        raise cursor.unsupported("ALTER of anything but a table", "write ALTER TABLE")
+        raise cursor.unsupported(f"ALTER {cursor.word()}", "the ranges of tables can be altered; views can be replaced")
     offset = cursor.offset
     table = read_table(cursor, find)
+    for words in _OF_COLUMNS:
+        if cursor.at(*words):
+            raise cursor.unsupported(f"ALTER TABLE {' '.join(words)}", _WHAT_CAN_BE_ALTERED)
     component = table.scheme.range
     if component is None:
         message = f"table {table.name} has no RANGE component, so it has no ranges to add or drop; create it with PARTITION BY ... RANGE (column) ..."

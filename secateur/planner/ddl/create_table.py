@@ -2,7 +2,7 @@
 
 ::
 
-    CREATE TABLE [IF NOT EXISTS] t (col TYPE [NOT NULL], ..., PRIMARY KEY (a, b, c)) [PARTITION BY ...] [BACKUPS n] | [REPLICATED]
+    CREATE [OR REPLACE] TABLE [IF NOT EXISTS] t (col TYPE [NOT NULL], ..., PRIMARY KEY (a, b, c)) [PARTITION BY ...] [BACKUPS n] | [REPLICATED]
     DROP TABLE [IF EXISTS] t
 """
 
@@ -23,7 +23,7 @@ from secateur.planner.statement import CreateTable, DropTable
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.token_cursor import TokenCursor
 
-__all__ = ["PARTITIONS_DEFAULT", "Clauses", "described", "read_clauses", "read_create_table", "read_drop_table"]
+__all__ = ["PARTITIONS_DEFAULT", "Clauses", "described", "read_clauses", "read_create", "read_create_table", "read_drop_table"]
 
 PARTITIONS_DEFAULT: Final = 271
 BACKUPS_DEFAULT: Final = 1
@@ -38,6 +38,22 @@ _UNSUPPORTED: Final = {
     "COLLATE": "strings compare by their bytes",
     "CONSTRAINT": "write PRIMARY KEY (...) without a name",
 }
+
+
+_NESTED: Final = frozenset({"STRUCT", "ROW", "MAP", "UNION", "ENUM"})
+_INSTEAD_OF: Final = {
+    "SCHEMA": "there is one schema of tables, main",
+    "DATABASE": "there is one schema of tables, main",
+    "SEQUENCE": "give keys with the rows",
+    "TYPE": "use VARCHAR with the values as text",
+    "MACRO": "write the expression, or a view",
+    "FUNCTION": "write the expression, or a view",
+    "TEMP": "write CREATE TABLE or CREATE VIEW, and DROP it when it has served",
+    "TEMPORARY": "write CREATE TABLE or CREATE VIEW, and DROP it when it has served",
+    "RECURSIVE": "write CREATE VIEW ... AS WITH RECURSIVE ...",
+    "MATERIALIZED": "write CREATE TABLE ... AS, and CREATE OR REPLACE it when it is to be renewed",
+}
+"""What to do instead of creating what there is none of."""
 
 
 @dataclass(slots=True)
@@ -76,19 +92,29 @@ def read_create_table(cursor: TokenCursor) -> CreateTable:
         SchemeError: No primary key, or a partition scheme that cannot be; the message says why.
         NotSupportedError: A type, constraint or form that we do not have.
     """
-    cursor.expect("CREATE")
-    if cursor.at("OR", "REPLACE"):
-        raise cursor.unsupported("CREATE OR REPLACE", "DROP TABLE first")
-    if not cursor.accept("TABLE"):
-        raise cursor.unsupported("CREATE of anything but a table", "write CREATE TABLE")
-    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    or_replace, if_not_exists = read_create(cursor)
     name = cursor.name_in_main("the name of a table")
     draft = _read_elements(cursor, name)
     clauses = read_clauses(cursor)
     cursor.expect_end()
     columns = [Column(c.name, c.type, c.nullable and c.name not in draft.not_null and c.name not in draft.primary_key) for c in draft.columns]
     tdef = described(cursor.sql, name, columns, draft.primary_key, clauses, draft.primary_key_offset or 0)
-    return CreateTable(tdef, if_not_exists=if_not_exists)
+    return CreateTable(tdef, if_not_exists, or_replace)
+
+
+def read_create(cursor: TokenCursor) -> tuple[bool, bool]:
+    """Read up to the name of the table; returns whether it replaces a table, and whether nothing is done when there is one.
+
+    Raises:
+        NotSupportedError: Something else than a table is to be created.
+    """
+    cursor.expect("CREATE")
+    or_replace = cursor.accept("OR", "REPLACE")
+    if not cursor.accept("TABLE"):
+        raise cursor.unsupported(f"CREATE {cursor.word()}", _INSTEAD_OF.get(cursor.word(), "there are tables, views and indexes"))
+    if or_replace and cursor.at("IF", "NOT", "EXISTS"):
+        raise cursor.expected("the name of a table: OR REPLACE leaves nothing to IF NOT EXISTS")
+    return or_replace, cursor.accept("IF", "NOT", "EXISTS")
 
 
 def read_clauses(cursor: TokenCursor, *ends: str) -> Clauses:
@@ -144,9 +170,11 @@ def read_drop_table(cursor: TokenCursor) -> DropTable:
     """
     cursor.expect("DROP")
     if not cursor.accept("TABLE"):
-        raise cursor.unsupported("DROP of anything but a table", "write DROP TABLE")
+        raise cursor.unsupported(f"DROP {cursor.word()}", "there are tables, views and indexes")
     if_exists = cursor.accept("IF", "EXISTS")
     name = cursor.name_in_main("the name of a table")
+    if cursor.at("CASCADE") or cursor.at("RESTRICT"):
+        raise cursor.unsupported(cursor.word(), "views that read a dropped table stay, and can be read again once there is such a table")
     cursor.expect_end()
     return DropTable(name, if_exists=if_exists)
 
@@ -211,6 +239,8 @@ def _read_column(cursor: TokenCursor, draft: _Draft) -> None:
 
 def _read_type(cursor: TokenCursor, column: str) -> SqlType:
     start = cursor.offset
+    if cursor.word() in _NESTED:
+        raise cursor.unsupported(f"column {column!r}: the type {cursor.word()}", "results of queries may have it; a column may be VARCHAR, a list, or several")
     cursor.name(f"the type of column {column!r}")
     while any(cursor.at(word) for word in ("PRECISION", "WITH", "WITHOUT", "TIME", "ZONE", "VARYING")):
         cursor.take()
@@ -219,6 +249,8 @@ def _read_type(cursor: TokenCursor, column: str) -> SqlType:
             if not cursor.accept(","):
                 cursor.natural("a number")
     while cursor.accept("["):
+        if not cursor.at("]"):
+            raise cursor.unsupported(f"column {column!r}: a list of a fixed length", "leave out the number")
         cursor.expect("]")
     token = cursor.peek()
     text = cursor.sql[start : token.start if token else cursor.offset].strip()

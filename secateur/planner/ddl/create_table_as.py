@@ -2,7 +2,7 @@
 
 ::
 
-    CREATE TABLE [IF NOT EXISTS] t PRIMARY KEY (a, b) [PARTITION BY ...] [BACKUPS n] | [REPLICATED] AS query [WITH [NO] DATA]
+    CREATE [OR REPLACE] TABLE [IF NOT EXISTS] t PRIMARY KEY (a, b) [PARTITION BY ...] [BACKUPS n] | [REPLICATED] AS query [WITH [NO] DATA]
 
 What the columns are, the query says; which of them are the key, nobody can guess: the rows of a partition are ordered by it.
 """
@@ -17,9 +17,9 @@ from sqlglot import Token
 from secateur.errors import NotSupportedError, SchemeError
 from secateur.partitioning.table import Column
 from secateur.partitioning.types import parse_type
-from secateur.planner.ddl.create_table import Clauses, described, read_clauses
+from secateur.planner.ddl.create_table import Clauses, described, read_clauses, read_create
+from secateur.planner.ddl.table_sql import table_sql
 from secateur.planner.statement import CreateTableAs, SelectStatement
-from secateur.planner.text.dialect import quoted
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 
@@ -33,6 +33,7 @@ class TableAs:
     Attributes:
         name: The table's name.
         if_not_exists: Whether nothing is done when there is such a table.
+        or_replace: Whether it takes the place of a table of its name.
         primary_key: The columns of its key, as written.
         clauses: How it is partitioned.
         query: The tokens of the query.
@@ -42,6 +43,7 @@ class TableAs:
     sql: str
     name: str
     if_not_exists: bool
+    or_replace: bool
     primary_key: tuple[str, ...]
     key_offset: int
     clauses: Clauses
@@ -55,8 +57,8 @@ class TableAs:
             SchemeError: A key column that the query does not have, or a partition scheme that cannot be.
             NotSupportedError: A column of a type that tables do not have.
         """
-        found = plan(self.query).plan.columns
-        start, end = self.query[0].start, self.query[-1].end + 1
+        select = plan(self.query)
+        found, start = select.plan.columns, self.query[0].start
         names = {name.casefold(): name for name, _ in found}
         if len(names) < len(found):
             raise located(SchemeError, "the query has two columns of one name (without regard to case): give each its own with AS", self.sql, start)
@@ -72,19 +74,22 @@ class TableAs:
             except NotSupportedError as error:
                 raise located(NotSupportedError, f"column {name!r}: {error.message}: CAST it in the query", self.sql, start) from None
         tdef = described(self.sql, self.name, columns, key, self.clauses, self.key_offset)
-        insert = f"INSERT INTO {quoted(self.name)} {self.sql[start:end]}" if self.with_data else None
-        return CreateTableAs(tdef, self.if_not_exists, insert)
+        create = table_sql(tdef, or_replace=self.or_replace)
+        return CreateTableAs(tdef, self.if_not_exists, self.or_replace, create, select if self.with_data else None)
 
 
 def is_create_table_as(cursor: TokenCursor) -> bool:
     """Whether the statement at the word CREATE has AS or PRIMARY KEY where the columns of a table would stand."""
-    behind = 5 if cursor.at("CREATE", "TABLE", "IF", "NOT", "EXISTS") else 2
+    table = 3 if cursor.at("CREATE", "OR", "REPLACE", "TABLE") else 1
+    if not cursor.at("CREATE") or not cursor.at_ahead(table, "TABLE"):
+        return False
+    behind = table + (4 if cursor.at_ahead(table + 1, "IF", "NOT", "EXISTS") else 1)
     qualifier = cursor.peek(behind + 1)
     if qualifier is not None and qualifier.text == ".":
         behind += 2
     ahead = [cursor.peek(behind + offset) for offset in (1, 2)]
     words = [token.text.upper() if token is not None else "" for token in ahead]
-    return cursor.at("CREATE", "TABLE") and (words[0] in ("AS", "PARTITION", "BACKUPS", "REPLICATED") or words == ["PRIMARY", "KEY"])
+    return words[0] in ("AS", "PARTITION", "BACKUPS", "REPLICATED") or words == ["PRIMARY", "KEY"]
 
 
 def read_create_table_as(cursor: TokenCursor) -> TableAs:
@@ -94,8 +99,7 @@ def read_create_table_as(cursor: TokenCursor) -> TableAs:
         SqlSyntaxError: At the first token that cannot be.
         SchemeError: There is no primary key.
     """
-    cursor.expect("CREATE", "TABLE")
-    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    or_replace, if_not_exists = read_create(cursor)
     name = cursor.name_in_main("the name of a table")
     key: tuple[str, ...] = ()
     key_offset = cursor.offset
@@ -116,4 +120,4 @@ def read_create_table_as(cursor: TokenCursor) -> TableAs:
         query = query[:-2]
     if not query:
         raise cursor.expected("a query")
-    return TableAs(cursor.sql, name, if_not_exists, key, key_offset, clauses, query, with_data)
+    return TableAs(cursor.sql, name, if_not_exists, or_replace, key, key_offset, clauses, query, with_data)

@@ -23,12 +23,12 @@ __all__ = ["partition_by_sql", "range_sql", "table_sql"]
 _UNITS: Final = {EveryUnit.MONTH: "MONTH", EveryUnit.DAY: "DAY", EveryUnit.MICROSECOND: "MICROSECOND"}
 
 
-def table_sql(table: TableDef) -> str:
+def table_sql(table: TableDef, *, or_replace: bool = False) -> str:
     """The statement, on one line."""
     columns = [f"{quoted(column.name)} {column.type}{'' if column.nullable else ' NOT NULL'}" for column in table.columns]
     elements = ", ".join([*columns, f"PRIMARY KEY {_names(table.primary_key)}"])
     placed = "REPLICATED" if table.replicated else f"PARTITION BY {partition_by_sql(table.scheme)} BACKUPS {table.backups}"
-    return f"CREATE TABLE {quoted(table.name)} ({elements}) {placed}"
+    return f"CREATE {'OR REPLACE ' if or_replace else ''}TABLE {quoted(table.name)} ({elements}) {placed}"
 
 
 def partition_by_sql(scheme: PartitionScheme) -> str:

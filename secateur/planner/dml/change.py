@@ -88,7 +88,10 @@ def check_reading(sql: str, query: Composed, what: str, offset: int) -> None:
     for expression in _outside_subqueries(node["select_list"]):
         if expression.get("class") == "WINDOW":
             raise located(ProgrammingError, "an assigned value is computed from its own row: window functions are not allowed in SET", sql, offset)
-        if str(expression.get("function_name", "")).lower() in _UNNESTING:
+        function = str(expression.get("function_name", "")).lower()
+        if reading.is_aggregate(function):
+            raise located(ProgrammingError, f"an assigned value is computed from its own row: {function}() is not allowed in SET", sql, offset)
+        if function in _UNNESTING:
             raise located(ProgrammingError, "an assigned value is one value: unnest() is not allowed in SET", sql, offset)
 
 

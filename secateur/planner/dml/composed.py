@@ -22,7 +22,7 @@ from secateur.planner.text.positions import located
 __all__ = ["Composed", "Composer"]
 
 _T = TypeVar("_T")
-_POSITION: Final = re.compile(r" \(line \d+, column \d+\)\n.*\n *(\^*)$", re.DOTALL)
+_POSITION: Final = re.compile(r" \(line \d+, column \d+\)\n[^\n]*\n *(\^*)(\n.*)?$", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,9 @@ class Composed:
         marked = _POSITION.search(error.message)
         message = error.message if marked is None else error.message[: marked.start()]
         others = {name: value for name, value in error.details.items() if name not in ("line", "column")}
-        return located(type(error), message, self.sql, self._origin(offset), len(marked[1]) if marked is not None else 1, **others)
+        length, rest = (1, "") if marked is None else (len(marked[1]), marked[2] or "")
+        placed = located(type(error), message, self.sql, self._origin(offset), length, **others)
+        return type(error)(placed.message + rest, **placed.details) if rest else placed
 
     def _origin(self, offset: int) -> int:
         """The place in the user's text of an offset in the composed one, or of the piece before it."""

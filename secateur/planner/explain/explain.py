@@ -101,6 +101,9 @@ def explain(statement: Statement, params: Sequence[Any] | Mapping[str, Any], vie
             return _explain_change(statement, view.topology, enabled=enabled)
         case InsertRows():
             return _explain_insert(statement, view.topology, enabled=enabled)
+        case CreateTableAs(table, select=SelectStatement() as select):
+            explained = _explain_select(select, view.topology, enabled=enabled)
+            return Explain(f"CREATE TABLE {table.name} at the controller, and its rows from:\n{explained.text}", explained.json)
         case CreateTable() | CreateTableAs() | CreateIndex() | DropIndex() | AlterTable() | DropTable() | CreateView() | DropView():
             return _explain_other("DDL runs at the controller and reads no partition", view.topology, enabled=enabled)
         case SetOption():

@@ -21,13 +21,20 @@ def read_explain(cursor: TokenCursor) -> tuple[ExplainFormat, bool]:
         while True:
             if cursor.accept("ANALYZE"):
                 analyze = True
-            elif cursor.accept("FORMAT", "JSON"):
-                form = ExplainFormat.JSON
-            elif not cursor.accept("FORMAT", "TEXT"):
-                raise cursor.expected("ANALYZE, FORMAT JSON or FORMAT TEXT")
+            else:
+                cursor.expect("FORMAT")
+                form = _format(cursor)
             if not cursor.accept(","):
                 break
         cursor.expect(")")
     if cursor.at_end or cursor.at("EXPLAIN"):
         raise cursor.expected("a statement to explain")
     return form, analyze
+
+
+def _format(cursor: TokenCursor) -> ExplainFormat:
+    if cursor.accept("JSON"):
+        return ExplainFormat.JSON
+    if cursor.accept("TEXT"):
+        return ExplainFormat.TEXT
+    raise cursor.expected("JSON or TEXT")

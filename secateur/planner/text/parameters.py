@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from sqlglot import Token, TokenType
 
-from secateur.errors import ParameterError
+from secateur.errors import NotSupportedError, ParameterError
 from secateur.planner.text.positions import located, syntax_error
 
 __all__ = ["ParameterStyle", "Parameters", "read_parameters"]
@@ -109,6 +109,7 @@ def read_parameters(sql: str, tokens: Sequence[Token], hidden: Mapping[int, list
     Raises:
         ParameterError: Two styles are mixed, or a number is out of range.
         SqlSyntaxError: A ``$`` without number or name.
+        NotSupportedError: An ``@``.
     """
     found: list[Token] = []
     spans: list[tuple[int, int, int]] = []
@@ -139,6 +140,8 @@ def read_parameters(sql: str, tokens: Sequence[Token], hidden: Mapping[int, list
         elif token.text == "$" and behind is not None and behind.text.isidentifier():
             this_style, index, end = ParameterStyle.NAMED, names.setdefault(behind.text, len(names)), behind.end
             position += 1
+        elif token.text == "@":
+            raise located(NotSupportedError, "the operator @ is not supported: write abs(...)", sql, token.start)
         else:
             raise syntax_error(f"{token.text!r} is no parameter: write ?, $1 or $name", sql, token.start)
         if style not in (ParameterStyle.NONE, this_style):

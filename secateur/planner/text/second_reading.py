@@ -59,6 +59,10 @@ class SecondReading:
         called = {node["function_name"].lower() for node in _nodes(self.tree) if node.get("class") == "FUNCTION"}
         return frozenset(name for name in called - _PURE_MACROS if _kinds().get(name) != "scalar")
 
+    def is_aggregate(self, function: str) -> bool:
+        """Whether a function, by its name in small letters, certainly aggregates rows."""
+        return _kinds().get(function) == "aggregate"
+
     def base_tables(self) -> frozenset[str]:
         """The names that it reads from, folded, those of common table expressions among them."""
         return frozenset(folded(node["table_name"]) for node in _nodes(self.tree) if node.get("type") == "BASE_TABLE")

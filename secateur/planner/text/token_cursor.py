@@ -60,6 +60,10 @@ class TokenCursor:
         """Whether the next tokens are these words or symbols."""
         return all(_is(self.peek(ahead), word) for ahead, word in enumerate(words))
 
+    def at_ahead(self, count: int, *words: str) -> bool:
+        """Whether these words or symbols come behind the next ``count`` tokens."""
+        return all(_is(self.peek(count + ahead), word) for ahead, word in enumerate(words))
+
     def accept(self, *words: str) -> bool:
         """Step over these words when they come next."""
         if not self.at(*words):
@@ -122,6 +126,11 @@ class TokenCursor:
         token = self.peek()
         found = "the end of the statement" if token is None else repr(self.sql[token.start : token.end + 1])
         return syntax_error(f"expected {what}, found {found}", self.sql, self.offset, 1 if token is None else token.end - token.start + 1)
+
+    def word(self) -> str:
+        """The text of the next token in capitals; empty at the end."""
+        token = self.peek()
+        return "" if token is None else token.text.upper()
 
     def unsupported(self, what: str, instead: str) -> NotSupportedError:
         """The error that what comes next is not supported."""

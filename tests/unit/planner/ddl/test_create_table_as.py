@@ -18,20 +18,34 @@ def test_the_query_says_what_the_columns_are(bench: Any) -> None:
         ("total", "DECIMAL(38,2)", True),
     ]
     assert (statement.tdef.primary_key, statement.tdef.scheme.partition_count, statement.tdef.backups) == (("id",), 5, 2)
-    assert statement.insert == 'INSERT INTO "big" SELECT id, sum(amount) AS total FROM orders GROUP BY id'
-    assert not statement.if_not_exists
+    assert statement.create == (
+        'CREATE TABLE "big" ("id" BIGINT NOT NULL, "total" DECIMAL(38,2), PRIMARY KEY ("id")) PARTITION BY HASH ("id") PARTITIONS 5 BACKUPS 2'
+    )
+    assert statement.select is not None
+    assert statement.select.plan.columns == (("id", "BIGINT"), ("total", "DECIMAL(38,2)"))
+    assert (statement.if_not_exists, statement.or_replace) == (False, False)
 
 
 @pytest.mark.parametrize(
-    ("sql", "insert"),
+    ("sql", "if_not_exists", "or_replace", "with_data"),
     [
-        ("CREATE TABLE IF NOT EXISTS x PRIMARY KEY (code) REPLICATED AS FROM airlines", 'INSERT INTO "x" FROM airlines'),
-        ("CREATE TABLE x PRIMARY KEY (code) AS (SELECT code FROM airlines) WITH DATA;", 'INSERT INTO "x" (SELECT code FROM airlines)'),
-        ("CREATE TABLE x PRIMARY KEY (a) AS WITH q AS (SELECT 1 AS a) SELECT * FROM q WITH NO DATA", None),
+        ("CREATE TABLE IF NOT EXISTS x PRIMARY KEY (code) REPLICATED AS FROM airlines", True, False, True),
+        ("CREATE TABLE x PRIMARY KEY (code) AS (SELECT code FROM airlines) WITH DATA;", False, False, True),
+        ("create or replace table main.x primary key (code) as from airlines", False, True, True),
+        ("CREATE TABLE x PRIMARY KEY (a) AS WITH q AS (SELECT 1 AS a) SELECT * FROM q WITH NO DATA", False, False, False),
     ],
 )
-def test_forms(bench: Any, sql: str, insert: str | None) -> None:
-    assert bench.prepare(sql).insert == insert
+def test_forms(bench: Any, sql: str, *, if_not_exists: bool, or_replace: bool, with_data: bool) -> None:
+    statement = bench.prepare(sql)
+    assert (statement.if_not_exists, statement.or_replace, statement.select is not None) == (if_not_exists, or_replace, with_data)
+    assert bench.prepare(statement.create).tdef == statement.tdef
+
+
+@pytest.mark.parametrize(("sql", "params"), [("SELECT ? AS a, ? AS b", [1, "x"]), ("SELECT $n AS a, $s AS b", {"n": 1, "s": "x"})])
+def test_the_types_of_parameters_are_those_of_columns(bench: Any, sql: str, params: Any) -> None:
+    statement = bench.prepare(f"CREATE TABLE x PRIMARY KEY (a) AS {sql}", params)
+    assert [str(column.type) for column in statement.tdef.columns] == ["INTEGER", "VARCHAR"]
+    assert statement.select.params == (1, "x")
 
 
 @pytest.mark.parametrize(
@@ -45,7 +59,8 @@ def test_forms(bench: Any, sql: str, insert: str | None) -> None:
         pytest.param("CREATE TABLE x PRIMARY KEY (a) AS SELECT amout AS a FROM orders", UnknownColumnError, "did you mean amount?", 42, id="unknown column"),
         pytest.param("CREATE TABLE x PRIMARY KEY (a) PARTITION BY HASH (b) PARTITIONS 2 AS SELECT 1 AS a, 2 AS b", SchemeError, "b", 32, id="no scheme"),
         pytest.param("CREATE TABLE x PRIMARY KEY (a) SOMEHOW AS SELECT 1 AS a", SqlSyntaxError, "PARTITION BY, BACKUPS, REPLICATED or AS", 32, id="no clause"),
-        pytest.param("CREATE TABLE x PRIMARY KEY (a) AS SELECT ? AS a", ParameterError, "takes no parameters", 42, id="a parameter"),
+        pytest.param("CREATE TABLE x PRIMARY KEY (a) AS SELECT ? AS a", ParameterError, "has 1 parameter, 0 given", None, id="no value for a parameter"),
+        pytest.param("CREATE OR REPLACE TABLE IF NOT EXISTS x PRIMARY KEY (a) AS SELECT 1 AS a", SqlSyntaxError, "OR REPLACE leaves", 25, id="two wishes"),
     ],
 )
 def test_mistakes(bench: Any, sql: str, kind: type[Error], message: str, column: int) -> None:
@@ -53,4 +68,4 @@ def test_mistakes(bench: Any, sql: str, kind: type[Error], message: str, column:
         bench.prepare(sql)
     assert type(caught.value) is kind
     assert message in str(caught.value)
-    assert caught.value.details["column"] == column
+    assert caught.value.details.get("column") == column

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from secateur.errors import ParameterError, SqlSyntaxError
+from secateur.errors import NotSupportedError, ParameterError, SqlSyntaxError
 from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.parameters import Parameters, ParameterStyle, read_parameters
 
@@ -78,7 +78,7 @@ def test_wrong_values_are_refused(sql: str, params: Any, message: str) -> None:
         pytest.param("SELECT $0", ParameterError, "numbered $1", 8, id="zero"),
         pytest.param("SELECT $99999", ParameterError, "numbered $1", 8, id="too high"),
         pytest.param("SELECT $ 1", SqlSyntaxError, "is no parameter", 8, id="apart"),
-        pytest.param("SELECT @x", SqlSyntaxError, "is no parameter", 8, id="another dialect"),
+        pytest.param("SELECT @x", NotSupportedError, "the operator @ is not supported: write abs(...)", 8, id="an operator"),
     ],
 )
 def test_bad_parameters_are_shown(sql: str, kind: type[Exception], message: str, column: int) -> None:
