@@ -68,6 +68,8 @@ def cut(query: Query, reading: SecondReading, column_count: int, type_of: Callab
         raise Cut("it has a subquery")
     if reading.has_windows:
         raise Cut("a window function needs all rows in one place")
+    if reading.has_collations:
+        raise Cut("a collation decides what is equal, and does not travel with the rows")
     surplus = {key for key, value in select.args.items() if value} - _UNDERSTOOD
     if surplus:
         raise Cut(f"{', '.join(sorted(surplus)).upper()} needs all rows in one place")
