@@ -30,6 +30,7 @@ from secateur.planner.scans.scan_reading import QueryReading, ScanReading
 from secateur.planner.scans.scope import Scope
 from secateur.planner.text.dialect import parse_query, to_sql, tokenize
 from secateur.planner.text.second_reading import SecondReading
+from secateur.planner.text.trees import copied
 
 __all__ = ["Staged", "staged"]
 
@@ -210,4 +211,4 @@ def _bare(conjunct: exp.Expr, scope: Scope) -> exp.Expr:
         column = scope.column_of(node) if isinstance(node, exp.Column) else None
         return node if column is None else named(column)
 
-    return conjunct.copy().transform(rename, copy=False)
+    return copied(conjunct).transform(rename, copy=False)

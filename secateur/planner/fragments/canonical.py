@@ -14,6 +14,7 @@ from sqlglot import exp
 from secateur.planner.query import Scan, is_columns_call, renames_columns
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.folding import folded
+from secateur.planner.text.trees import copied
 
 __all__ = [
     "Cut",
@@ -67,7 +68,7 @@ def canonical_select(select: exp.Select, scan: Scan) -> exp.Select:
                 raise Cut(f"{to_sql(node)} is not a column of {scan.alias}")
         return node
 
-    copy: exp.Select = select.copy()
+    copy = copied(select)
     mark_spelling(copy)
     result = copy.transform(rename, copy=False)
     assert isinstance(result, exp.Select)

@@ -28,6 +28,7 @@ from secateur.planner.query import Query
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.folding import folded
 from secateur.planner.text.second_reading import SecondReading
+from secateur.planner.text.trees import copied
 
 __all__ = ["Cutter", "Halves", "cut"]
 
@@ -195,7 +196,7 @@ class Cutter:
             return f" GROUP BY {', '.join(keys.values())}" if keys else ""
         if not keys:
             raise Cut("grouping sets without columns")
-        renamed = group.copy()
+        renamed = copied(group)
         parts = grouping_expressions(renamed)
         names = [keys[key_of(self._by_ordinal(part) or self._expanded(part))] for part in parts]
         check_spellings(group, names)
@@ -291,10 +292,10 @@ class Cutter:
                 position = self._aliases.get(folded(node.name))
                 if position is None or node.table:
                     raise Cut(f"{to_sql(node)} is not a column of the table")
-                return exp.Paren(this=self._items[position].copy())
+                return exp.Paren(this=copied(self._items[position]))
             return node
 
-        return expression.copy().transform(replace, copy=False).unnest()
+        return copied(expression).transform(replace, copy=False).unnest()
 
     def _limit_and_offset(self) -> tuple[exp.Expr | None, exp.Expr | None]:
         limit, offset = self._select.args.get("limit"), self._select.args.get("offset")
@@ -359,7 +360,7 @@ def _over_window(call: exp.Expr, lift: Callable[[exp.Expr], exp.Expr]) -> exp.Ex
 
 def _with_children(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
     """A copy of a node over changed children."""
-    copy = node.copy()
+    copy = copied(node)
     for key, value in node.args.items():
         if isinstance(value, list):
             copy.set(key, [change(child) if isinstance(child, exp.Expr) else child for child in value])

@@ -15,6 +15,7 @@ from secateur.planner.relations.calls import windows_in
 from secateur.planner.relations.names import Names
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.folding import folded
+from secateur.planner.text.trees import copied
 
 __all__ = [
     "ORDERING",
@@ -44,7 +45,7 @@ def core_of(select: exp.Select, items: list[exp.Expr] | None = None) -> exp.Sele
     copy = exp.Select(expressions=items or [exp.Star()])
     for key in ("from_", "joins", "where"):
         part = select.args.get(key)
-        copy.set(key, [item.copy() for item in part] if isinstance(part, list) else part.copy() if isinstance(part, exp.Expr) else None)
+        copy.set(key, list(map(copied, part)) if isinstance(part, list) else copied(part) if isinstance(part, exp.Expr) else None)
     return copy
 
 
@@ -69,7 +70,7 @@ def canonical_block(select: exp.Select, names: Names) -> tuple[exp.Select, froze
     Raises:
         Cut: A name or a ``*`` of which it is not certain what it means.
     """
-    copy: exp.Select = select.copy()
+    copy = copied(select)
     mark_spelling(copy)
     items: list[exp.Expr] = []
     for item in copy.expressions:
@@ -155,7 +156,7 @@ def is_source(query: exp.Expr) -> bool:
 
 def without_order(query: exp.Expr) -> exp.Expr:
     """A copy of a query without ORDER BY, LIMIT and OFFSET."""
-    copy = query.copy()
+    copy = copied(query)
     for key in ORDERING:
         copy.set(key, None)
     return copy
@@ -166,7 +167,7 @@ def inside_of(query: exp.Expr) -> exp.Expr:
     if not isinstance(query, exp.Subquery):
         return query
     if any(query.args.get(key) for key in ORDERING):
-        copy = query.copy()
+        copy = copied(query)
         copy.set("alias", None)
         return copy
     return query.this if isinstance(query.this, exp.Expr) else query

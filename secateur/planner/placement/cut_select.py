@@ -15,6 +15,7 @@ from secateur.planner.placement.mentions import moved_mention, relations_in
 from secateur.planner.placement.workbench import Workbench
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.folding import folded
+from secateur.planner.text.trees import copied
 
 __all__ = ["cut_select", "named_as_asked"]
 
@@ -71,7 +72,7 @@ def _columns_alone(select: exp.Select, source: str, relation: str) -> Halves:
     while any(alias.startswith(prefix) for alias in taken):
         prefix += "_"
     names: dict[str, str] = {}
-    final = select.copy()
+    final = copied(select)
     for clause in TOP_CLAUSES:
         for part in parts_in(final, clause):
             for node in list(part.find_all(exp.Column)):

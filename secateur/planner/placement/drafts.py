@@ -48,6 +48,7 @@ class Drafts:
     def __init__(self, scans: Mapping[str, Schema], describe: Callable[[str, Mapping[str, Schema]], Columns]) -> None:
         self._schemas: dict[str, Schema] = dict(scans)
         self._describe = describe
+        self._described: dict[tuple[str, tuple[str, ...]], Columns] = {}
         self.drafts: list[Draft] = []
 
     @property
@@ -78,4 +79,8 @@ class Drafts:
         Raises:
             DatabaseError: It does not bind.
         """
-        return self._describe(sql, self.schemas(relations))
+        key = sql, tuple(relations)
+        found = self._described.get(key)
+        if found is None:
+            found = self._described[key] = self._describe(sql, self.schemas(relations))
+        return found

@@ -8,6 +8,7 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.planner.query import Query
+from secateur.planner.text.trees import copied
 
 __all__ = ["as_mention", "mention_of", "mentions", "moved_mention", "moved_query", "passed_relation", "passes_rows_on", "relations_in", "tagged_tree"]
 
@@ -19,7 +20,7 @@ def tagged_tree(query: Query) -> exp.Expr:
     """A copy of a query's tree in which the mentions of its scans are known as such."""
     for scan in query.scans:
         scan.node.meta[_RELATION] = scan.relation
-    return query.tree.copy()
+    return copied(query.tree)
 
 
 def mention_of(node: exp.Expr) -> str | None:

@@ -33,6 +33,7 @@ from secateur.planner.placement.workbench import Workbench
 from secateur.planner.query import Query
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.second_reading import SecondReading
+from secateur.planner.text.trees import copied
 
 __all__ = ["place"]
 
@@ -229,7 +230,7 @@ class _Placer:
     def _computed(self, query: exp.Expr, title: str) -> str:
         """The relation that the rows of a query become; its columns have the names that a reader of the query in FROM knows."""
         columns = self._bench.columns_as_rows(query)
-        gathered = self._gathered(query.copy())
+        gathered = self._gathered(copied(query))
         passed = passed_relation(gathered)
         if passed is not None and self._bench.drafts.columns_of(passed) == columns:
             return passed

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from secateur.planner.placement.spread import Pieces, Route, Scattered, Spread, Whole, spread_of
+from secateur.planner.placement.spread import Pieces, Route, Scattered, Spread, Spreads, Whole
 from secateur.planner.relations.equality import Classes
 from secateur.planner.relations.nodes import Apply, Filter, Join, Project, Relation, Scan, postorder
 from secateur.planner.relations.restriction import Restriction, equality
@@ -59,7 +59,7 @@ def find_anchor(relation: Relation, beside: Sequence[Relation], cost_of: Callabl
         relation: What is to be computed.
         beside: Relations that are evaluated along with it, without being its inputs: their scans have to be read as a whole.
         cost_of: What it costs to send the rows of a scan to every member.
-        orderless: As :func:`~secateur.planner.placement.spread.spread_of`.
+        orderless: As :class:`~secateur.planner.placement.spread.Spreads`.
 
     Returns:
         The cheapest assumption found, or the reason why everything would have to move.
@@ -70,8 +70,14 @@ def find_anchor(relation: Relation, beside: Sequence[Relation], cost_of: Callabl
     forced = frozenset(_partitioned_in(beside))
     free = [name for name in sorted(inside, key=cost_of, reverse=True) if name not in forced]
 
+    spreads = Spreads(relation, orderless=orderless)
+    tried_spreads: dict[frozenset[str], Spread] = {}
+
     def spread(staying: frozenset[str]) -> Spread:
-        return spread_of(relation, frozenset(inside) - staying | forced, orderless=orderless)
+        found = tried_spreads.get(staying)
+        if found is None:
+            found = tried_spreads[staying] = spreads.under(frozenset(inside) - staying | forced)
+        return found
 
     best: Found | None = None
     everything = spread(frozenset(free))
@@ -94,19 +100,27 @@ def find_anchor(relation: Relation, beside: Sequence[Relation], cost_of: Callabl
         cost = sum(map(cost_of, moving))
         if best is None or cost < best.cost:
             best = Found(staying, moving, cost, found)
-    if best is not None:
-        best = _with_routes(best, relation, cost_of, orderless=orderless)
-    if best is None or best.cost > _SHUFFLED_MIN:
-        best = _shuffled(relation, inside, forced, best, cost_of, orderless=orderless)
+    scans = {node.scan.relation: node for node in postorder(relation) if isinstance(node, Scan)}
+    routable = best is not None and any(cost_of(name) > _ROUTED_MIN for name in best.moving)
+    if routable or best is None or best.cost > _SHUFFLED_MIN:
+        classes = Classes(_all_equalities(relation))
+        if best is not None and routable:
+            best = _with_routes(best, scans, classes, spreads, cost_of)
+        if best is None or best.cost > _SHUFFLED_MIN:
+            best = _shuffled(scans, classes, spreads, inside, forced, best, cost_of)
     return everything if best is None else best
 
 
 def _shuffled(
-    relation: Relation, inside: Sequence[str], forced: frozenset[str], best: Found | None, cost_of: Callable[[str], float], *, orderless: bool
+    scans: Mapping[str, Scan],
+    classes: Classes,
+    spreads: Spreads,
+    inside: Sequence[str],
+    forced: frozenset[str],
+    best: Found | None,
+    cost_of: Callable[[str], float],
 ) -> Found | None:
     """All scans that are joined by one column dealt anew by it, the others sent to everybody; ``best`` where that is not cheaper."""
-    scans = {node.scan.relation: node for node in postorder(relation) if isinstance(node, Scan)}
-    classes = Classes(_all_equalities(relation))
     tried: set[frozenset[tuple[str, str]]] = set()
     for name in inside:
         for attribute in scans[name].attributes:
@@ -126,16 +140,14 @@ def _shuffled(
             cost = sum(map(cost_of, everybody)) + _SHUFFLE_SHARE * sum(map(cost_of, routes))
             if best is not None and cost >= best.cost:
                 continue
-            spread = spread_of(relation, everybody | forced, routes, orderless=orderless)
+            spread = spreads.under(everybody | forced, routes)
             if isinstance(spread, Pieces):
                 best = Found(frozenset(), frozenset(inside) | forced, cost, spread, routes)
     return best
 
 
-def _with_routes(found: Found, relation: Relation, cost_of: Callable[[str], float], *, orderless: bool) -> Found:
+def _with_routes(found: Found, scans: Mapping[str, Scan], classes: Classes, spreads: Spreads, cost_of: Callable[[str], float]) -> Found:
     """The same where large scans are sent to the owners of the rows that they are joined with, instead of to everybody."""
-    scans = {node.scan.relation: node for node in postorder(relation) if isinstance(node, Scan)}
-    classes = Classes(_all_equalities(relation))
     routes: dict[str, Route] = {}
     for moving in sorted((name for name in found.moving if name in scans and cost_of(name) > _ROUTED_MIN), key=cost_of, reverse=True):
         for anchor in sorted(found.staying):
@@ -143,7 +155,7 @@ def _with_routes(found: Found, relation: Relation, cost_of: Callable[[str], floa
             if route is None:
                 continue
             tried = {**routes, moving: route}
-            spread = spread_of(relation, found.moving - tried.keys(), tried, orderless=orderless)
+            spread = spreads.under(found.moving - tried.keys(), tried)
             if isinstance(spread, Pieces):
                 routes = tried
                 found = replace(found, spread=spread, routes=routes, cost=found.cost - (1 - _SHUFFLE_SHARE) * cost_of(moving))

@@ -9,14 +9,15 @@ Source: the distributions of a parallel plan as properties that operators requir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from types import MappingProxyType
 from typing import Final, TypeAlias, assert_never
 
+from secateur.planner.placement.equalities import Equalities, Known
 from secateur.planner.relations.attribute import Attribute, compares_alike
-from secateur.planner.relations.equality import Classes, equated
+from secateur.planner.relations.equality import Classes
 from secateur.planner.relations.nodes import (
     Aggregate,
     Apply,
@@ -38,12 +39,9 @@ from secateur.planner.relations.nodes import (
     Values,
     Window,
     is_never_null,
-    owners,
 )
-from secateur.planner.relations.restriction import Restriction
-from secateur.planner.rewrites.correlation import comparisons, is_correlated
 
-__all__ = ["Pieces", "Route", "Scattered", "Spread", "Whole", "spread_of"]
+__all__ = ["Pieces", "Route", "Scattered", "Spread", "Spreads", "Whole"]
 
 _PLACES_MAX: Final = 16
 
@@ -108,24 +106,34 @@ class Route:
 
 Spread: TypeAlias = Whole | Pieces | Scattered
 
-_Known: TypeAlias = tuple[Restriction, ...]
 _NO_ROUTES: Final[Mapping[str, Route]] = MappingProxyType({})
 _LOSSY: Final = Scattered("rows that are routed have to meet the rows of the table that they are routed to")
 
 
-def spread_of(relation: Relation, whole: frozenset[str], routes: Mapping[str, Route] = _NO_ROUTES, *, orderless: bool) -> Spread:
-    """The spread of a relation.
+class Spreads:
+    """The spreads of a relation, one for each assumption.
 
     Args:
         relation: As built, before rewrites.
-        whole: The scans, by the names of their relations, that see all rows at every member; replicated tables always do.
-        routes: The scans whose rows are routed.
         orderless: Whether no aggregate of the statement depends on the order of its rows.
-
-    Cost: some microseconds a relation.
     """
-    spread = _Reader(whole, routes, orderless=orderless).read(relation, (), ())
-    return _LOSSY if _is_lossy(spread) else spread
+
+    def __init__(self, relation: Relation, *, orderless: bool) -> None:
+        self._relation = relation
+        self._orderless = orderless
+        self._equalities = Equalities()
+
+    def under(self, whole: frozenset[str], routes: Mapping[str, Route] = _NO_ROUTES) -> Spread:
+        """The spread under an assumption.
+
+        Args:
+            whole: The scans, by the names of their relations, that see all rows at every member; replicated tables always do.
+            routes: The scans whose rows are routed.
+
+        Cost: some microseconds a relation.
+        """
+        spread = _Reader(whole, routes, self._equalities, orderless=self._orderless).read(self._relation, (), ())
+        return _LOSSY if _is_lossy(spread) else spread
 
 
 class _Reader:
@@ -134,12 +142,13 @@ class _Reader:
     ``known`` are equalities that hold for all rows that matter, ``around`` the pieces whose rows a correlated subquery is evaluated for.
     """
 
-    def __init__(self, whole: frozenset[str], routes: Mapping[str, Route], *, orderless: bool) -> None:
+    def __init__(self, whole: frozenset[str], routes: Mapping[str, Route], equalities: Equalities, *, orderless: bool) -> None:
         self._whole = whole
         self._routes = routes
+        self._equalities = equalities
         self._orderless = orderless
 
-    def read(self, relation: Relation, known: _Known, around: tuple[Pieces, ...]) -> Spread:
+    def read(self, relation: Relation, known: Known, around: tuple[Pieces, ...]) -> Spread:
         match relation:
             case Scan():
                 return self._scan(relation, known, around)
@@ -149,24 +158,24 @@ class _Reader:
                 return self.read(input, known, around)
             case Project():
                 return self._project(relation, known, around)
-            case Filter(input, conjuncts):
-                holding = (*known, *_equalities(conjuncts))
-                return _with_equals(self.read(input, holding, around), holding)
+            case Filter(input):
+                holding = (*known, *self._equalities.of(relation))
+                return self._with_equals(self.read(input, holding, around), holding)
             case Limit(input, word):
                 return self._decided(self.read(input, (), around), f"{word} without the rows of other members")
             case Aggregate(input, keys):
-                spread = self.read(input, _about(known, input, keys), around)
+                spread = self.read(input, self._about(known, input, keys), around)
                 if isinstance(spread, Whole) and not self._orderless:
                     return self._once(spread, "an aggregate depends on the order of its rows")
                 return _grouped(spread, keys, "GROUP BY does not name the partitioning key")
             case Distinct(input, keys):
                 if keys is None:
                     return _grouped(self.read(input, (), around), frozenset(), "DISTINCT is about rows of several members")
-                spread = self.read(input, _about(known, input, keys), around)
+                spread = self.read(input, self._about(known, input, keys), around)
                 spread = self._once(spread, "DISTINCT ON takes any of several rows") if isinstance(spread, Whole) else spread
                 return _grouped(spread, keys, "DISTINCT ON does not name the partitioning key")
             case Window(input, partition):
-                spread = self.read(input, _about(known, input, partition), around)
+                spread = self.read(input, self._about(known, input, partition), around)
                 spread = self._once(spread, "a window numbers equal rows in any order") if isinstance(spread, Whole) else spread
                 return _grouped(spread, partition, "a window is not partitioned by the partitioning key")
             case SetOperation():
@@ -181,7 +190,7 @@ class _Reader:
             case _:
                 assert_never(relation)
 
-    def _scan(self, relation: Scan, known: _Known, around: tuple[Pieces, ...]) -> Spread:
+    def _scan(self, relation: Scan, known: Known, around: tuple[Pieces, ...]) -> Spread:
         scan = relation.scan
         if scan.table.replicated or scan.relation in self._whole:
             return Whole()
@@ -194,18 +203,19 @@ class _Reader:
             pieces = Pieces(route.group, frozenset({tuple(columns[name] for name in route.columns)}))
             if route.anchor is not None:
                 pieces = replace(pieces, dropped=frozenset({route.anchor}))
-        classes = Classes(known)
+        classes = self._equalities.classes(known)
         # For each row around, the rows that matter here are on the member where that row is.
         pinned = any(_colocated(pieces, outer, classes) and pieces.dropped <= outer.anchors for outer in around)
-        return Whole() if pinned else _with_equals(pieces, known)
+        return Whole() if pinned else self._with_equals(pieces, known)
 
-    def _project(self, relation: Project, known: _Known, around: tuple[Pieces, ...]) -> Spread:
+    def _project(self, relation: Project, known: Known, around: tuple[Pieces, ...]) -> Spread:
         shown = dict(zip(relation.attributes, relation.sources, strict=True))
-        below = tuple(restriction.rebound(lambda attribute: shown.get(attribute, attribute)) for restriction in known)
+        sources = ((shown.get(left, left), shown.get(right, right)) for left, right in known)
+        below = tuple((left, right) for left, right in sources if left is not None and right is not None and left != right and compares_alike(left, right))
         input = relation.input
         if isinstance(input, Distinct) and input.keys is None:
             named = frozenset(source for source in relation.sources if source is not None)
-            spread = _grouped(self.read(input.input, _about(below, input.input, named), around), named, "DISTINCT does not name the partitioning key")
+            spread = _grouped(self.read(input.input, self._about(below, input.input, named), around), named, "DISTINCT does not name the partitioning key")
         else:
             spread = self.read(input, below, around)
         if not isinstance(spread, Pieces):
@@ -214,7 +224,7 @@ class _Reader:
         for attribute, source in shown.items():
             if source is not None:
                 names.setdefault(source, []).append(attribute)
-        own = owners(input)
+        own = self._equalities.owners(input)
         return replace(spread, places=_mapped(spread.places, lambda attribute: names.get(attribute, ()) if attribute.owner in own else (attribute,)))
 
     def _set_operation(self, relation: SetOperation, around: tuple[Pieces, ...]) -> Spread:
@@ -238,8 +248,8 @@ class _Reader:
             return Pieces(group, common)
         return Pieces(group, common) if common else Scattered(f"{relation.kind.value} compares rows of several members")
 
-    def _join(self, relation: Join, known: _Known, around: tuple[Pieces, ...]) -> Spread:
-        kind, on = relation.kind, _equalities(relation.on)
+    def _join(self, relation: Join, known: Known, around: tuple[Pieces, ...]) -> Spread:
+        kind, on = relation.kind, self._equalities.of(relation)
         left_known, right_known = known, (*known, *on)
         match kind:
             case JoinKind.INNER | JoinKind.SEMI:
@@ -256,7 +266,7 @@ class _Reader:
                 assert_never(kind)
         left = self.read(relation.left, left_known, around)
         inside = around
-        if isinstance(left, Pieces) and is_correlated(relation.right, owners(relation.left)):
+        if isinstance(left, Pieces) and self._equalities.is_correlated(relation.right, relation.left):
             inside = (*around, left)
         right = self.read(relation.right, right_known, inside)
         for side in (left, right):
@@ -268,7 +278,7 @@ class _Reader:
         if once:
             return Scattered(once)
         holding = on if kind in (JoinKind.FULL, JoinKind.ANTI) else (*known, *on)
-        classes = Classes(holding)
+        classes = self._equalities.classes(holding)
         if isinstance(left, Pieces) and isinstance(right, Pieces):
             if not _colocated(left, right, classes):
                 return Scattered("the sides of a join are not partitioned by the columns that it compares")
@@ -276,7 +286,7 @@ class _Reader:
                 case JoinKind.INNER | JoinKind.SEMI:
                     dropped = (left.dropped - right.anchors) | (right.dropped - left.anchors)
                     places = left.places | right.places if kind is JoinKind.INNER else left.places
-                    return _with_equals(Pieces(left.group, places, left.anchors | right.anchors, dropped), holding)
+                    return self._with_equals(Pieces(left.group, places, left.anchors | right.anchors, dropped), holding)
                 case JoinKind.LEFT | JoinKind.ANTI:
                     return left if right.dropped <= left.anchors else _LOSSY
                 case JoinKind.RIGHT:
@@ -293,15 +303,14 @@ class _Reader:
         preserved = {JoinKind.INNER: (left, right), JoinKind.RIGHT: (right,), JoinKind.FULL: ()}.get(kind, (left,))
         if pieces not in preserved:
             return Scattered(f"a {kind.value} JOIN keeps rows that every member has")
-        return _with_equals(pieces, holding) if kind is JoinKind.INNER else pieces
+        return self._with_equals(pieces, holding) if kind is JoinKind.INNER else pieces
 
-    def _apply(self, relation: Apply, known: _Known, around: tuple[Pieces, ...]) -> Spread:
+    def _apply(self, relation: Apply, known: Known, around: tuple[Pieces, ...]) -> Spread:
         input = self.read(relation.input, known, around)
         if isinstance(input, Scattered):
             return input
-        correlated = is_correlated(relation.subquery, owners(relation.input))
+        correlated = self._equalities.is_correlated(relation.subquery, relation.input)
         inside = (*around, input) if isinstance(input, Pieces) and correlated else around
-        pairs = comparisons(relation) if relation.form is SubqueryForm.IN else ()
         subquery = self.read(relation.subquery, known if correlated else (), inside)
         match subquery:
             case Scattered():
@@ -316,12 +325,27 @@ class _Reader:
         if not subquery.dropped <= input.anchors:
             return _LOSSY
         match relation.form:
-            case SubqueryForm.IN if _colocated(input, subquery, Classes((*known, *pairs))):
-                return input
-            case SubqueryForm.NOT_IN if _never_null(relation) and _colocated(input, subquery, Classes((*known, *comparisons(relation)))):
-                return input
+            case SubqueryForm.IN | SubqueryForm.NOT_IN if relation.form is SubqueryForm.IN or _never_null(relation):
+                classes = self._equalities.classes((*known, *self._equalities.of(relation)))
+                return input if _colocated(input, subquery, classes) else Scattered("a subquery reads other partitions than the rows around it")
             case _:
                 return Scattered("a subquery reads other partitions than the rows around it")
+
+    def _about(self, known: Known, input: Relation, keys: frozenset[Attribute]) -> Known:
+        """The equalities that say nothing about the attributes of an input but its keys: rows of other groups do not matter."""
+        own = self._equalities.owners(input)
+        return tuple(pair for pair in known if all(attribute.owner not in own or attribute in keys for attribute in pair))
+
+    def _with_equals(self, spread: Spread, known: Known) -> Spread:
+        """Pieces whose places are also said by what equals them."""
+        if not isinstance(spread, Pieces) or not known:
+            return spread
+        classes = self._equalities.classes(known)
+
+        def equals(attribute: Attribute) -> Sequence[Attribute]:
+            return [attribute, *(other for other in classes.equal_to(attribute) if other != attribute and compares_alike(attribute, other))]
+
+        return replace(spread, places=_mapped(spread.places, equals))
 
     def _once(self, spread: Whole, reason: str) -> Whole:
         return Whole(spread.once or reason)
@@ -343,10 +367,6 @@ def _is_lossy(spread: Spread) -> bool:
     return isinstance(spread, Pieces) and bool(spread.dropped)
 
 
-def _equalities(restrictions: Iterable[Restriction]) -> _Known:
-    return tuple(restriction for restriction in restrictions if equated(restriction) is not None)
-
-
 def _common(relation: SetOperation, spreads: Sequence[Spread]) -> frozenset[Place]:
     """The places that the pieces among the inputs of a set operation have in common, in its own attributes."""
     shown: list[frozenset[Place]] = []
@@ -360,30 +380,12 @@ def _common(relation: SetOperation, spreads: Sequence[Spread]) -> frozenset[Plac
     return frozenset.intersection(*shown) if shown else frozenset()
 
 
-def _about(known: _Known, input: Relation, keys: frozenset[Attribute]) -> _Known:
-    """The equalities that say nothing about the attributes of an input but its keys: rows of other groups do not matter."""
-    own = owners(input)
-    return tuple(restriction for restriction in known if all(attribute.owner not in own or attribute in keys for attribute in restriction.attributes))
-
-
 def _grouped(spread: Spread, keys: frozenset[Attribute], reason: str) -> Spread:
     """What puts rows of equal keys together."""
     if not isinstance(spread, Pieces):
         return spread
     kept = frozenset(place for place in spread.places if keys.issuperset(place))
     return replace(spread, places=kept) if kept else Scattered(reason)
-
-
-def _with_equals(spread: Spread, known: _Known) -> Spread:
-    """Pieces whose places are also said by what equals them."""
-    if not isinstance(spread, Pieces) or not known:
-        return spread
-    classes = Classes(known)
-
-    def equals(attribute: Attribute) -> Sequence[Attribute]:
-        return [attribute, *(other for other in classes.equal_to(attribute) if other != attribute and compares_alike(attribute, other))]
-
-    return replace(spread, places=_mapped(spread.places, equals))
 
 
 def _mapped(places: frozenset[Place], names: Callable[[Attribute], Sequence[Attribute]]) -> frozenset[Place]:

@@ -22,6 +22,7 @@ from secateur.planner.relations.from_clause import FromClause
 from secateur.planner.relations.names import Names
 from secateur.planner.text.dialect import parse_query, to_sql, tokenize
 from secateur.planner.text.second_reading import SecondReading
+from secateur.planner.text.trees import copied
 
 __all__ = ["Workbench"]
 
@@ -72,7 +73,7 @@ class Workbench:
         if self.is_aggregated(select):
             return core_of(select)
         items = [item for item in select.expressions if nested_queries(item) and not any(True for _ in windows_in(item))]
-        return core_of(select, [exp.Star(), *(item.copy() for item in items)])
+        return core_of(select, [exp.Star(), *map(copied, items)])
 
     def is_aggregated(self, select: exp.Select) -> bool:
         """Whether a SELECT makes rows of groups."""

@@ -38,6 +38,9 @@ class Attribute:
     type: SqlType | None
     nullable: bool = True
 
+    def __hash__(self) -> int:
+        return hash((self.owner, self.position))
+
 
 def compares_alike(left: Attribute, right: Attribute) -> bool:
     """Whether attributes that are equal stand for one another in every comparison: they have one type, or integers that DuckDB widens without loss."""

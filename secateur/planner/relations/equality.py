@@ -43,6 +43,14 @@ class Classes:
             if pair is not None:
                 self._unite(*pair)
 
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[Attribute, Attribute]]) -> Classes:
+        """The classes that some pairs make, as :func:`equated` gives them."""
+        classes = cls(())
+        for left, right in pairs:
+            classes._unite(left, right)
+        return classes
+
     def _unite(self, left: Attribute, right: Attribute) -> None:
         ours, theirs = self._class_of.get(left, [left]), self._class_of.get(right, [right])
         if ours is not theirs:

@@ -13,6 +13,7 @@ from functools import reduce
 from sqlglot import exp
 
 from secateur.planner.relations.attribute import Attribute, columns_in, occurrence, renumber
+from secateur.planner.text.trees import copied
 
 __all__ = ["Restriction", "any_of", "bind", "distinct", "equality", "fresh"]
 
@@ -79,7 +80,7 @@ def distinct(restrictions: Iterable[Restriction]) -> tuple[Restriction, ...]:
 
 def fresh(restriction: Restriction) -> Restriction:
     """A copy whose columns may mean something else than those of the original."""
-    predicate = restriction.predicate.copy()
+    predicate = copied(restriction.predicate)
     numbers = {occurrence(old): renumber(new) for old, new in zip(columns_in(restriction.predicate), columns_in(predicate), strict=True)}
     return replace(restriction, predicate=predicate, binding={numbers[number]: attribute for number, attribute in restriction.binding.items()})
 

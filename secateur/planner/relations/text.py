@@ -29,6 +29,7 @@ from secateur.planner.relations.nodes import (
 )
 from secateur.planner.relations.restriction import Restriction
 from secateur.planner.text.dialect import to_sql
+from secateur.planner.text.trees import copied
 
 __all__ = ["relation_text", "restriction_text"]
 
@@ -46,7 +47,7 @@ def relation_text(relation: Relation, indent: int = 0) -> str:
 
 def restriction_text(restriction: Restriction) -> str:
     """A predicate with the names of the attributes that its columns mean; a free variable keeps the text that it has in the statement."""
-    predicate = restriction.predicate.copy()
+    predicate = copied(restriction.predicate)
 
     def named(node: exp.Expr) -> exp.Expr:
         attribute = restriction.binding.get(occurrence(node)) if isinstance(node, exp.Column) else None

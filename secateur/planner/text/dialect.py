@@ -20,6 +20,7 @@ from sqlglot.parsers.duckdb import DuckDBParser
 
 from secateur.errors import NotSupportedError, SqlSyntaxError
 from secateur.planner.text.positions import syntax_error
+from secateur.planner.text.trees import copied
 
 __all__ = ["Secateur", "parse_query", "quoted", "to_sql", "tokenize"]
 
@@ -129,7 +130,7 @@ def parse_query(sql: str, tokens: Sequence[Token]) -> exp.Expr:
 
 def to_sql(node: exp.Expr) -> str:
     """The text of a tree in the dialect."""
-    return _DIALECT.generator(comments=False).generate(node)
+    return _DIALECT.generator(comments=False).generate(copied(node), copy=False)
 
 
 def quoted(name: str) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
@@ -46,17 +46,22 @@ class SecondReading:
 
     Attributes:
         tree: The parse tree without positions, as plain data.
+        nodes: All of its nodes.
     """
 
     tree: Mapping[str, Any]
+    nodes: tuple[Mapping[str, Any], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nodes", tuple(_nodes(self.tree)))
 
     def functions(self) -> frozenset[str]:
         """The names of all functions called, operators and window functions included."""
-        return frozenset(node["function_name"].lower() for node in _nodes(self.tree) if isinstance(node.get("function_name"), str))
+        return frozenset(node["function_name"].lower() for node in self.nodes if isinstance(node.get("function_name"), str))
 
     def aggregates(self) -> frozenset[str]:
         """The names of the functions outside of windows that aggregate rows; one that is not known counts as one that does."""
-        called = {node["function_name"].lower() for node in _nodes(self.tree) if node.get("class") == "FUNCTION"}
+        called = {node["function_name"].lower() for node in self.nodes if node.get("class") == "FUNCTION"}
         return frozenset(name for name in called - _PURE_MACROS if _kinds().get(name) != "scalar")
 
     def is_aggregate(self, function: str) -> bool:
@@ -65,32 +70,32 @@ class SecondReading:
 
     def base_tables(self) -> frozenset[str]:
         """The names that it reads from, folded, those of common table expressions among them."""
-        return frozenset(folded(node["table_name"]) for node in _nodes(self.tree) if node.get("type") == "BASE_TABLE")
+        return frozenset(folded(node["table_name"]) for node in self.nodes if node.get("type") == "BASE_TABLE")
 
     @property
     def has_windows(self) -> bool:
-        return any(node.get("class") == "WINDOW" for node in _nodes(self.tree))
+        return any(node.get("class") == "WINDOW" for node in self.nodes)
 
     @property
     def has_collations(self) -> bool:
         """Whether some text has a collation: it goes along with the text, and decides how whatever meets it compares."""
-        return any(node.get("class") == "COLLATE" for node in _nodes(self.tree))
+        return any(node.get("class") == "COLLATE" for node in self.nodes)
 
     @property
     def has_subqueries(self) -> bool:
-        return any(node.get("class") == "SUBQUERY" for node in _nodes(self.tree))
+        return any(node.get("class") == "SUBQUERY" for node in self.nodes)
 
     @property
     def is_repeatable(self) -> bool:
         """Whether equal rows and parameters give equal answers, wherever and whenever a part of it is evaluated."""
-        clocks = any(node.get("class") == "COLUMN_REF" and node["column_names"][-1].lower() in _CLOCKS for node in _nodes(self.tree))
-        sampled = any(node.get("sample") is not None for node in _nodes(self.tree))
+        clocks = any(node.get("class") == "COLUMN_REF" and node["column_names"][-1].lower() in _CLOCKS for node in self.nodes)
+        sampled = any(node.get("sample") is not None for node in self.nodes)
         return not clocks and not sampled and all(name in _stable() for name in self.functions() - _PURE_MACROS)
 
     def conjuncts(self) -> frozenset[str]:
         """Every conjunct of every WHERE, HAVING and QUALIFY clause and join condition, in a canonical text."""
         found: set[str] = set()
-        for node in _nodes(self.tree):
+        for node in self.nodes:
             clauses: tuple[Any, ...] = ()
             if node.get("type") == "SELECT_NODE":
                 clauses = (node.get("where_clause"), node.get("having"), node.get("qualify"))
@@ -103,7 +108,7 @@ class SecondReading:
     @property
     def depends_on_order(self) -> bool:
         """Whether the answer may depend on the order in which rows are read, which nothing fixes."""
-        limited = any(str(node.get("type", "")).startswith("LIMIT") or node.get("distinct_on_targets") for node in _nodes(self.tree))
+        limited = any(str(node.get("type", "")).startswith("LIMIT") or node.get("distinct_on_targets") for node in self.nodes)
         return limited or self.has_windows or not self.has_orderless_aggregates
 
     @property

@@ -1,0 +1,65 @@
+"""What a tree of relations says of its attributes, whatever is assumed about its scans: found once, and asked for with every assumption."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from secateur.planner.relations.attribute import Attribute, compares_alike
+from secateur.planner.relations.equality import Classes, equated
+from secateur.planner.relations.nodes import Apply, Filter, Join, Relation, owners
+from secateur.planner.rewrites.correlation import is_correlated
+
+__all__ = ["Equalities", "Known", "Pair"]
+
+Pair: TypeAlias = tuple[Attribute, Attribute]
+"""Two attributes that are equal, each of which may stand for the other."""
+Known: TypeAlias = tuple[Pair, ...]
+"""Equalities that hold for all rows that matter."""
+
+
+class Equalities:
+    """Those of one tree of relations, which has to live as long as this does."""
+
+    def __init__(self) -> None:
+        self._pairs: dict[int, Known] = {}
+        self._classes: dict[Known, Classes] = {}
+        self._owners: dict[int, frozenset[int]] = {}
+        self._correlated: dict[int, bool] = {}
+
+    def of(self, relation: Filter | Join | Apply) -> Known:
+        """The equalities of a condition, or those that IN stands for."""
+        found = self._pairs.get(id(relation))
+        if found is None:
+            match relation:
+                case Filter(_, restrictions) | Join(on=restrictions):
+                    found = tuple(pair for pair in map(equated, restrictions) if pair is not None)
+                case Apply(operands=operands, outputs=outputs):
+                    sides = zip(operands, outputs, strict=True)
+                    found = tuple((ours, theirs) for ours, theirs in sides if ours is not None and theirs is not None and _equal(ours, theirs))
+            self._pairs[id(relation)] = found
+        return found
+
+    def classes(self, known: Known) -> Classes:
+        """The classes that some equalities make."""
+        found = self._classes.get(known)
+        if found is None:
+            found = self._classes[known] = Classes.of(known)
+        return found
+
+    def owners(self, relation: Relation) -> frozenset[int]:
+        """The relations whose attributes the rows of a relation have."""
+        found = self._owners.get(id(relation))
+        if found is None:
+            found = self._owners[id(relation)] = owners(relation)
+        return found
+
+    def is_correlated(self, subquery: Relation, around: Relation) -> bool:
+        """Whether a subquery is about the rows around it."""
+        found = self._correlated.get(id(subquery))
+        if found is None:
+            found = self._correlated[id(subquery)] = is_correlated(subquery, self.owners(around))
+        return found
+
+
+def _equal(ours: Attribute, theirs: Attribute) -> bool:
+    return ours != theirs and compares_alike(ours, theirs)
