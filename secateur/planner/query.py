@@ -28,7 +28,7 @@ from secateur.planner.text.positions import located
 from secateur.planner.text.splicing import Splice, Spliced, splice, spliced
 from secateur.planner.views.view import Read, ViewDef
 
-__all__ = ["Query", "Scan", "bind_query", "is_columns_call", "near_names", "reads_of", "renames_columns", "spliced"]
+__all__ = ["Query", "Scan", "bind_query", "is_columns_call", "joins_unnamed", "near_names", "reads_of", "renames_columns", "spliced"]
 
 _LEFT_OUT: Final = frozenset({MAIN, SYSTEM_SCHEMA, INFORMATION_SCHEMA})
 _VIEWS_MAX: Final = 500
@@ -316,8 +316,8 @@ def _star_uses(tree: exp.Expr) -> tuple[bool, set[str]]:
                 starred.update(() if _is_only_counted(holder) else (folded(table.alias or table.name) for table in _own_tables(holder)))
             elif not isinstance(holder, exp.Count):
                 return True, starred
-        elif is_columns_call(node) or isinstance(node, exp.Pivot) or (isinstance(node, exp.Join) and node.args.get("method")):
-            # COLUMNS(...), PIVOT, NATURAL, ASOF and POSITIONAL joins look at columns that the text does not name.
+        elif is_columns_call(node) or isinstance(node, exp.Pivot) or (isinstance(node, exp.Join) and joins_unnamed(node)):
+            # COLUMNS(...), PIVOT, NATURAL and POSITIONAL joins look at columns that the text does not name.
             return True, starred
         elif isinstance(node, exp.Column) and not node.table:
             # A row as a value, ``SELECT t FROM t``, looks like a column named as the table.
@@ -348,6 +348,11 @@ def _children(value: object) -> list[exp.Expr]:
 def is_columns_call(node: exp.Expr) -> bool:
     """Whether a node is ``COLUMNS(...)``."""
     return isinstance(node, exp.Anonymous) and folded(node.name) == "columns"
+
+
+def joins_unnamed(join: exp.Join) -> bool:
+    """Whether a join looks at columns that it does not name."""
+    return str(join.args.get("method") or "").upper() not in ("", "ASOF")
 
 
 def renames_columns(node: exp.Table) -> bool:

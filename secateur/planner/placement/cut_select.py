@@ -28,7 +28,7 @@ def cut_select(bench: Workbench, select: exp.Select, columns: Columns, *, in_pie
         canonical, known = canonical_block(select, bench.names(select))
     except Cut:
         return bench.all_moved(select)
-    if has_shadowed_names(canonical, known):
+    if has_shadowed_names(canonical, known) or not all(map(bench.stands_alone, bench.queries_behind(select))):
         return bench.all_moved(select)
     core = core_of(select)
     source, sources = behind_from(core), relations_in(core)
@@ -52,8 +52,6 @@ def cut_select(bench: Workbench, select: exp.Select, columns: Columns, *, in_pie
 
 
 def _halves(bench: Workbench, select: exp.Select, cutter: Cutter, *, in_pieces: bool) -> Halves:
-    if not all(map(bench.stands_alone, bench.queries_behind(select))):
-        raise Cut("a subquery is about rows that are not at one member")
     distinct = select.args.get("distinct")
     if select.args.get("windows") or (isinstance(distinct, exp.Distinct) and distinct.args.get("on")):
         raise Cut("DISTINCT ON and named windows need all rows in one place")

@@ -90,10 +90,7 @@ class _Placer:
         if sum(1 for _ in tree.walk()) > _NODES_MAX:
             raise Cut("it is too long to be taken apart")
         final = self._gathered(without_ctes(tree, self._compute_cte))
-        sql, relations = to_sql(final), relations_in(final)
-        if [text for _, text in self._bench.drafts.describe(sql, relations)] != [text for _, text in columns]:
-            raise Cut("its parts have other types than the whole")
-        self._bench.drafts.add("final", sql, relations, columns, at_coordinator=True, row_by_row=passes_rows_on(final))
+        self._bound("final", final, columns, row_by_row=passes_rows_on(final))
         return tuple(self._bench.drafts.drafts)
 
     def _compute_cte(self, cte: exp.CTE) -> str:
@@ -234,7 +231,18 @@ class _Placer:
         passed = passed_relation(gathered)
         if passed is not None and self._bench.drafts.columns_of(passed) == columns:
             return passed
-        return self._bench.drafts.add(title, to_sql(gathered), relations_in(gathered), columns, at_coordinator=True)
+        return self._bound(title, gathered, columns)
+
+    def _bound(self, title: str, gathered: exp.Expr, columns: Columns, *, row_by_row: bool = False) -> str:
+        """A stage at the coordinator that has columns of these types.
+
+        Raises:
+            Cut: It would have others.
+        """
+        sql, relations = to_sql(gathered), relations_in(gathered)
+        if [text for _, text in self._bench.drafts.describe(sql, relations)] != [text for _, text in columns]:
+            raise Cut("its parts have other types than the whole")
+        return self._bench.drafts.add(title, sql, relations, columns, at_coordinator=True, row_by_row=row_by_row)
 
     # Scans
 

@@ -27,6 +27,7 @@ from secateur.planner.relations.nodes import (
     Join,
     JoinKind,
     Limit,
+    Nearest,
     Opaque,
     Project,
     Relation,
@@ -178,6 +179,8 @@ class _Reader:
                 spread = self.read(input, self._about(known, input, partition), around)
                 spread = self._once(spread, "a window numbers equal rows in any order") if isinstance(spread, Whole) else spread
                 return _grouped(spread, partition, "a window is not partitioned by the partitioning key")
+            case Nearest(input, keys):
+                return _grouped(self.read(input, _about(known, input, keys), around), keys, "an ASOF JOIN does not compare the partitioning key")
             case SetOperation():
                 return self._set_operation(relation, around)
             case Join():
@@ -273,7 +276,8 @@ class _Reader:
             if isinstance(side, Scattered):
                 return side
         if isinstance(left, Whole) and isinstance(right, Whole):
-            return left if left.once else right
+            both = left if left.once else right
+            return self._once(both, "an ASOF JOIN takes any of the rows that are as near") if isinstance(relation.right, Nearest) else both
         once = next((side.once for side in (left, right) if isinstance(side, Whole) and side.once), None)
         if once:
             return Scattered(once)

@@ -85,7 +85,8 @@ class Workbench:
     def aggregates_from_inside(self, select: exp.Select) -> bool:
         """Whether a subquery may aggregate rows of the SELECT: ``SELECT (SELECT max(t.a)) FROM t`` makes one row."""
         inside = [query for clause in TOP_CLAUSES for part in parts_in(select, clause) for query in nested_queries(part)]
-        calls = [call for query in inside for call in query.find_all(exp.AggFunc, exp.Anonymous) if any(True for _ in aggregates_in(call, self._aggregates))]
+        kinds = (exp.AggFunc, exp.Anonymous, exp.WithinGroup)
+        calls = [call for query in inside for call in query.find_all(*kinds) if any(True for _ in aggregates_in(call, self._aggregates))]
         for call in calls:
             holder = call.parent_select
             names = None if holder is None else self.names(holder)

@@ -14,6 +14,9 @@ __all__ = ["aggregates_in", "may_aggregate", "may_be_many", "names_a_window", "w
 _GROUPINGS: Final = frozenset({"grouping", "grouping_id"})
 """They say of a group which columns it is of, and are no aggregates."""
 
+_WITHIN_GROUP: Final = "within group"
+"""What is called with WITHIN GROUP goes by other names in DuckDB's reading."""
+
 # Functions by class that sqlglot knows and that do not aggregate.
 _SCALAR: Final = (exp.Connector, exp.Cast, exp.Case, exp.If, exp.Coalesce, exp.Extract, exp.Substring, exp.Trim, exp.Array)
 
@@ -60,7 +63,9 @@ def aggregates_in(part: exp.Expr, aggregates: Collection[str]) -> Iterator[str]:
             pending.extend(_inside_window(item))
             continue
         name = folded(item.name) if isinstance(item, exp.Anonymous) else item.sql_name().lower() if isinstance(item, exp.AggFunc) else None
-        if name is not None and name not in _GROUPINGS and (name in aggregates or isinstance(item, exp.AggFunc)):
+        if isinstance(item, exp.WithinGroup):
+            yield _WITHIN_GROUP
+        elif name is not None and name not in _GROUPINGS and (name in aggregates or isinstance(item, exp.AggFunc)):
             yield name
         if not isinstance(item, (exp.Literal, exp.Query)):
             pending.extend(item.iter_expressions())
@@ -78,6 +83,8 @@ def may_aggregate(part: exp.Expr | None, aggregates: Collection[str] | None = No
     pending = [] if part is None else [part]
     while pending:
         item = pending.pop()
+        if isinstance(item, exp.WithinGroup):
+            return True
         if isinstance(item, exp.Func) and not isinstance(item, _SCALAR):
             known = isinstance(item, exp.Anonymous) and aggregates is not None
             if not known or folded(item.name) in (aggregates or ()):

@@ -18,6 +18,7 @@ from secateur.planner.relations.nodes import (
     Join,
     JoinKind,
     Limit,
+    Nearest,
     Opaque,
     Project,
     Relation,
@@ -59,7 +60,7 @@ class Facts:
                 return facts
             case Filter(input, conjuncts):
                 return *self.of(input), *conjuncts
-            case Sort(input) | Limit(input) | Distinct(input) | Window(input) | Apply(input):
+            case Sort(input) | Limit(input) | Distinct(input) | Window(input) | Nearest(input) | Apply(input):
                 # Their rows are rows of the input.
                 return self.of(input)
             case Derived():

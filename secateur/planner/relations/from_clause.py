@@ -11,7 +11,8 @@ from sqlglot import exp
 from secateur.planner.predicates.predicate import flat
 from secateur.planner.relations.attribute import Attribute, compares_alike
 from secateur.planner.relations.names import Names, Source
-from secateur.planner.relations.nodes import Derived, Join, JoinKind, Opaque, Relation, Scan, Unknown, Values
+from secateur.planner.relations.equality import equated
+from secateur.planner.relations.nodes import Derived, Join, JoinKind, Nearest, Opaque, Relation, Scan, Unknown, Values, owners
 from secateur.planner.relations.restriction import Restriction, bind, equality
 from secateur.planner.text.folding import folded
 
@@ -109,6 +110,9 @@ class FromClause:
                 return self._derived(self._builder.values(inner, before, self._ctes), name, renamed)
             case exp.Select() | exp.SetOperation():
                 return self._derived(self._builder.query(inner, before, self._ctes), name, renamed)
+            case exp.Unnest() | exp.Table(this=exp.Anonymous()) if (called := _function_of_one_column(inner)) is not None:
+                self._builder.detach(inner, before, self._ctes)
+                return From(Unknown(), Names((_source(name or called, [(renamed[0] if renamed else name or called, None)], complete=True),)))
             case _:
                 self._builder.detach(inner, before, self._ctes)
                 return self._unknown(name)
@@ -145,11 +149,12 @@ class FromClause:
 
     def _join(self, left: From, join: exp.Join, right: From, before: Names) -> From:
         method, side, word = (str(join.args.get(key) or "").upper() for key in ("method", "side", "kind"))
+        is_asof = method == "ASOF" and word in ("", "INNER") and side in ("", "LEFT")
         both = replace(left.names.beside(right.names), outer=self._outer)
         kind = _KINDS.get(word, _SIDES.get(side))
         strange = [key for key, value in join.args.items() if value and key not in ("this", "on", "using", "side", "kind", "method")]
         reversed_semi = word in _KINDS and side not in ("", "LEFT")
-        if method not in ("", "NATURAL") or kind is None or strange or reversed_semi or word not in ("", "INNER", "CROSS", "OUTER", *_KINDS):
+        if (method not in ("", "NATURAL") and not is_asof) or kind is None or strange or reversed_semi or word not in ("", "INNER", "CROSS", "OUTER", *_KINDS):
             what = " ".join(filter(None, (method, side, word))) or "such a"
             return self._opaque(left, right, both, f"a {what} JOIN compares more than its condition names")
         condition = join.args.get("on")
@@ -171,7 +176,8 @@ class FromClause:
         for name in using:
             column = exp.column(exp.to_identifier(name, quoted=True))
             ours_, theirs_ = replace(left.names, outer=None).resolve(column), replace(right.names, outer=None).resolve(column)
-            if ours_ is not None and theirs_ is not None:
+            # The last column of an ASOF JOIN is compared with >=.
+            if ours_ is not None and theirs_ is not None and not (is_asof and name == using[-1]):
                 on.append(equality(ours_, theirs_, structural=True))
             match kind:
                 case JoinKind.RIGHT:
@@ -184,7 +190,7 @@ class FromClause:
                     shared[name] = None
                 case _:
                     shared[name] = ours_
-        relation = Join(kind, left.relation, right.relation, tuple(on), tuple(merged))
+        relation = Join(kind, left.relation, _nearest(right.relation, on) if is_asof else right.relation, tuple(on), tuple(merged))
         if kind in (JoinKind.SEMI, JoinKind.ANTI):
             return From(relation, left.names)
         return From(relation, both.joined_by(shared, len(left.names.sources)))
@@ -192,6 +198,20 @@ class FromClause:
     def _opaque(self, left: From, right: From, names: Names, reason: str) -> From:
         unknown = tuple(Source(source.alias, (), complete=False) for source in names.sources)
         return From(Opaque(Join(JoinKind.INNER, left.relation, right.relation), reason), Names(unknown, outer=self._outer))
+
+
+def _nearest(side: Relation, on: list[Restriction]) -> Nearest:
+    """The right side of an ASOF join."""
+    own = owners(side)
+    return Nearest(side, frozenset(column for pair in map(equated, on) if pair is not None for column in pair if column.owner in own))
+
+
+def _function_of_one_column(node: exp.Expr) -> str | None:
+    """The table function that an item of FROM calls, if its rows have one column, which is named as the item is unless that says otherwise."""
+    if isinstance(node, exp.Unnest):
+        return None if node.args.get("offset") else "unnest"
+    called = folded(node.this.name)
+    return called if called in ("range", "generate_series") else None
 
 
 def _is_comma(join: exp.Join) -> bool:

@@ -20,6 +20,7 @@ __all__ = [
     "Join",
     "JoinKind",
     "Limit",
+    "Nearest",
     "Opaque",
     "Project",
     "Relation",
@@ -156,6 +157,14 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Nearest:
+    """The right side of an ASOF join: of its rows that equal one another in ``keys``, and a row of the left side, the join takes one."""
+
+    input: Relation
+    keys: frozenset[Attribute]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class SetOperation:
     """UNION, INTERSECT, EXCEPT.
 
@@ -181,7 +190,7 @@ class Join:
     Attributes:
         kind: SEMI and ANTI have the columns of the left side alone.
         left: The left side.
-        right: The right side; it may refer to attributes of the left side (LATERAL, a subquery that has become a join).
+        right: The right side, :class:`Nearest` for ASOF; it may refer to attributes of the left side (LATERAL, a subquery that has become a join).
         on: The conjuncts of ON, and the equalities of USING.
         merged: For FULL JOIN ... USING: the merged attribute, and what it is on the left and on the right.
     """
@@ -230,7 +239,9 @@ class Opaque:
     reason: str
 
 
-Relation: TypeAlias = Scan | Values | Unknown | Project | Filter | Sort | Limit | Aggregate | Distinct | Window | SetOperation | Join | Apply | Derived | Opaque
+Relation: TypeAlias = (
+    Scan | Values | Unknown | Project | Filter | Sort | Limit | Aggregate | Distinct | Window | Nearest | SetOperation | Join | Apply | Derived | Opaque
+)
 
 
 def children(relation: Relation) -> tuple[Relation, ...]:
@@ -244,7 +255,7 @@ def children(relation: Relation) -> tuple[Relation, ...]:
             return left, right
         case Apply(input, subquery):
             return input, subquery
-        case Project() | Filter() | Sort() | Limit() | Aggregate() | Distinct() | Window() | Derived() | Opaque():
+        case Project() | Filter() | Sort() | Limit() | Aggregate() | Distinct() | Window() | Nearest() | Derived() | Opaque():
             return (relation.input,)
         case _:
             assert_never(relation)
@@ -304,7 +315,7 @@ def is_never_null(attribute: Attribute, relation: Relation) -> bool:
             return in_left or (kind in (JoinKind.INNER, JoinKind.RIGHT) and is_never_null(attribute, right))
         case Values() | Unknown() | Opaque():
             return False
-        case Filter() | Sort() | Limit() | Distinct() | Window() | Apply() | Derived():
+        case Filter() | Sort() | Limit() | Distinct() | Window() | Nearest() | Apply() | Derived():
             return is_never_null(attribute, relation.input)
         case _:
             assert_never(relation)

@@ -26,6 +26,7 @@ from secateur.planner.relations.nodes import (
     Join,
     JoinKind,
     Limit,
+    Nearest,
     Opaque,
     Project,
     Relation,
@@ -87,6 +88,9 @@ def _pass(relation: Relation, restrictions: Restrictions, facts: Facts) -> _Pass
         case Window(input, partition):
             # A row is seen by the rows of its own partition, in every window.
             yield input, _only(restrictions, input, partition, "a window below the filter {predicate} is not partitioned by {name}")
+        case Nearest(input, keys):
+            # A row competes with those of equal keys.
+            yield input, _only(restrictions, input, keys, "an ASOF JOIN below the filter {predicate} does not compare {name}")
         case SetOperation():
             yield from _set_operation(relation, restrictions)
         case Join():

@@ -16,6 +16,7 @@ from secateur.planner.relations.nodes import (
     Filter,
     Join,
     Limit,
+    Nearest,
     Opaque,
     Project,
     Relation,
@@ -78,6 +79,8 @@ def _line(relation: Relation) -> str:
             return "distinct" if keys is None else f"distinct on {_names(keys)}"
         case Window(_, partition):
             return f"window {_names(partition)}".rstrip()
+        case Nearest(_, keys):
+            return f"nearest {_names(keys)}".rstrip()
         case SetOperation(kind):
             return kind.value.lower()
         case Join(kind, on=on):

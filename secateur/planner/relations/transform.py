@@ -14,6 +14,7 @@ from secateur.planner.relations.nodes import (
     Filter,
     Join,
     Limit,
+    Nearest,
     Opaque,
     Project,
     Relation,
@@ -84,7 +85,7 @@ def apart(root: Relation, reason: str) -> Relation:
 
     def change(relation: Relation) -> Relation:
         match relation:
-            case Project() | Aggregate() | Window() | SetOperation() | Derived():
+            case Project() | Aggregate() | Window() | Nearest() | SetOperation() | Derived():
                 return Opaque(relation, reason)
             case Join(on=on):
                 return replace(relation, on=tuple(restriction for restriction in on if not restriction.structural), merged=())
@@ -105,7 +106,7 @@ def _over(relation: Relation, inputs: Sequence[Relation]) -> Relation:
             return replace(relation, left=inputs[0], right=inputs[1])
         case Apply():
             return replace(relation, input=inputs[0], subquery=inputs[1])
-        case Project() | Filter() | Sort() | Limit() | Aggregate() | Distinct() | Window() | Derived() | Opaque():
+        case Project() | Filter() | Sort() | Limit() | Aggregate() | Distinct() | Window() | Nearest() | Derived() | Opaque():
             return replace(relation, input=inputs[0])
         case _:
             assert_never(relation)

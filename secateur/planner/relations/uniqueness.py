@@ -14,6 +14,7 @@ from secateur.planner.relations.nodes import (
     Join,
     JoinKind,
     Limit,
+    Nearest,
     Opaque,
     Project,
     Relation,
@@ -47,7 +48,7 @@ def is_unique(relation: Relation, attributes: frozenset[Attribute]) -> bool:
             return (bool(keys) and keys is not None and exact and keys <= attributes) or is_unique(input, attributes)
         case Join(kind, left):
             return kind in (JoinKind.SEMI, JoinKind.ANTI) and is_unique(left, attributes)
-        case Filter() | Sort() | Limit() | Window() | Apply() | Derived():
+        case Filter() | Sort() | Limit() | Window() | Nearest() | Apply() | Derived():
             return is_unique(relation.input, attributes)
         case Values() | Unknown() | Opaque() | SetOperation():
             return False

@@ -35,6 +35,10 @@ if not str(sqlglot.parser.__file__).endswith(".py"):
 class Secateur(DuckDB):
     """DuckDB's dialect, read whole: no keyword makes the tokenizer swallow the rest of the text."""
 
+    def to_json_path(self, path: exp.Expr | None) -> exp.Expr | None:
+        """``->`` and ``->>`` keep what stands behind them."""
+        return path
+
     class Tokenizer(DuckDB.Tokenizer):
         """Without commands, with ``X'..'``; ``?`` is a parameter also in front of an operator, as in ``?::DATE``."""
 
@@ -56,14 +60,34 @@ class Secateur(DuckDB):
             split = isinstance(this, exp.Literal) and this.is_string and interval.this.name != this.name
             return exp.Interval(this=this) if split else interval
 
-    class Generator(DuckDBGenerator):
-        """Hexadecimal strings are BLOBs, not numbers, and ``^@`` stays an operator."""
+        def _values_to_select(self, values: exp.Values) -> exp.Expr:  # type: ignore[override]
+            """``WITH v AS (VALUES ...)`` stays what it is."""
+            return super()._values_to_select(values) if any(map(values.args.get, exp.QUERY_MODIFIERS)) else values
 
+    class Generator(DuckDBGenerator):
+        """Hexadecimal strings are BLOBs, not numbers; operators, ``if()``, ``IGNORE NULLS`` and several arguments behind DISTINCT stay what they are."""
+
+        MULTI_ARG_DISTINCT: ClassVar[bool] = True
         TRANSFORMS: ClassVar[dict[Any, Any]] = {
             **DuckDBGenerator.TRANSFORMS,
             exp.HexString: lambda self, node: f"X'{node.this}'",
             exp.StartsWith: lambda self, node: self.binary(node, "^@"),
+            exp.Pow: lambda self, node: self.binary(node, "**"),
+            exp.If: lambda self, node: self.func("if", node.this, node.args.get("true"), node.args.get("false")),
+            exp.CurrentTimestamp: lambda self, node: "current_timestamp",
+            exp.WithinGroup: lambda self, node: f"{self.sql(node, 'this')} WITHIN GROUP ({self.sql(node, 'expression').strip()})",
         }
+
+        def ignorenulls_sql(self, expression: exp.IgnoreNulls) -> str:
+            """Behind the last argument, where it was written."""
+            inside = isinstance(expression.parent, exp.Anonymous)
+            return f"{self.sql(expression, 'this')} IGNORE NULLS" if inside else super().ignorenulls_sql(expression)
+
+        def join_sql(self, expression: exp.Join, join_op: str | None = None) -> str:
+            """``FROM t, unnest(...)`` keeps its comma."""
+            if isinstance(expression.this, exp.Unnest) and not any(value for key, value in expression.args.items() if key != "this"):
+                return f", {self.sql(expression, 'this')}"
+            return super().join_sql(expression, join_op)
 
 
 _DIALECT: Final = Secateur()

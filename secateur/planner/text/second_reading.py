@@ -26,11 +26,24 @@ __all__ = ["SecondReading", "expressions_in", "expressions_query", "read_stateme
 _IGNORED: Final = frozenset({"query_location", "query_location_length"})
 _CLOCKS: Final = frozenset({"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"})
 # Macros of DuckDB that expand to plain scalar expressions.
-_PURE_MACROS: Final = frozenset({"nullif", "split_part", "date_add", "if", "fdiv", "fmod", "days_in_month"})
+_PURE_MACROS: Final = frozenset(
+    {
+        *("nullif", "split_part", "date_add", "if", "fdiv", "fmod", "days_in_month", "json", "map_contains_value", "map_contains_entry"),
+        *("array_append", "array_prepend", "array_push_back", "array_push_front", "array_pop_back", "array_pop_front", "array_reverse", "array_to_string"),
+        *("list_append", "list_prepend", "list_reverse", "list_sum", "list_min", "list_max", "list_avg", "list_count", "list_first", "list_last"),
+        *("list_median", "list_mode", "list_product", "list_string_agg", "list_bool_and", "list_bool_or", "list_any_value", "list_stddev_pop"),
+        *("list_stddev_samp", "list_var_pop", "list_var_samp"),
+    }
+)
+_PURE_TABLE_FUNCTIONS: Final = frozenset({"range", "generate_series", "unnest"})
+"""Table functions whose rows depend on their arguments alone."""
 
 _ORDERLESS: Final = frozenset(
     {"count", "count_star", "sum", "min", "max", "avg", "mean", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor", "count_if", "median"}
 )
+
+_ONE_FUNCTION: Final = {"^": "**", "position": "strpos"}
+"""Functions that go by two names."""
 
 _NEGATED_OPERATORS: Final = {
     "OPERATOR_IS_NOT_NULL": "OPERATOR_IS_NULL",
@@ -62,7 +75,7 @@ class SecondReading:
     def aggregates(self) -> frozenset[str]:
         """The names of the functions outside of windows that aggregate rows; one that is not known counts as one that does."""
         called = {node["function_name"].lower() for node in self.nodes if node.get("class") == "FUNCTION"}
-        return frozenset(name for name in called - _PURE_MACROS if _kinds().get(name) != "scalar")
+        return frozenset(name for name in called - _PURE_MACROS - _PURE_TABLE_FUNCTIONS if _kinds().get(name) != "scalar")
 
     def is_aggregate(self, function: str) -> bool:
         """Whether a function, by its name in small letters, certainly aggregates rows."""
@@ -177,10 +190,32 @@ def _stripped(data: Any) -> Any:
     if isinstance(data, dict):
         if data.get("class") == "TYPE":
             # CAST(x AS text) and CAST(x AS VARCHAR) are one thing.
-            return {**{key: _stripped(value) for key, value in data.items() if key in ("class", "children")}, "name": _type_name(data["type_name"])}
+            name = _type_name(data["type_name"])
+            # The length of a VARCHAR means nothing.
+            children = [] if name == "VARCHAR" else _stripped(data.get("children"))
+            return {"class": "TYPE", "children": children, "name": name}
         plain = {key: _stripped(value) for key, value in data.items() if key not in _IGNORED}
-        return _memberships_plain(_negations_apart(_doubles_alike(plain)))
+        return _memberships_plain(_negations_apart(_doubles_alike(_spelled_alike(plain))))
     return [_stripped(value) for value in data] if isinstance(data, list) else data
+
+
+def _spelled_alike(node: dict[str, Any]) -> dict[str, Any]:
+    """One spelling for what has several: NULLS LAST is what ORDER BY does unasked, names of clocks and of parts of dates are in any case."""
+    match node:
+        case {"null_order": "NULLS LAST"}:
+            return {**node, "null_order": "ORDER_DEFAULT"}
+        case {"class": "FUNCTION", "function_name": name} if name in _ONE_FUNCTION:
+            return {**node, "function_name": _ONE_FUNCTION[name], "qualified_name": {"path": [_ONE_FUNCTION[name]]}}
+        case {"class": "FUNCTION", "function_name": "date_part", "arguments": [{"expression": {"class": "CONSTANT"} as part} as first, *others]}:
+            lowered = {**part, "literal": {**part["literal"], "text": str(part["literal"].get("text")).lower()}}
+            return {**node, "arguments": [{**first, "expression": lowered}, *others]}
+        case {"class": "COLUMN_REF", "column_names": [name]} if name.lower() in _CLOCKS:
+            return {**node, "column_names": [name.lower()]}
+        case {"class": "CONSTANT", "literal": {"kind": "INTEGER" | "NUMERIC", "text": text} as literal}:
+            plain = text.replace("_", "")
+            return {**node, "literal": {**literal, "text": f"0{plain}" if plain.startswith(".") else plain}}
+        case _:
+            return node
 
 
 def _doubles_alike(node: dict[str, Any]) -> dict[str, Any]:
@@ -255,4 +290,4 @@ def _kinds() -> dict[str, str]:
 def _stable() -> frozenset[str]:
     """The functions all of whose forms depend on their arguments alone."""
     unstable = {name for name, kind, stability in _catalog() if stability != "CONSISTENT" or kind in ("macro", "table", "table_macro", "pragma")}
-    return frozenset(name for name, _, _ in _catalog()) - unstable
+    return (frozenset(name for name, _, _ in _catalog()) - unstable) | _PURE_TABLE_FUNCTIONS

@@ -36,6 +36,12 @@ def test_expressions_that_do_not_parse_are_not_confirmed() -> None:
         "SELECT x FROM s0 WHERE x = X'00ff' ORDER BY x DESC NULLS FIRST LIMIT $1",
         "SELECT DISTINCT ON (x) x FROM s0 JOIN s1 USING (k) LEFT JOIN s2 ON s0.a = s2.a QUALIFY row_number() OVER (PARTITION BY x ORDER BY y) = 1",
         "WITH w AS (SELECT 1 AS a) SELECT * FROM w WHERE a IN (SELECT b FROM s1) UNION ALL SELECT 2",
+        "WITH w(a, b) AS (VALUES (1, 'x'), (2, NULL)) SELECT * FROM w",
+        "SELECT string_agg(DISTINCT s, ',' ORDER BY s), percentile_cont(0.5) WITHIN GROUP (ORDER BY c DESC) FROM s0",
+        "SELECT last_value(c IGNORE NULLS) OVER (ORDER BY a DESC NULLS LAST), lag(c, 1 IGNORE NULLS) OVER w FROM s0 WINDOW w AS (ORDER BY a)",
+        "SELECT a ^ 2 * b ** 3, if(a, b, c), position('a' IN s), EXTRACT(EPOCH FROM d), .5, 1_000, s::VARCHAR(10), j -> 'x', j ->> '$.y' FROM s0",
+        "SELECT current_timestamp, CURRENT_DATE, localtimestamp FROM s0",
+        "SELECT * FROM s0, unnest([1, 2]) AS u(x), range(3) AS g(y) CROSS JOIN unnest([3]) AS w(z)",
     ],
 )
 def test_what_sqlglot_writes_reads_back_as_the_same(sql: str) -> None:
