@@ -1,4 +1,8 @@
-"""Common table expressions, put where they are mentioned: one that is mentioned once as a subquery, one that is mentioned more often as rows computed once."""
+"""Common table expressions, put where they are mentioned.
+
+One that is mentioned once becomes a subquery, one that is mentioned more often rows computed once. A recursive one is rows computed once, however often it is
+mentioned: each step of the recursion needs the rows of the step before, wherever they are.
+"""
 
 from __future__ import annotations
 
@@ -13,27 +17,27 @@ from secateur.planner.text.folding import folded
 __all__ = ["without_ctes"]
 
 
-def without_ctes(tree: exp.Expr, compute: Callable[[exp.CTE], str]) -> exp.Expr:
+def without_ctes(tree: exp.Expr, compute: Callable[[exp.CTE], str], recurse: Callable[[exp.CTE], str]) -> exp.Expr:
     """A tree without common table expressions.
 
     Args:
         tree: Changed in place.
         compute: Adds what computes the rows of one; returns their relation.
+        recurse: The same for one that mentions itself.
 
     Raises:
-        Cut: A recursive one, or a mention that is more than a name.
+        Cut: A mention that is more than a name.
     """
     _drop_unused(tree)
     for holder in list(tree.walk(bfs=True)):
         with_ = holder.args.get("with_")
         if not isinstance(with_, exp.With):
             continue
-        if with_.args.get("recursive"):
-            raise Cut("a recursive common table expression is computed in one place")
         while with_.expressions:
             cte = with_.expressions[0]
             cte.pop()
-            _put(holder, cte, compute)
+            itself = [node for node in cte.find_all(exp.Table) if _is_mention(node, folded(cte.alias))] if with_.args.get("recursive") else []
+            _put(holder, cte, recurse if itself else compute, once=not itself)
         holder.set("with_", None)
     return tree
 
@@ -48,8 +52,8 @@ def _drop_unused(tree: exp.Expr) -> None:
                 cte.pop()
 
 
-def _put(holder: exp.Expr, cte: exp.CTE, compute: Callable[[exp.CTE], str]) -> None:
-    """Put one where it is mentioned: in those behind it, and in the query itself."""
+def _put(holder: exp.Expr, cte: exp.CTE, compute: Callable[[exp.CTE], str], *, once: bool) -> None:
+    """Put one where it is mentioned: in those behind it, and in the query itself. ``once`` says whether it may stand where it is mentioned once."""
     name = folded(cte.alias)
     if any(folded(inner.alias) == name for inner in holder.find_all(exp.CTE)):
         raise Cut(f"two common table expressions are named {cte.alias}")
@@ -59,7 +63,7 @@ def _put(holder: exp.Expr, cte: exp.CTE, compute: Callable[[exp.CTE], str]) -> N
     strange = [key for node in found for key, value in node.args.items() if value and key not in ("this", "alias")]
     if strange:
         raise Cut(f"{strange[0].upper()} of a common table expression")
-    if len(found) == 1:
+    if len(found) == 1 and once:
         (node,) = found
         body = cte.this
         node.replace(exp.Subquery(this=body.this if isinstance(body, exp.Subquery) and not _modified(body) else body, alias=_alias(node, cte)))

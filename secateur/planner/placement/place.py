@@ -89,12 +89,28 @@ class _Placer:
         tree = tagged_tree(self._query)
         if sum(1 for _ in tree.walk()) > _NODES_MAX:
             raise Cut("it is too long to be taken apart")
-        final = self._gathered(without_ctes(tree, self._compute_cte))
+        final = self._gathered(without_ctes(tree, self._compute_cte, self._compute_recursion))
         self._bound("final", final, columns, row_by_row=passes_rows_on(final))
         return tuple(self._bench.drafts.drafts)
 
     def _compute_cte(self, cte: exp.CTE) -> str:
-        return self._computed(without_ctes(cte.this, self._compute_cte), cte.alias)
+        return self._computed(without_ctes(cte.this, self._compute_cte, self._compute_recursion), cte.alias)
+
+    def _compute_recursion(self, cte: exp.CTE) -> str:
+        """The recursion at the coordinator, over rows of what it does not repeat, and of the scans that it reads in each step."""
+        without_ctes(cte.this, self._compute_cte, self._compute_recursion)
+        self._compute_beside(cte.this)
+        with_ = exp.With(expressions=[cte], recursive=True)
+        query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=exp.Table(this=cte.args["alias"].this.copy())), with_=with_)
+        return self._bound(cte.alias, self._bench.all_moved(query), self._bench.columns_as_rows(query))
+
+    def _compute_beside(self, node: exp.Expr) -> None:
+        """Compute the queries inside that do not mention the recursion."""
+        for query in filter(self._bench.is_partitioned, nested_queries(node)):
+            if self._bench.stands_alone(query):
+                self._compute(query)
+            else:
+                self._compute_beside(query)
 
     def _gathered(self, node: exp.Expr) -> exp.Expr:
         """An equal query over what the coordinator has: replicated tables, and rows that have been sent there."""

@@ -10,8 +10,8 @@ from sqlglot import exp
 
 from secateur.planner.predicates.predicate import flat
 from secateur.planner.relations.attribute import Attribute, compares_alike
-from secateur.planner.relations.names import Names, Source
 from secateur.planner.relations.equality import equated
+from secateur.planner.relations.names import Names, Source
 from secateur.planner.relations.nodes import Derived, Join, JoinKind, Nearest, Opaque, Relation, Scan, Unknown, Values, owners
 from secateur.planner.relations.restriction import Restriction, bind, equality
 from secateur.planner.text.folding import folded

@@ -67,7 +67,7 @@ class Secateur(DuckDB):
     class Generator(DuckDBGenerator):
         """Hexadecimal strings are BLOBs, not numbers; operators, ``if()``, ``IGNORE NULLS`` and several arguments behind DISTINCT stay what they are."""
 
-        MULTI_ARG_DISTINCT: ClassVar[bool] = True
+        MULTI_ARG_DISTINCT = True
         TRANSFORMS: ClassVar[dict[Any, Any]] = {
             **DuckDBGenerator.TRANSFORMS,
             exp.HexString: lambda self, node: f"X'{node.this}'",

@@ -40,18 +40,29 @@ def test_without_ctes(sql: str, expected: str, computed: list[str]) -> None:
         names.append(cte.alias)
         return f"r{len(names) - 1}"
 
-    assert to_sql(without_ctes(parse_query(sql, tokenize(sql)), compute)) == expected
+    assert to_sql(without_ctes(parse_query(sql, tokenize(sql)), compute, compute)) == expected
     assert names == computed
 
 
 @pytest.mark.parametrize(
     ("sql", "reason"),
     [
-        pytest.param("WITH RECURSIVE a AS (SELECT 1 UNION SELECT * FROM a) SELECT * FROM a", "recursive", id="recursive"),
         pytest.param("WITH a AS (SELECT 1) SELECT * FROM a TABLESAMPLE 10%", "SAMPLE", id="sampled"),
         pytest.param("WITH a AS (SELECT 1) SELECT * FROM a, (WITH a AS (SELECT 2) SELECT * FROM a) AS b", "two common table expressions", id="one name twice"),
     ],
 )
 def test_what_is_not_taken_apart(sql: str, reason: str) -> None:
     with pytest.raises(Cut, match=reason):
-        without_ctes(parse_query(sql, tokenize(sql)), lambda _: "r")
+        without_ctes(parse_query(sql, tokenize(sql)), lambda _: "r", lambda _: "r")
+
+
+def test_what_mentions_itself_is_computed_also_where_it_is_mentioned_once() -> None:
+    sql = "WITH RECURSIVE a AS (SELECT 1 AS x), b AS (SELECT x FROM a UNION SELECT x + 1 FROM b WHERE x < 3) SELECT * FROM b"
+    recursions: list[str] = []
+
+    def recurse(cte: exp.CTE) -> str:
+        recursions.append(to_sql(cte))
+        return "r"
+
+    assert to_sql(without_ctes(parse_query(sql, tokenize(sql)), lambda _: "never", recurse)) == "SELECT * FROM r AS b"
+    assert recursions == ["b AS (SELECT x FROM (SELECT 1 AS x) AS a UNION SELECT x + 1 FROM b WHERE x < 3)"]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from secateur.engine.plan import Strategy
+from secateur.engine.stage import Exchange
 
 
 @pytest.mark.parametrize(
@@ -53,3 +54,68 @@ def test_names_of_common_table_expressions(bench: Any, name: str, strategy: Stra
 )
 def test_what_only_passes_rows_on(bench: Any, sql: str, passes_on: bool) -> None:
     assert bench.select(sql).plan.stages[-1].fragment.row_by_row is passes_on
+
+
+@pytest.mark.parametrize(
+    ("sql", "stages"),
+    [
+        pytest.param(
+            "SELECT o.id, p.id FROM orders o ASOF JOIN orders p ON o.customer_id = p.customer_id AND o.day >= p.day",
+            ["join o: members", "final: coordinator"],
+            id="ASOF by the partitioning key",
+        ),
+        pytest.param(
+            "SELECT o.id, p.id FROM orders o ASOF LEFT JOIN orders p ON o.priority = p.priority AND o.day >= p.day",
+            ["scan p: members, broadcast", "join o: members", "final: coordinator"],
+            id="ASOF by other columns",
+        ),
+        pytest.param(
+            "SELECT sum(o.amount) FROM orders o ASOF JOIN metrics m ON o.day >= m.time",
+            ["scan m: members, broadcast", "join o: members", "final: coordinator"],
+            id="ASOF by nothing",
+        ),
+        pytest.param(
+            "SELECT a.code, b.name, o.id FROM airlines a ASOF JOIN airlines b ON a.name >= b.name JOIN orders o ON o.priority = a.code",
+            ["scan o: members", "final: coordinator"],
+            id="ASOF of copies, whose choice among equals is made once",
+        ),
+        pytest.param(
+            "WITH RECURSIVE r AS (SELECT customer_id, name FROM customers WHERE score = 0 UNION "
+            "SELECT c.customer_id, c.name FROM customers c JOIN r ON c.name = r.customer_id) "
+            "SELECT o.customer_id, sum(o.amount) FROM r JOIN orders o ON o.customer_id = r.customer_id GROUP BY ALL",
+            ["scan customers: members", "scan c: members", "r: coordinator, broadcast", "join r: members", "final: coordinator"],
+            id="a recursion, and what is joined with it",
+        ),
+        pytest.param(
+            "WITH RECURSIVE r AS (SELECT code, name FROM airlines UNION SELECT a.code, a.name FROM airlines a JOIN r ON a.code = r.name) "
+            "SELECT r.code, count(*) FROM r JOIN orders o ON o.priority = r.code GROUP BY ALL",
+            ["r: coordinator, broadcast", "join r: members", "final: coordinator"],
+            id="a recursion over copies",
+        ),
+        pytest.param(
+            "SELECT n, o.id FROM range(3) AS r(n) JOIN orders o ON o.id = n",
+            ["scan o: members", "final: coordinator"],
+            id="a table function",
+        ),
+        pytest.param(
+            "SELECT string_agg(DISTINCT o.priority, ',' ORDER BY o.priority) AS p FROM orders o JOIN customers c USING (customer_id) GROUP BY o.customer_id "
+            "ORDER BY p DESC NULLS LAST",
+            ["join o: members", "final: coordinator"],
+            id="string_agg(DISTINCT), NULLS LAST",
+        ),
+        pytest.param(
+            "SELECT o.priority, (SELECT min(a.name) FROM airlines a WHERE a.code = o.priority) AS n, sum(o.amount) "
+            "FROM orders o JOIN customers c ON c.customer_id = o.customer_id GROUP BY 1",
+            ["scan o: members", "scan c: members", "final: coordinator"],
+            id="a subquery about rows of the SELECT around it",
+        ),
+    ],
+)
+def test_stages(bench: Any, sql: str, stages: list[str]) -> None:
+    plan = bench.select(sql).plan
+    assert plan.strategy is Strategy.PLACED, plan.gather_reason
+    shown = [
+        f"{stage.name}: {'coordinator' if stage.at_coordinator else 'members'}{f', {stage.exchange.value}' if stage.exchange is not Exchange.GATHER else ''}"
+        for stage in plan.stages
+    ]
+    assert shown == stages
