@@ -240,7 +240,7 @@ class StatementRunner:
     async def _start(self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology, result: ResultCollector) -> RunningJob:
         published = {scan.table_id: self._store.data_version(scan.table_id).published for scan in plan.scans if scan.system is None}
         dag, config = select_dag(plan, partitions, published=published, search_keys=request.args["pruning"])
-        return await self._jobs.start_light_job(dag, config, request.args["params"], topology, result=result)
+        return await self._jobs.start_light_job(dag, config, plan.stage_params(request.args["params"]), topology, result=result)
 
     def _touched(self, result: JobResult) -> list[str]:
         return sorted({self._member_id, *result.members_touched})

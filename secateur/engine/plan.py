@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, assert_never
 
@@ -125,6 +126,7 @@ class SelectPlan:
         schema_version: The catalog version for which the plan was made.
         views: The ids of the views of which it was made; none of them may have been replaced or dropped when it runs.
         system_tables: The names of the system tables that it reads.
+        reads_clock: Whether the stages have the time at which the statement starts as one more parameter, behind the others: one time for all members.
         searched: ``local`` without its WHERE in the arrow kernel, for when a search has applied it; None when there is no such case.
     """
 
@@ -142,12 +144,17 @@ class SelectPlan:
     schema_version: int
     gathered: tuple[Stage, ...] = ()
     views: tuple[int, ...] = ()
+    reads_clock: bool = False
     system_tables: tuple[str, ...] = field(default=(), init=False, compare=False, repr=False)
     searched: Fragment | None = field(default=None, init=False, compare=False, repr=False)
 
     def pinned(self, rows: Mapping[str, pa.Table]) -> SelectPlan:
         """The plan over these rows of the system tables that it reads, for one execution."""
         return replace(self, scans=tuple(scan if scan.system is None else replace(scan, rows=rows[scan.system]) for scan in self.scans))
+
+    def stage_params(self, params: Sequence[Any]) -> Sequence[Any]:
+        """What the stages take for the values of the parameters of the statement, which starts now."""
+        return [*params, datetime.now(UTC)] if self.reads_clock else params
 
     @property
     def is_estimated(self) -> bool:
@@ -170,6 +177,7 @@ class SelectPlan:
             "stages": [stage.to_wire() for stage in self.stages],
             "gathered": [stage.to_wire() for stage in self.gathered],
             "views": list(self.views),
+            "reads_clock": self.reads_clock,
         }
 
     def to_client(self) -> dict[str, Any]:
@@ -216,6 +224,7 @@ class SelectPlan:
             schema_version=data["schema_version"],
             gathered=tuple(Stage.from_wire(stage) for stage in data["gathered"]),
             views=tuple(data["views"]),
+            reads_clock=data["reads_clock"],
         )
 
 

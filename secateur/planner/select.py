@@ -136,6 +136,7 @@ class BoundSelect:
             gathered=found.gathered,
             strategy=found.strategy,
             gather_reason=found.reason,
+            reads_clock=found.reads_clock,
             columns=self.columns,
             parameter_count=query.parameters.total,
             parameter_names=query.parameters.names,

@@ -6,8 +6,9 @@ One table is cut in two (:mod:`~secateur.planner.fragments.two_stage`), which is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -22,6 +23,7 @@ from secateur.partitioning.types import SqlType
 from secateur.planner.fragments.arrow_form import arrow_form
 from secateur.planner.fragments.canonical import Cut, named
 from secateur.planner.fragments.two_stage import Halves, cut
+from secateur.planner.fragments.unstable import is_stable, settle_unstable
 from secateur.planner.placement.drafts import Draft
 from secateur.planner.placement.place import place
 from secateur.planner.placement.scan_rows import ScanRows
@@ -47,19 +49,21 @@ class Staged:
         strategy: How they were found.
         reason: Why everything is gathered, or None.
         gathered: For a placed statement the stages that gather everything.
+        reads_clock: Whether the stages have the time at which they start as one more parameter.
     """
 
     stages: tuple[Stage, ...]
     strategy: Strategy
     reason: str | None = None
     gathered: tuple[Stage, ...] = ()
+    reads_clock: bool = False
 
 
 def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns, params: Sequence[Any], costs: Mapping[str, float]) -> Staged:
     """The stages of a query.
 
     Args:
-        query: The bound query.
+        query: The bound query; clocks in its tree become a parameter.
         read: What two readings say of it.
         schemas: The columns of each scan that it may need.
         columns: Name and type of each column of its result.
@@ -68,14 +72,17 @@ def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns,
     """
     binder = _Binder(params)
     reading = read.second
-    gathered = {scan.scan.relation: _rows_of(scan, repeatable=reading is not None and reading.is_repeatable) for scan in read.scans}
+    unstable = None if reading is None else reading.unstable()
+    gathered = {scan.scan.relation: _rows_of(scan, unstable) for scan in read.scans}
     try:
         if any(scan.system is not None for scan in query.scans):
             raise Cut("it reads system tables, whose rows are where the statement is coordinated")
-        if reading is not None and not reading.is_repeatable:
-            raise Cut("it has a function or sample whose value depends on when and where it is evaluated")
         if reading is None or not read.is_faithful:
             raise Cut("it is written in a form that is not taken apart")
+        reads_clock = settle_unstable(query.tree, reading, query.parameters.total + 1)
+        if reads_clock:
+            binder = _Binder([*params, datetime.now(UTC)])
+        rows = {scan.scan.relation: _rows_of(scan, unstable) for scan in read.scans} if unstable else gathered
         if len(query.scans) == 1:
             try:
                 partial, final = _halved(query, reading, schemas, columns, binder)
@@ -83,13 +90,12 @@ def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns,
                 pass
             else:
                 halves = (_scan_stage(0, read.scans[0], partial), Stage("final", final, inputs=(0,), at_coordinator=True))
-                return Staged(halves, Strategy.TWO_STAGE)
+                return Staged(halves, Strategy.TWO_STAGE, reads_clock=reads_clock)
         if query.is_placed:
             raise Cut("a common table expression has the name of a relation of the plan: call it otherwise than a letter and a number")
-        drafts = place(query, reading, tuple(columns), schemas, binder.describe, gathered, costs.__getitem__)
-        return Staged(
-            _placed_stages(drafts, query, schemas, binder), Strategy.PLACED, gathered=_gathered_stages(query, read, gathered, schemas, columns, binder)
-        )
+        drafts = place(query, reading, tuple(columns), schemas, binder.describe, rows, costs.__getitem__)
+        placed, whole = _placed_stages(drafts, query, schemas, binder), _gathered_stages(query, read, gathered, schemas, columns, binder)
+        return Staged(placed, Strategy.PLACED, gathered=whole, reads_clock=reads_clock)
     except Cut as refused:
         return Staged(_gathered_stages(query, read, gathered, schemas, columns, binder), Strategy.GATHER, str(refused))
 
@@ -189,9 +195,10 @@ def _gather(index: int, read: ScanReading, gathered: Mapping[str, ScanRows], sch
     return _scan_stage(index, read, replace(fragment, row_by_row=True))
 
 
-def _rows_of(read: ScanReading, *, repeatable: bool) -> ScanRows:
-    """The rows of a scan that the statement may need."""
-    applied = [conjunct for conjunct in read.scope.local if repeatable and _is_local(conjunct, read.scope)]
+def _rows_of(read: ScanReading, unstable: Collection[str] | None) -> ScanRows:
+    """The rows of a scan that the statement may need; ``unstable`` is what it calls that depends on when and where it is evaluated, None where not known."""
+    known = () if unstable is None else read.scope.local
+    applied = [conjunct for conjunct in known if _is_local(conjunct, read.scope) and is_stable(conjunct, unstable or ())]
     where = " AND ".join(f"({to_sql(_bare(conjunct, read.scope))})" for conjunct in applied)
     same = (read.scan.table.table_id, read.bounds.tree.to_wire(by_reference=True), read.bounds.keys.to_wire())
     return ScanRows(tuple(applied), where, repr(same))

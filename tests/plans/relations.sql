@@ -309,7 +309,11 @@ scan rel_customers: 1 of 16 partitions [p8]
   primary key bounds: ('C4')
 scan rel_customers AS c: all 16 partitions
   because c.customer_id = up.boss joins the key, and no side of it is compared with a value
-when distributed: gather (a recursive common table expression is computed in one place)
+when distributed: in 4 stages
+  x0 scan rel_customers: at the members over rel_customers, to the coordinator
+  x1 scan c: at the members over c, to the coordinator
+  x2 up: at the coordinator over x0, x1, to the coordinator
+  final: at the coordinator over x2
 */
 ----
 -- inner join carries over the key
@@ -618,7 +622,7 @@ SELECT count(*) >= 0 FROM rel_orders TABLESAMPLE 100% WHERE customer_id = 'C1'
 tree: rel_orders: all
 scan rel_orders: all 16 partitions
   because no predicate on the partition key customer_id: the statement has no WHERE clause for it
-when distributed: gather (it has a function or sample whose value depends on when and where it is evaluated)
+when distributed: gather (what SAMPLE gives depends on when and where it is evaluated)
 */
 ----
 -- an aggregate of the group key is no filter of rows

@@ -145,6 +145,7 @@ class World:
 
     def distributed(self, plan: SelectPlan, params: Sequence[Any], kept: Sequence[Sequence[int]], owners: Owners) -> pa.Table:
         """As if the partitions were at several members."""
+        given = plan.stage_params(params)
         outputs: dict[str, pa.Table] = {}
         for index, stage in enumerate(plan.stages):
             answers = []
@@ -155,7 +156,7 @@ class World:
                 parts = {number: self.owned(plan.scans[number], kept[number], member, owners) for number in stage.scans}
                 if stage.at_coordinator or any(parts.values()) or any(plan.stages[number].exchange is Exchange.SHUFFLE for number in stage.inputs):
                     scans = {plan.scans[number].relation: self.slices(plan.scans[number], params, ids) for number, ids in parts.items()}
-                    answers.append(run(stage.fragment, scans | inputs, params))
+                    answers.append(run(stage.fragment, scans | inputs, given))
             outputs[stage_relation(index)] = pa.concat_tables(answers) if answers else stage.fragment.schema.empty_table()
         return outputs[stage_relation(len(plan.stages) - 1)]
 

@@ -11,6 +11,7 @@ tree reads back as the same DuckDB tree as the user's text.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -101,9 +102,22 @@ class SecondReading:
     @property
     def is_repeatable(self) -> bool:
         """Whether equal rows and parameters give equal answers, wherever and whenever a part of it is evaluated."""
-        clocks = any(node.get("class") == "COLUMN_REF" and node["column_names"][-1].lower() in _CLOCKS for node in self.nodes)
-        sampled = any(node.get("sample") is not None for node in self.nodes)
-        return not clocks and not sampled and all(name in _stable() for name in self.functions() - _PURE_MACROS)
+        return not self.unstable()
+
+    def unstable(self) -> Counter[str]:
+        """What depends on when and where it is evaluated, and how often it stands there: functions, clocks that are named like columns, and samples."""
+        found: Counter[str] = Counter()
+        stable = _stable() | _PURE_MACROS
+        for node in self.nodes:
+            called = node.get("function_name")
+            if isinstance(called, str) and called.lower() not in stable:
+                found[called.lower()] += 1
+            column = str(node["column_names"][-1]).lower() if node.get("class") == "COLUMN_REF" else None
+            if column in _CLOCKS:
+                found[column] += 1
+            if node.get("sample") is not None:
+                found["SAMPLE"] += 1
+        return found
 
     def conjuncts(self) -> frozenset[str]:
         """Every conjunct of every WHERE, HAVING and QUALIFY clause and join condition, in a canonical text."""

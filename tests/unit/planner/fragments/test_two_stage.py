@@ -162,21 +162,6 @@ def test_what_is_not_cut_says_why(bench: Any, sql: str, reason: str) -> None:
 @pytest.mark.parametrize(
     "sql",
     [
-        pytest.param("SELECT k, random() FROM facts", id="volatile"),
-        pytest.param("SELECT k FROM facts WHERE t < now()", id="now"),
-        pytest.param("SELECT k FROM facts WHERE day < current_date", id="current_date"),
-    ],
-)
-def test_what_is_not_repeatable_is_gathered(bench: Any, sql: str) -> None:
-    bench.create(TABLE)
-    plan = bench.select(sql).plan
-    assert plan.strategy is Strategy.GATHER
-    assert "depends on when and where" in plan.gather_reason
-
-
-@pytest.mark.parametrize(
-    "sql",
-    [
         "SELECT g, count(DISTINCT i), sum(s), count(*) FROM facts GROUP BY g",
         "SELECT count(DISTINCT g), count(DISTINCT i) FILTER (WHERE k > 9), max(s) FROM facts",
         "SELECT sum(DISTINCT i), avg(DISTINCT i), min(DISTINCT g) FROM facts WHERE k < 0",
