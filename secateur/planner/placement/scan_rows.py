@@ -9,7 +9,7 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.planner.predicates.predicate import flat
-from secateur.planner.query import Scan, is_columns_call, joins_unnamed
+from secateur.planner.query import Scan, is_columns_call, joins_unnamed, renames_columns
 from secateur.planner.text.dialect import quoted
 from secateur.planner.text.folding import folded
 
@@ -84,7 +84,8 @@ def columns_read(mention: exp.Table, scan: Scan) -> tuple[str, ...]:
     # A row as a value looks like a column named as the table.
     whole_rows = any(not column.table and folded(column.name) == alias for column in node.find_all(exp.Column))
     by_pattern = any(map(is_columns_call, node.find_all(exp.Anonymous))) or node.find(exp.Pivot) is not None
-    if starred or whole_rows or by_pattern or any(map(joins_unnamed, node.find_all(exp.Join))):
+    # Names that the mention gives to columns go by their positions.
+    if starred or whole_rows or by_pattern or renames_columns(mention) or any(map(joins_unnamed, node.find_all(exp.Join))):
         return scan.columns
     return tuple(name for name in scan.columns if folded(name) in names) or scan.columns[:1]
 

@@ -119,3 +119,8 @@ def test_stages(bench: Any, sql: str, stages: list[str]) -> None:
         for stage in plan.stages
     ]
     assert shown == stages
+
+
+def test_a_mention_that_renames_columns_moves_with_all_that_stand_before_them(bench: Any) -> None:
+    plan = bench.select("SELECT o.id FROM orders o LEFT JOIN customers AS c(a, b) ON o.priority = c.b").plan
+    assert plan.stages[0].fragment.sql == 'SELECT "customer_id", "name", "score" FROM s1'
