@@ -180,7 +180,7 @@ class _Reader:
                 spread = self._once(spread, "a window numbers equal rows in any order") if isinstance(spread, Whole) else spread
                 return _grouped(spread, partition, "a window is not partitioned by the partitioning key")
             case Nearest(input, keys):
-                return _grouped(self.read(input, _about(known, input, keys), around), keys, "an ASOF JOIN does not compare the partitioning key")
+                return _grouped(self.read(input, self._about(known, input, keys), around), keys, "an ASOF JOIN does not compare the partitioning key")
             case SetOperation():
                 return self._set_operation(relation, around)
             case Join():
