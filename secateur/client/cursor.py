@@ -14,7 +14,7 @@ from secateur.client.analyze import analyze
 from secateur.client.change import run_change
 from secateur.client.copy import copy_from, copy_to
 from secateur.client.create_table_as import create_table_as
-from secateur.client.insert import Insertion, insert_many, insert_select, insert_values
+from secateur.client.insert import Insertion, Params, insert_many, insert_select, insert_values
 from secateur.client.insert_template import InsertTemplate
 from secateur.client.parameters import Parameters, plain_values
 from secateur.client.rows import Description, ResultColumn, Rows, as_table
@@ -39,6 +39,7 @@ from secateur.client.statement import (
 from secateur.client.stats import QueryStats
 from secateur.client.streamed_rows import StreamedRows
 from secateur.client.whole_change import run_whole_change
+from secateur.client.whole_changes import run_whole_changes
 from secateur.errors import InterfaceError, NotSupportedError
 from secateur.wire import ShortTable
 
@@ -114,8 +115,8 @@ class Cursor:
     def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> Self:
         """Execute a statement that changes rows once for each set of parameters.
 
-        All rows of an ``INSERT ... VALUES`` become visible at once, or none; every UPDATE and DELETE is carried out by itself, in order, and an error leaves
-        those before it done.
+        All rows of an ``INSERT ... VALUES`` become visible at once, or none; with ``ON CONFLICT DO UPDATE`` those up to one whose key has come before. Every
+        UPDATE and DELETE is carried out by itself, in order. An error leaves what was before it done.
 
         Raises:
             NotSupportedError: The statement is a query, or sets an option.
@@ -123,6 +124,7 @@ class Cursor:
         self._begin(operation)
         total = -1
         pending: list[Insertion] = []
+        changes: list[tuple[WholeChange, Params]] = []
         for parameters in seq_of_parameters:
             params = plain_values(parameters)
             prepared, cached = self._session.prepare(operation, params)
@@ -135,12 +137,13 @@ class Cursor:
                     changed = run_change(self._session, operation, params, prepared, cached=cached, started_s=time.perf_counter())
                     total = max(total, 0) + changed.rows
                 case WholeChange():
-                    changed = run_whole_change(self._session, operation, params, prepared, cached=cached, started_s=time.perf_counter())
-                    total = max(total, 0) + changed.rows
+                    changes.append((prepared, params))
                 case Done():
                     pass
                 case SelectStatement() | PlanText() | SetPruning() | SetPlanOption() | CreateTableAs() | CopyFrom() | CopyTo():
                     raise NotSupportedError("executemany() is for INSERT, UPDATE and DELETE; call execute() for each set of parameters to read the results")
+        if changes:
+            total = max(total, 0) + run_whole_changes(self._session, operation, changes)
         self._rowcount = insert_many(self._session, operation, pending) if pending else total
         return self
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.types import SqlType, TypeKind
 
-__all__ = ["Cell", "InsertTemplate", "Literal"]
+__all__ = ["Cell", "InsertTemplate", "Literal", "as_they_stand"]
 
 _SAME: Final[dict[TypeKind, type]] = {
     TypeKind.BOOLEAN: bool,
@@ -79,14 +79,15 @@ class InsertTemplate:
         for position, name in enumerate(self.columns):
             cells = [row[position] for row in self.rows]
             given = [cell.value if isinstance(cell, Literal) else params[cell] for params in values for cell in cells]
-            column = _column(given, self.table.column(name).type)
+            column = as_they_stand(given, self.table.column(name).type)
             if column is None:
                 return None
             columns.append(column)
         return pa.table(columns, names=list(self.columns))
 
 
-def _column(values: list[Any], column_type: SqlType) -> pa.Array | None:
+def as_they_stand(values: list[Any], column_type: SqlType) -> pa.Array | None:
+    """Values as a column, if each is NULL or of the column's type without a cast; else None."""
     kinds = set(map(type, values)) - {type(None)}
     if column_type.is_integer:
         if not kinds <= {int} or column_type.kind is TypeKind.HUGEINT:

@@ -25,6 +25,7 @@ __all__ = [
     "Done",
     "InsertRows",
     "InsertSelect",
+    "ManyRows",
     "Materialized",
     "PlanText",
     "Prepared",
@@ -234,6 +235,19 @@ class ChangeStatement:
 
 
 @dataclass(frozen=True, slots=True)
+class ManyRows:
+    """How an INSERT of one row of parameters is said for many rows at once.
+
+    Attributes:
+        sql: The same statement for a query, whose parameters are lists: one for each cell.
+        cells: The index of the parameter and the column of each value that is a parameter; every column of the key has one.
+    """
+
+    sql: str
+    cells: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class WholeChange:
     """A change that one member works out for all partitions, such as ``MERGE`` or ``UPDATE ... FROM``.
 
@@ -244,6 +258,7 @@ class WholeChange:
         returning: What the statement returns of the rows concerned, None for nothing: only its columns and its id matter here.
         names_action: Whether that has the action of the row as a parameter more; for members.
         is_narrow: Whether the primary of a partition can carry it out by itself, when the first scan of the query is of that one.
+        many: How to say it for many sets of parameters at once; None where that cannot be said.
     """
 
     table: TableDef
@@ -252,6 +267,7 @@ class WholeChange:
     returning: SelectStatement | None
     names_action: bool
     is_narrow: bool
+    many: ManyRows | None = None
 
     @property
     def catalog_version(self) -> int:
@@ -345,7 +361,11 @@ def read_prepared(answer: Answer) -> Prepared:
                 table, returning = TableDef.from_wire(statement["table"]), statement["returning"]
                 returned = None if returning is None else _select(returning)
                 source = _select(statement["source_select"])
-                return WholeChange(table, source, statement["meeting"], returned, statement["names_action"], statement["is_narrow"])
+                many = None
+                if statement["many"] is not None:
+                    text, cells = statement["many"]
+                    many = ManyRows(text, tuple((int(index), str(name)) for index, name in cells))
+                return WholeChange(table, source, statement["meeting"], returned, statement["names_action"], statement["is_narrow"], many)
             case "set" if statement["name"] == "pruning":
                 return SetPruning(Pruning(statement["value"]))
             case "set" if statement["name"] in _PLAN_OPTIONS:

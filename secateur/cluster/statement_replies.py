@@ -189,6 +189,7 @@ class StatementReplies:
             "returning": None if change.returning is None else self._keep(change.returning, sql),
             "names_action": change.names_action,
             "is_narrow": change.is_narrow,
+            "many": None if change.many is None else [change.many.sql, change.many.cells],
         }
 
     def _keep(self, statement: SelectStatement, sql: str) -> dict[str, Any]:

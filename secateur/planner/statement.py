@@ -36,6 +36,7 @@ __all__ = [
     "InsertRows",
     "InsertSelect",
     "InsertShape",
+    "ManyRows",
     "Materialized",
     "SelectStatement",
     "SetOption",
@@ -303,6 +304,19 @@ class ChangeStatement:
 
 
 @dataclass(frozen=True, slots=True)
+class ManyRows:
+    """How an INSERT of one row of parameters is said for many rows at once.
+
+    Attributes:
+        sql: The same statement for a query, whose parameters are lists: one for each cell.
+        cells: The index of the parameter and the column of each value that is a parameter; every column of the key has one.
+    """
+
+    sql: str
+    cells: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class WholeChange:
     """A change that one member works out for all partitions: MERGE, UPDATE ... FROM, and all that has to look beyond the partition of its row.
 
@@ -313,6 +327,7 @@ class WholeChange:
         returning: A query over the rows concerned, in place of the table; None when nothing is to be returned.
         names_action: Whether ``returning`` has one parameter more than the statement: the action of the row.
         is_narrow: Whether the primary of a partition can carry it out by itself, when the keys that ``select`` names are in that one.
+        many: How to say it for many sets of parameters at once; None where that cannot be said.
     """
 
     table: TableDef
@@ -321,6 +336,7 @@ class WholeChange:
     returning: SelectStatement | None = None
     names_action: bool = False
     is_narrow: bool = False
+    many: ManyRows | None = None
 
 
 @dataclass(frozen=True, slots=True)

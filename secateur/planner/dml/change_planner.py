@@ -7,6 +7,7 @@ and everything else as effects that one member works out.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from sqlglot import Token
@@ -93,7 +94,11 @@ class ChangePlanner:
         """
         if isinstance(insert.source, Rows):
             assert insert.columns is not None
-            return insert.values() if insert.is_load and insert.ctes is None else self._whole(insert_effects(insert, insert.columns))
+            if insert.is_load and insert.ctes is None:
+                return insert.values()
+            change = self._whole(insert_effects(insert, insert.columns))
+            # What looks at other rows would see those of before the first, not of before its own.
+            return replace(change, many=insert.many()) if len(change.select.plan.scans) == 1 else change
         select = insert.query().plan(self._plan_source)
         names = [name for name, _ in select.plan.columns]
         table, columns = insert.target.table, insert.columns

@@ -26,7 +26,7 @@ from secateur.planner.dml.conflict import Conflict, DoUpdate, read_conflict
 from secateur.planner.dml.expressions import Span, is_default, read_expression
 from secateur.planner.dml.returning import read_returning
 from secateur.planner.dml.target import Target, read_insert_target
-from secateur.planner.statement import InsertMode, InsertRows, InsertShape
+from secateur.planner.statement import InsertMode, InsertRows, InsertShape, ManyRows
 from secateur.planner.text.dialect import quoted
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
@@ -76,9 +76,11 @@ class Rows:
 
     Attributes:
         values: Row by row, in the order of the columns.
+        span: Where the clause stands in the text.
     """
 
     values: tuple[tuple[Value, ...], ...]
+    span: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,26 @@ class Insert:
         assert self.columns is not None
         self.say_rows(composer.say("SELECT * FROM "), self.columns)
         return composer.finish()
+
+    def many(self) -> ManyRows | None:
+        """The statement for many rows at once; None unless it has one row, of parameters and literals, and no parameter elsewhere."""
+        source, columns = self.source, self.columns
+        if not isinstance(source, Rows) or columns is None or len(source.values) != 1 or self.ctes is not None or self.returning is not None:
+            return None
+        (row,) = source.values
+        found = [value.parameter(self.parameters) for value in row]
+        cells = tuple((index, name) for index, name in zip(found, columns, strict=True) if index is not None)
+        if not all(value.is_literal or index is not None for value, index in zip(row, found, strict=True)) or len(cells) < len(self.parameters.spans):
+            return None
+        table = self.target.table
+        if any(name not in {name for _, name in cells} or table.column(name).type.is_float for name in table.primary_key):
+            return None  # NaN is a key of its own each time to a client
+        composer = Composer(self.sql, self.parameters).say(self.sql[: source.span.start], "SELECT ")
+        number = 0
+        for position, (value, index) in enumerate(zip(row, found, strict=True)):
+            number += index is not None
+            composer.say(", " if position else "", *((f"unnest(${number})",) if index is not None else value.words))
+        return ManyRows(composer.say(self.sql[source.span.end :]).finish().text, cells)
 
     def cast_query(self, columns: Sequence[str]) -> Composed:
         """The query, its columns cast to the types of those of the table, and with their names."""
@@ -191,13 +213,16 @@ def read_insert(cursor: TokenCursor, parameters: Parameters, find: Callable[[str
     elif cursor.accept("BY"):
         cursor.expect("POSITION")
     source: Rows | Span
+    start = cursor.offset
     if cursor.accept("DEFAULT", "VALUES"):
         columns = tuple(column.name for column in table.columns)
-        source = Rows((tuple(_DEFAULT for _ in columns),))
+        source = Rows((tuple(_DEFAULT for _ in columns),), Span(start, start))
     elif cursor.at("VALUES"):
         if columns is None:
             raise cursor.unsupported("BY NAME with VALUES", "name the columns behind the table")
-        source = Rows(_read_rows(cursor, columns))
+        rows = _read_rows(cursor, columns)
+        last = cursor.peek(-1)
+        source = Rows(rows, Span(start, start if last is None else last.end + 1))
     else:
         source = read_expression(cursor, "ON CONFLICT", "RETURNING", what="VALUES or a query")
     conflict = read_conflict(cursor, table, mode)

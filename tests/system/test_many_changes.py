@@ -1,0 +1,70 @@
+"""``executemany`` of an INSERT that meets rows of its keys: as DuckDB does it row by row, and in few statements."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import pytest
+
+import secateur
+from secateur.cluster import Cluster
+from secateur.errors import NullKeyError
+
+COLUMNS = "(a INTEGER, b VARCHAR, n INTEGER, v DECIMAL(10,2), PRIMARY KEY (a, b))"
+BUMP = "INSERT INTO {t} VALUES (?, ?, 1, NULL) ON CONFLICT DO UPDATE SET n = n + 1"
+CASES = [
+    pytest.param(BUMP, [[n, str(n % 3)] for n in range(50)], 1, id="keys of their own"),
+    pytest.param(BUMP, [[n % 10, "x"] for n in range(40)], 4, id="keys that come again"),
+    pytest.param(BUMP, [[1, "x"], [1, "x"], [2, "y"]], 3, id="few rows one by one"),
+    pytest.param(
+        "INSERT INTO {t} (b, a, v) VALUES ($b, $a, $v) ON CONFLICT (a, b) DO UPDATE SET v = excluded.v WHERE excluded.v > 2",
+        [{"a": n, "b": "x", "v": Decimal(n) / 4 if n % 3 else None} for n in range(20)],
+        1,
+        id="names, a condition and NULL",
+    ),
+    pytest.param("INSERT OR REPLACE INTO {t} (a, b, n) VALUES (?, ?, ?)", [[n, "x", n] for n in range(20)], 1, id="replaced columns"),
+    pytest.param(BUMP, [[str(n), "x"] for n in range(10)], 10, id="values that need a cast"),
+    pytest.param(
+        "INSERT INTO {t} (a, b, n) VALUES (?, ?, 0) ON CONFLICT DO UPDATE SET n = ?", [[n, "x", n] for n in range(10)], 10, id="a parameter elsewhere"
+    ),
+]
+
+
+@pytest.mark.parametrize(("sql", "rows", "statements"), CASES)
+def test_many_rows_leave_what_they_leave_one_by_one(
+    conn: secateur.Connection, table_name: str, monkeypatch: pytest.MonkeyPatch, sql: str, rows: list[Any], statements: int
+) -> None:
+    asked: list[str] = []
+    member, controller = conn._session.ask_member, conn._session.ask
+    monkeypatch.setattr(conn._session, "ask_member", lambda where, op, *args: (asked.append(op), member(where, op, *args))[1])
+    monkeypatch.setattr(conn._session, "ask", lambda op, *args: (asked.append(op), controller(op, *args))[1])
+    with duckdb.connect() as oracle:
+        for each, own in ((conn, " PARTITION BY HASH (a) PARTITIONS 7"), (oracle, "")):
+            each.execute(f"CREATE TABLE {table_name} {COLUMNS}{own}")
+            each.execute(f"INSERT INTO {table_name} VALUES (1, 'x', 7, 1.5), (3, '0', NULL, NULL)")
+        cursor = conn.executemany(sql.format(t=table_name), rows)
+        oracle.executemany(sql.format(t=table_name), rows)
+        expected = oracle.execute(f"FROM {table_name} ORDER BY ALL").fetchall()
+    assert conn.execute(f"FROM {table_name} ORDER BY ALL").fetchall() == expected
+    assert len([op for op in asked if op in ("change", "change_whole")]) == statements
+    if "excluded.v >" not in sql:
+        assert cursor.rowcount == len(rows)
+
+
+def test_an_error_leaves_what_was_before_its_statement_done(cluster: Cluster, table_name: str) -> None:
+    with cluster.connect() as conn:
+        conn.execute(f"CREATE TABLE {table_name} {COLUMNS} PARTITION BY HASH (a) PARTITIONS 7")
+        rows = [*([n, "x"] for n in range(10)), *([n, "x"] for n in range(10)), [None, "x"]]
+        with pytest.raises(NullKeyError):
+            conn.executemany(BUMP.format(t=table_name), rows)
+        assert conn.execute(f"SELECT n, count(*) FROM {table_name} GROUP BY n").fetchall() == [(1, 10)]
+
+
+def test_a_value_of_other_rows_is_of_the_moment_of_its_own(conn: secateur.Connection, table_name: str) -> None:
+    """DuckDB does not take a subquery there."""
+    conn.execute(f"CREATE TABLE {table_name} (k INTEGER PRIMARY KEY, n INTEGER) PARTITION BY HASH (k) PARTITIONS 7")
+    sql = f"INSERT INTO {table_name} VALUES (?, 0) ON CONFLICT DO UPDATE SET n = (SELECT max(n) FROM {table_name}) + 1"
+    conn.executemany(sql, [[n % 10] for n in range(20)])
+    assert conn.execute(f"SELECT n FROM {table_name} ORDER BY k").fetchall() == [(n + 1,) for n in range(10)]
