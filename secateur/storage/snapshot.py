@@ -139,7 +139,7 @@ class PartitionSnapshot:
 
         Args:
             columns: Positions of the columns wanted, at least one; None for all.
-            order: The columns of the index; only the first may hold NULL.
+            order: The columns of the index; rows with a NULL in one are not found.
             windows: From ``KeyOrder.window`` of ``order``, none overlapping another.
 
         Returns:

@@ -7,6 +7,7 @@ with the rows when a merge replaces them. What was written since lies beside the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -21,19 +22,19 @@ __all__ = ["SortedIndex", "index_of"]
 
 
 class SortedIndex:
-    """The rows of a partition in the order of its columns, without those whose first column is NULL: no comparison finds them.
+    """The rows of a partition in the order of its columns, without those in which one is NULL: no comparison finds them.
 
     Safe to read from any thread.
 
     Args:
         rows: The rows.
-        order: The columns, most significant first; only the first may hold NULL.
+        order: The columns, most significant first.
     """
 
     __slots__ = ("_positions", "_sorted", "nbytes")
 
     def __init__(self, rows: SortedRows, order: KeyOrder) -> None:
-        known = pc.indices_nonzero(single_array(rows.table, order.names[0]).is_valid())
+        known = pc.indices_nonzero(reduce(pc.and_, (single_array(rows.table, name).is_valid() for name in order.names)))
         table = rows.table.select(order.names)
         if len(known) < table.num_rows:
             table = table.take(known)

@@ -17,7 +17,7 @@ from secateur.cluster import Cluster
 
 WORLDS = int(os.environ.get("SECATEUR_INDEX_WORLDS", "3"))
 COLUMNS = "(k INTEGER PRIMARY KEY, a INTEGER, b VARCHAR, c DATE, d DOUBLE, e BIGINT NOT NULL)"
-INDEXES = ["a", "b", "c", "d", "a, e", "e, a", "b, e"]
+INDEXES = ["a", "b", "c", "d", "a, e", "e, a", "b, e", "a, b", "c, a, b", "b, d"]
 
 
 class World:
@@ -70,7 +70,8 @@ class World:
 
     def predicate(self) -> str:
         rng = self.rng
-        return rng.choice([self.leaf(), self.leaf(), f"{self.leaf()} AND {self.leaf()}", f"{self.leaf()} OR {self.leaf()}", f"a = e AND {self.leaf()}"])
+        both = f"{self.leaf()} AND {self.leaf()}"
+        return rng.choice([self.leaf(), self.leaf(), both, f"{both} AND {self.leaf()}", f"{self.leaf()} OR {self.leaf()}", f"a = e AND {self.leaf()}"])
 
     def query(self) -> str:
         shape = self.rng.choice(

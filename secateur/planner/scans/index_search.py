@@ -1,23 +1,24 @@
 """What the predicates say about the columns of a secondary index, where they say nothing about the primary key.
 
-They are read as for the key, into boxes over the index's columns, some of which may hold NULL. The rows that a search finds are a superset: WHERE is applied to
-them as to any others.
+They are read as for the key, into boxes over the index's columns, some of which may hold NULL. Members leave rows with a NULL in a column that is searched out
+of the index: so a column that may hold NULL is searched only where every row of the answer must have a value there. The rows that a search finds are a
+superset: WHERE is applied to them as to any others.
 """
 
 from __future__ import annotations
 
-from itertools import takewhile
+from collections.abc import Sequence
 
 from secateur.engine.key_search import IndexSearch, KeySearch
 from secateur.partitioning.index import IndexDef
 from secateur.partitioning.key_bounds import KeyBounds
 from secateur.partitioning.table import TableDef
-from secateur.planner.predicates.bounds import multiply
+from secateur.planner.predicates.bounds import Boxes, multiply
 from secateur.planner.predicates.predicate import PredicateReader
 from secateur.planner.scans.key_search import direct_search
 from secateur.planner.scans.scope import Scope
 
-__all__ = ["index_search", "searched_columns"]
+__all__ = ["index_search"]
 
 
 def index_search(table: TableDef, scope: Scope) -> IndexSearch | None:
@@ -33,23 +34,30 @@ def index_search(table: TableDef, scope: Scope) -> IndexSearch | None:
     return max(found, key=_equalities) if found else None
 
 
-def searched_columns(table: TableDef, index: IndexDef) -> tuple[str, ...]:
-    """The columns of an index that a search looks at: the first, and those behind it up to the first that may hold NULL."""
-    first, *others = index.columns
-    return (first, *takewhile(lambda name: not table.column(name).nullable, others))
-
-
 def _search(table: TableDef, index: IndexDef, scope: Scope) -> IndexSearch | None:
-    columns = searched_columns(table, index)
-    types = [(name, table.column(name).type) for name in columns]
-    never_null = {name: kind for name, kind in types if not table.column(name).nullable}
-    reader = PredicateReader.about(dict(types), never_null, scope.column_of)
-    factors = multiply([reader.read(conjunct) for conjunct in scope.conjuncts])
+    known = {name: table.column(name).type for name in index.columns}
+    reader = PredicateReader.about(known, {name: kind for name, kind in known.items() if not table.column(name).nullable}, scope.column_of)
+    read = multiply([reader.read(conjunct) for conjunct in scope.conjuncts])
+    columns = _searched(table, index, read)
+    types = [(name, known[name]) for name in columns]
+    factors = multiply([tuple(box.restrict(columns) for box in boxes) for boxes in read])
     bounds = KeyBounds.of(types, factors)
     if bounds is None:
         return None
     direct = direct_search(types, factors[0][0]) if len(factors) == 1 and len(factors[0]) == 1 else None
     return IndexSearch(index.name, columns, KeySearch(bounds, direct))
+
+
+def _searched(table: TableDef, index: IndexDef, factors: Sequence[Boxes]) -> tuple[str, ...]:
+    """The columns of an index that are searched: the first, and those behind it up to one that may be NULL in a row of the answer."""
+    first, *others = index.columns
+    columns = [first]
+    for name in others:
+        # A box that says anything of a column says that it has a value.
+        if table.column(name).nullable and not any(all(box[name].choices for box in boxes) for boxes in factors):
+            break
+        columns.append(name)
+    return tuple(columns)
 
 
 def _equalities(search: IndexSearch) -> int:

@@ -54,6 +54,12 @@ def test_several_columns(store: MemberStore) -> None:
     assert keys(store, KeyPrefix((6, "a")), "v", "s") == [key for key, value, text in ROWS if (value, text) == (6, "a")]
 
 
+def test_a_null_in_any_column_is_not_found(store: MemberStore) -> None:
+    assert keys(store, KeyPrefix(("a", 6)), "s", "v") == [key for key, value, text in ROWS if (text, value) == ("a", 6)]
+    found = keys(store, KeyRanges((KeyRange(Cut(("a", 11), after=False), Cut(("a", 12), after=True)),)), "s", "v")
+    assert found == [key for key, value, text in ROWS if text == "a" and value in (11, 12)]
+
+
 def test_recent_changes_are_seen(store: MemberStore, table: TableDef) -> None:
     before = keys(store, KeyPrefix((6,)))
     store.write(1, 0, rows(table, [(before[0], 1, "a"), (900, 6, "a"), (-1, 6, "a"), (7, 3, "b")]), "upsert")
