@@ -28,7 +28,7 @@ from secateur.planner.text.positions import located
 from secateur.planner.text.splicing import Splice, Spliced, splice, spliced
 from secateur.planner.views.view import Read, ViewDef
 
-__all__ = ["Query", "Scan", "bind_query", "is_columns_call", "joins_unnamed", "near_names", "reads_of", "renames_columns", "spliced"]
+__all__ = ["Query", "Scan", "bind_query", "holds_query", "is_columns_call", "joins_unnamed", "near_names", "reads_of", "renames_columns", "spliced"]
 
 _LEFT_OUT: Final = frozenset({MAIN, SYSTEM_SCHEMA, INFORMATION_SCHEMA})
 _VIEWS_MAX: Final = 500
@@ -359,3 +359,11 @@ def renames_columns(node: exp.Table) -> bool:
     """Whether a mention gives the columns other names: ``FROM t AS x(a, b)``."""
     alias = node.args.get("alias")
     return isinstance(alias, exp.TableAlias) and bool(alias.columns)
+
+
+def holds_query(node: exp.Subquery) -> bool:
+    """Whether parentheses are around a query. Around a join, or a query with a name of its own, they hold an item of FROM: ``((SELECT 1 AS a) x JOIN t)``."""
+    inside = node.this
+    if isinstance(inside, exp.Subquery):
+        return not any(inside.args.get(key) for key in ("alias", "joins"))
+    return isinstance(inside, (exp.Query, exp.Values))

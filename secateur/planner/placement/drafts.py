@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from secateur.partitioning.types import SqlType
+from secateur.planner.fragments.canonical import Cut
 from secateur.planner.placement.spread import Route
 
 __all__ = ["Draft", "Drafts", "Schema"]
@@ -59,7 +60,14 @@ class Drafts:
     def add(
         self, name: str, sql: str, relations: Sequence[str], columns: Columns, *, at_coordinator: bool, row_by_row: bool = False, route: Route | None = None
     ) -> str:
-        """Add a draft; returns the name of the relation that its rows are."""
+        """Add a draft; returns the name of the relation that its rows are.
+
+        Raises:
+            Cut: Its text has other types than ``columns``.
+            DatabaseError: It does not bind.
+        """
+        if [text for _, text in self.describe(sql, relations)] != [text for _, text in columns]:
+            raise Cut("its parts have other types than the whole")
         relation = self.next_relation
         self.drafts.append(Draft(name, sql, tuple(relations), columns, at_coordinator, row_by_row, route))
         self._schemas[relation] = dict(columns)

@@ -30,7 +30,7 @@ from secateur.planner.placement.scan_rows import ScanRows, mark_applied
 from secateur.planner.placement.search import Found
 from secateur.planner.placement.spread import Scattered
 from secateur.planner.placement.workbench import Workbench
-from secateur.planner.query import Query
+from secateur.planner.query import Query, holds_query
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.second_reading import SecondReading
 from secateur.planner.text.trees import copied
@@ -90,7 +90,7 @@ class _Placer:
         if sum(1 for _ in tree.walk()) > _NODES_MAX:
             raise Cut("it is too long to be taken apart")
         final = self._gathered(without_ctes(tree, self._compute_cte, self._compute_recursion))
-        self._bound("final", final, columns, row_by_row=passes_rows_on(final))
+        self._at_coordinator("final", final, columns, row_by_row=passes_rows_on(final))
         return tuple(self._bench.drafts.drafts)
 
     def _compute_cte(self, cte: exp.CTE) -> str:
@@ -102,7 +102,7 @@ class _Placer:
         self._compute_beside(cte.this)
         with_ = exp.With(expressions=[cte], recursive=True)
         query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=exp.Table(this=cte.args["alias"].this.copy())), with_=with_)
-        return self._bound(cte.alias, self._bench.all_moved(query), self._bench.columns_as_rows(query))
+        return self._at_coordinator(cte.alias, self._bench.all_moved(query), self._bench.columns_as_rows(query))
 
     def _compute_beside(self, node: exp.Expr) -> None:
         """Compute the queries inside that do not mention the recursion."""
@@ -121,7 +121,7 @@ class _Placer:
                 return self._select(node)
             case exp.SetOperation():
                 return self._set_operation(node)
-            case exp.Subquery() if isinstance(node.this, (exp.Query, exp.Values)):
+            case exp.Subquery() if holds_query(node):
                 node.set("this", named_as_asked(self._gathered(node.this)))
                 return self._bench.all_moved(node)
             case _:
@@ -247,18 +247,11 @@ class _Placer:
         passed = passed_relation(gathered)
         if passed is not None and self._bench.drafts.columns_of(passed) == columns:
             return passed
-        return self._bound(title, gathered, columns)
+        return self._at_coordinator(title, gathered, columns)
 
-    def _bound(self, title: str, gathered: exp.Expr, columns: Columns, *, row_by_row: bool = False) -> str:
-        """A stage at the coordinator that has columns of these types.
-
-        Raises:
-            Cut: It would have others.
-        """
-        sql, relations = to_sql(gathered), relations_in(gathered)
-        if [text for _, text in self._bench.drafts.describe(sql, relations)] != [text for _, text in columns]:
-            raise Cut("its parts have other types than the whole")
-        return self._bench.drafts.add(title, sql, relations, columns, at_coordinator=True, row_by_row=row_by_row)
+    def _at_coordinator(self, title: str, gathered: exp.Expr, columns: Columns, *, row_by_row: bool = False) -> str:
+        """A stage at the coordinator."""
+        return self._bench.drafts.add(title, to_sql(gathered), relations_in(gathered), columns, at_coordinator=True, row_by_row=row_by_row)
 
     # Scans
 

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from secateur.partitioning.types import SqlType, TypeKind
 from secateur.planner.predicates.predicate import flat
-from secateur.planner.query import Query
+from secateur.planner.query import Query, holds_query
 from secateur.planner.query import Scan as TableScan
 from secateur.planner.relations.attribute import Attribute
 from secateur.planner.relations.calls import may_aggregate, may_be_many, names_a_window, windows_in
@@ -151,7 +151,7 @@ class Builder:
                 return _Select(self, node, outer, ctes).output()
             case exp.SetOperation():
                 return self._modified(node, self._set_operation(node, outer, ctes), outer, ctes)
-            case exp.Subquery() if isinstance(node.this, (exp.Query, exp.Values)):
+            case exp.Subquery() if holds_query(node):
                 return self._modified(node, self.query(node.this, outer, ctes), outer, ctes)
             case exp.Values():
                 return self._modified(node, self.values(node, outer, ctes), outer, ctes)
@@ -414,7 +414,7 @@ def subqueries_in(part: exp.Expr) -> Iterator[exp.Expr]:
     pending = list(part.iter_expressions())
     while pending:
         item = pending.pop()
-        if isinstance(item, exp.Query) and not (isinstance(item, exp.Subquery) and not isinstance(item.this, (exp.Query, exp.Values))):
+        if isinstance(item, exp.Query) and not (isinstance(item, exp.Subquery) and not holds_query(item)):
             yield item
         elif not isinstance(item, (exp.Literal, exp.Column)):
             pending.extend(item.iter_expressions())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from secateur.planner.predicates.predicate import flat
+from secateur.planner.query import holds_query
 from secateur.planner.relations.attribute import Attribute, compares_alike
 from secateur.planner.relations.equality import equated
 from secateur.planner.relations.names import Names, Source
@@ -101,7 +102,7 @@ class FromClause:
                 given = tuple(folded(column.name) for column in definition.columns) if isinstance(definition, exp.TableAlias) else ()
                 # A mention that names fewer columns leaves the others the names of the definition.
                 return self._derived(output, name or folded(inner.name), (*renamed, *given[len(renamed) :]))
-            case exp.Subquery() if isinstance(inner.this, (exp.Query, exp.Values)):
+            case exp.Subquery() if holds_query(inner):
                 return self._derived(self._builder.query(_bare(inner), before, self._ctes), name, renamed)
             case exp.Subquery():
                 found = self._item(inner.this, before)
