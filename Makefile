@@ -33,7 +33,7 @@ STATEMENTS ?= 1000000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow nightly lint format types bench bench-tpc docs lock clean distclean help install java
+.PHONY: demo test test-slow generated nightly lint format types bench bench-tpc docs lock clean distclean help install java
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,11 @@ test: $(STAMP) java ## all tests but the slow ones
 
 test-slow: $(STAMP) ## the property tests with many times the cases, TPC-H and TPC-DS at scale factor 1: tens of minutes
 	@SECATEUR_PROPERTY_FACTOR=20 SECATEUR_PRUNING_WORLDS=100 $(PY) -m pytest -m "not ray and not spark" -o timeout=3600 tests/property tests/tpc $(PYTEST_ARGS)
+
+generated: STATEMENTS = 10000
+generated: $(STAMP) ## random statements over several tables against DuckDB, 10,000 or STATEMENTS=n; SEED=n repeats a run
+	@echo "make generated SEED=$(SEED) STATEMENTS=$(STATEMENTS)"
+	@$(PY) tests/property/placed_run.py --seed $(SEED) --statements $(STATEMENTS)
 
 nightly: $(STAMP) ## a million random statements against DuckDB: an hour; SEED=n repeats or goes on
 	@echo "make nightly SEED=$(SEED) STATEMENTS=$(STATEMENTS)"

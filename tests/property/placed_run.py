@@ -1,0 +1,140 @@
+"""Statements of :mod:`placed`, compared with DuckDB: a world at a time, and any number of worlds on all cores.
+
+``python tests/property/placed_run.py --statements 10000 --seed 7`` is what ``make generated`` runs. Members are played, one to four of them, and one that has
+everything; every tenth world is also one of real clusters, of one member and of three. A failure names its seed: ``--statements 1 --seed`` repeats it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import random
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+
+import duckdb
+import pytest
+
+import secateur
+from placed import EXCHANGES, Placeable, exchange_by, placed_world
+from secateur.engine.plan import Strategy
+from worlds import World, depends_on_optimizer, examined_closely, sorted_rows
+
+__all__ = ["STATEMENTS_PER_WORLD", "Compared", "compare_on_cluster", "compare_world"]
+
+STATEMENTS_PER_WORLD = 40
+_ATTEMPTS_MAX = 50
+_ON_CLUSTERS_EVERY = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What one world was good for.
+
+    Attributes:
+        statements: How many statements gave DuckDB's rows, on every number of members that was tried.
+        strategies: How those over several tables were planned.
+    """
+
+    statements: int
+    strategies: Counter[Strategy]
+
+
+def compare_world(seed: int) -> Compared:
+    """Compare as many statements as a world has, over members that are played.
+
+    Raises:
+        AssertionError: One has other rows than in DuckDB, or DuckDB refused too many for the comparison to mean anything.
+        DatabaseError: One cannot be planned.
+    """
+    rng = random.Random(23_000 + seed)
+    strategies: Counter[Strategy] = Counter()
+    compared = 0
+    with pytest.MonkeyPatch.context() as patch:
+        exchange_by(patch, EXCHANGES[seed % len(EXCHANGES)])
+        world = placed_world(rng)
+        for _ in range(_ATTEMPTS_MAX):
+            maker = Placeable(rng, tuple(world.tables))
+            sql = maker.statement()
+            plan = examined_closely(world, sql, maker.params, rng)
+            if plan is not None:
+                compared += 1
+                if len(plan.scans) > 1:
+                    strategies[plan.strategy] += 1
+            if compared == STATEMENTS_PER_WORLD:
+                return Compared(compared, strategies)
+    raise AssertionError(f"seed {seed}: DuckDB refused {_ATTEMPTS_MAX - compared} of {_ATTEMPTS_MAX} statements")
+
+
+def compare_on_cluster(seed: int, members: int, statements: int = STATEMENTS_PER_WORLD) -> int:
+    """Compare statements on a real cluster; how many DuckDB took.
+
+    Raises:
+        AssertionError: One has other rows than in DuckDB.
+        DatabaseError: One fails.
+    """
+    rng = random.Random(29_000 + seed)
+    world = placed_world(rng)
+    compared = 0
+    with secateur.start(members=members, runtime="embedded") as cluster, cluster.connect() as connection:
+        _load(world, connection)
+        for _ in range(statements):
+            maker = Placeable(rng, tuple(world.tables))
+            sql = maker.statement()
+            try:
+                expected = sorted_rows(world.oracle(sql, maker.params))
+            except duckdb.Error:
+                continue
+            compared += 1
+            try:
+                found = sorted_rows(connection.execute(sql, maker.params).fetchall())
+            except secateur.Error as error:
+                raise AssertionError(f"seed {seed} on {members} members: {sql} with {maker.params!r}: {error}") from error
+            wrong = found != expected and not depends_on_optimizer(world, sql, maker.params)
+            assert not wrong, f"seed {seed} on {members} members: {sql} with {maker.params!r}"
+    return compared
+
+
+def _load(world: World, connection: secateur.Connection) -> None:
+    for name, ddl in world.ddl.items():
+        connection.execute(ddl)
+        for row in world.oracle(f"SELECT * FROM {name}", ()):
+            connection.execute(f"INSERT INTO {name} VALUES ({', '.join('?' * len(row))})", row)
+
+
+def _compare(seed: int) -> Compared:
+    compared = compare_world(seed)
+    on_clusters = [compare_on_cluster(seed, members) for members in (1, 3)] if seed % _ON_CLUSTERS_EVERY == 0 else []
+    return Compared(compared.statements + sum(on_clusters), compared.strategies)
+
+
+def main() -> int:
+    """Compare; 0 if all rows were DuckDB's."""
+    parser = argparse.ArgumentParser(description="Compare random statements over several tables with DuckDB.")
+    parser.add_argument("--statements", type=int, default=10_000, help="how many, over members that are played (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="the first seed (default: %(default)s)")
+    options = parser.parse_args()
+    worlds = -(-options.statements // STATEMENTS_PER_WORLD)
+    started, total, strategies, failed = time.monotonic(), 0, Counter[Strategy](), []
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=multiprocessing.get_context("spawn")) as pool:
+        runs = {pool.submit(_compare, seed): seed for seed in range(options.seed, options.seed + worlds)}
+        for done, run in enumerate(as_completed(runs), 1):
+            if (error := run.exception()) is None:
+                total += run.result().statements
+                strategies += run.result().strategies
+            else:
+                failed.append(runs[run])
+                print(f"seed {runs[run]}: {type(error).__name__}: {error}", flush=True)
+            if done % 25 == 0 or done == worlds:
+                print(f"{done} of {worlds} worlds, {total:,} comparisons, {time.monotonic() - started:.0f} s", flush=True)
+    print(", ".join(f"{strategy.value} {count:,}" for strategy, count in strategies.most_common()))
+    print(f"failed seeds: {sorted(failed)}" if failed else "every answer was DuckDB's")
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
