@@ -29,6 +29,7 @@ The names required by PEP 249 are the trunk; ours are the branches::
         │   ├── PartitionLostError      all copies of a partition are gone
         │   ├── TopologyChangedError    a partition moved; the statement ran against old owners
         │   ├── DataChangedError        a load was published in the middle of a distributed read
+        │   ├── KeysChangedError        rows changed that keys of a join were found in; the client runs the statement undivided
         │   ├── LimitExceededError      a bound on size, memory or queue was passed
         │   ├── DeadlineError           it took longer than allowed
         │   ├── JobCancelledError       somebody asked the job to stop
@@ -62,6 +63,7 @@ __all__ = [
     "JobCancelledError",
     "JobExistsError",
     "JobFailedError",
+    "KeysChangedError",
     "LimitExceededError",
     "LoadFailedError",
     "MemberLostError",
@@ -218,6 +220,12 @@ class TopologyChangedError(OperationalError):
 
 class DataChangedError(OperationalError):
     """A load was published while a distributed read was under way, so that its members would have answered from different states. Nothing was returned."""
+
+    retry_safe = True
+
+
+class KeysChangedError(OperationalError):
+    """The rows in which keys of a join were found have changed since. Nothing was returned; the client runs the statement undivided."""
 
     retry_safe = True
 

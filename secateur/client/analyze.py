@@ -14,6 +14,7 @@ from secateur.client.change import Changed, run_change
 from secateur.client.insert import Params, insert_select, insert_values
 from secateur.client.insert_template import InsertTemplate
 from secateur.client.load import Loaded
+from secateur.client.outcome import Narrowed
 from secateur.client.routing import Rung
 from secateur.client.run_profile import RunProfile, StageWork
 from secateur.client.select import Wanted, run_select
@@ -34,11 +35,13 @@ class _Run(NamedTuple):
         rows: Rows of the result, or rows changed.
         stats: What was touched.
         profile: The figures by stage; None for a query that was compared with another (``SET pruning = verify``).
+        narrowed: What values that a query found in steps have come to.
     """
 
     rows: int
     stats: QueryStats
     profile: RunProfile | None
+    narrowed: Narrowed | None = None
 
 
 def analyze(session: Session, plan: PlanText, sql: str, params: Params) -> tuple[pa.Table, QueryStats]:
@@ -68,7 +71,7 @@ def _run(session: Session, sql: str, params: Params) -> _Run:
         case SelectStatement():
             selected = run_select(session, sql, params, prepared, cached=cached, started_s=started_s, wanted=Wanted.PROFILE)
             rows = selected.result.num_rows if selected.profile is None else selected.profile.rows
-            return _Run(rows, selected.stats, selected.profile)
+            return _Run(rows, selected.stats, selected.profile, selected.narrowed)
         case ChangeStatement():
             return _of_change(run_change(session, sql, params, prepared, cached=cached, started_s=started_s, profiled=True))
         case WholeChange():
@@ -113,12 +116,16 @@ def _with_actuals(plan: PlanText, run: _Run, members: Sequence[str]) -> pa.Table
             "rows": run.rows,
             "planning_ms": plan.planning_ms,
             **({} if profile is None else {**profile.to_json(), "skipped_members": skipped}),
+            **({} if run.narrowed is None else {"narrowed": asdict(run.narrowed)}),
         }
         return _lines([json.dumps(document)])
     lines.append(
         f"actual: {stats.execution} on {stats.members_touched} of {stats.members_total} members, "
         f"{stats.partitions_read} of {stats.partitions_total} partitions, {run.rows} rows, {stats.elapsed_ms:.2f} ms"
     )
+    lines += [f"  step {number} found {step.values:,} values{'' if step.used else ', which are not used'}" for number, step in enumerate(stats.steps, 1)]
+    if run.narrowed is not None:
+        lines.append(_narrowed_text(run.narrowed))
     if profile is None:
         return _lines(lines)
     lines.append(f"  planning {plan.planning_ms:.2f} ms, kernels {profile.kernel_ms:.2f} ms, exchange {profile.exchange_bytes:,} bytes")
@@ -128,6 +135,13 @@ def _with_actuals(plan: PlanText, run: _Run, members: Sequence[str]) -> pa.Table
     if skipped:
         lines.append(f"  skipped: {', '.join(skipped)}")
     return _lines(lines)
+
+
+def _narrowed_text(narrowed: Narrowed) -> str:
+    before, after = narrowed.before, narrowed.after
+    pruned = [member for member in before.members if member not in after.members]
+    where = f"on {len(after.members)} of {len(before.members)} members{'; pruned: ' if pruned else ''}{', '.join(pruned)}"
+    return f"  run-time pruning: {after.partitions} of {before.partitions} partitions remain, {where}"
 
 
 def _work_text(work: StageWork) -> str:

@@ -12,7 +12,46 @@ from secateur.client.rows_to_come import RowsToCome
 from secateur.client.run_profile import RunProfile, profile_in_all
 from secateur.wire import ShortTable
 
-__all__ = ["Outcome", "in_all"]
+__all__ = ["Narrowed", "Needs", "Outcome", "StepFound", "in_all"]
+
+
+@dataclass(frozen=True, slots=True)
+class StepFound:
+    """What a step of a query found.
+
+    Attributes:
+        values: How many values.
+        used: Whether the rest ran with them; it did not where they were too many, could not be sent, or had changed.
+    """
+
+    values: int
+    used: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a query has to read.
+
+    Attributes:
+        partitions: Over all scans.
+        members: Their owners.
+    """
+
+    partitions: int
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """What values that were found at run time have come to.
+
+    Attributes:
+        before: What the query needs without them.
+        after: What the rest of it needed.
+    """
+
+    before: Needs
+    after: Needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +68,9 @@ class Outcome:
         topology_version: The topology that its members answered from.
         profile: What the run did, when that was asked for; the rows may not be in ``result`` then.
         rest: The rows behind those of ``result``, which come as they are read; None when that is all.
+        published: Of a run under a mark, the last publication of each replicated table that it read, by table id.
+        steps: Of a query in steps, what each of them found, in their order.
+        narrowed: Of a query in steps that is profiled, what the values have come to; None where the rest did not run with them.
     """
 
     result: pa.Table | ShortTable
@@ -40,6 +82,9 @@ class Outcome:
     topology_version: int
     rest: RowsToCome | None = None
     profile: RunProfile | None = None
+    published: tuple[tuple[int, int], ...] = ()
+    steps: tuple[StepFound, ...] = ()
+    narrowed: Narrowed | None = None
 
 
 def in_all(outcomes: Sequence[Outcome]) -> Outcome:
@@ -57,4 +102,6 @@ def in_all(outcomes: Sequence[Outcome]) -> Outcome:
         topology_version=last.topology_version,
         rest=last.rest,
         profile=None if last.profile is None else profile_in_all([outcome.profile for outcome in outcomes if outcome.profile is not None]),
+        steps=tuple(step for outcome in outcomes for step in outcome.steps),
+        narrowed=last.narrowed,
     )

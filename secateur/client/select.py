@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any, Final, assert_never
 
 import pyarrow as pa
 
 from secateur.client.materialize import run_in_steps
-from secateur.client.outcome import Outcome
+from secateur.client.outcome import Narrowed, Needs, Outcome
 from secateur.client.patience import Patience
 from secateur.client.pruning import Pruning
 from secateur.client.ranges_known import check_ranges
@@ -40,6 +40,7 @@ __all__ = ["Selected", "Wanted", "run_select"]
 _VERIFY_ROUNDS: Final = 3
 _MOVED: Final = (TopologyChangedError, MemberLostError, UnreachableError, UnknownTableError)
 """What a member's answer is when the client's picture of the cluster is out of date."""
+_ANY_STATE: Final[Mapping[str, Any]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class Selected:
         stats: What was touched.
         rest: The rows behind ``result``, when they come as they are read.
         profile: What the run did, when that was wanted.
+        narrowed: What values found in steps have come to, for a run that is profiled.
     """
 
     result: pa.Table | ShortTable
@@ -59,6 +61,7 @@ class Selected:
     stats: QueryStats
     rest: RowsToCome | None = None
     profile: RunProfile | None = None
+    narrowed: Narrowed | None = None
 
 
 class Wanted(Enum):
@@ -118,8 +121,9 @@ def run_select(
         topology_version=outcome.topology_version,
         plan_cached=cached,
         elapsed_ms=(time.perf_counter() - started_s) * 1000,
+        steps=outcome.steps,
     )
-    return Selected(outcome.result, statement.columns, stats, outcome.rest, outcome.profile)
+    return Selected(outcome.result, statement.columns, stats, outcome.rest, outcome.profile, outcome.narrowed)
 
 
 def _verified(session: Session, sql: str, params: list[Any] | dict[str, Any], statement: SelectStatement) -> tuple[SelectStatement, Outcome]:
@@ -166,20 +170,38 @@ def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any
             raise InterfaceError(f"{sql!r} was a query and is none any more") from because
 
 
-def _run(session: Session, statement: SelectStatement, params: Sequence[Any], *, pruning: bool, wanted: Wanted) -> Outcome:
+def _run(
+    session: Session, statement: SelectStatement, params: Sequence[Any], *, pruning: bool, wanted: Wanted, state: Mapping[str, Any] = _ANY_STATE
+) -> Outcome:
     if statement.materialized is None or not pruning:
-        return _run_whole(session, statement, params, pruning=pruning, wanted=wanted)
-    of_steps = Wanted.ROWS_AND_PROFILE if wanted in (Wanted.PROFILE, Wanted.ROWS_AND_PROFILE) else Wanted.ROWS
+        return _run_whole(session, statement, params, pruning=pruning, wanted=wanted, state=state)
+    is_profiled = wanted in (Wanted.PROFILE, Wanted.ROWS_AND_PROFILE)
+    of_steps = Wanted.ROWS_AND_PROFILE if is_profiled else Wanted.ROWS
+
+    def run_outer(outer: SelectStatement, values: Sequence[Any], state: Mapping[str, Any]) -> Outcome:
+        outcome = _run(session, outer, values, pruning=True, wanted=wanted, state=state)
+        if not is_profiled:
+            return outcome
+        after = _needs(session, outer, values) if outcome.narrowed is None else outcome.narrowed.after
+        return replace(outcome, narrowed=Narrowed(_needs(session, statement, params), after))
+
     return run_in_steps(
         statement.materialized,
         params,
-        run_step=lambda step, values: _run(session, step, values, pruning=True, wanted=of_steps),
-        run_outer=lambda outer, values: _run(session, outer, values, pruning=True, wanted=wanted),
+        run_step=lambda step, values, state: _run(session, step, values, pruning=True, wanted=of_steps, state=state),
+        run_outer=run_outer,
         run_whole=lambda: _run_whole(session, statement, params, pruning=True, wanted=wanted),
     )
 
 
-def _run_whole(session: Session, statement: SelectStatement, params: Sequence[Any], *, pruning: bool, wanted: Wanted) -> Outcome:
+def _needs(session: Session, statement: SelectStatement, params: Sequence[Any]) -> Needs:
+    route = choose_route(statement, params, session.topology, pruning=True)
+    return Needs(sum(len(scan.tree.bind(params)) for scan in statement.scans), route.members)
+
+
+def _run_whole(
+    session: Session, statement: SelectStatement, params: Sequence[Any], *, pruning: bool, wanted: Wanted, state: Mapping[str, Any] = _ANY_STATE
+) -> Outcome:
     topology = session.topology
     route = choose_route(statement, params, topology, pruning=pruning)
     if route.rung is Rung.NONE:
@@ -197,6 +219,7 @@ def _run_whole(session: Session, statement: SelectStatement, params: Sequence[An
         "pruning": pruning,
         "topology_version": topology.version,
         "catalog_version": statement.catalog_version,
+        **state,
     }
     rest = None
     match wanted:
@@ -221,4 +244,5 @@ def _run_whole(session: Session, statement: SelectStatement, params: Sequence[An
         topology_version=header["topology_version"],
         rest=rest,
         profile=None if profile is None else RunProfile.from_wire(profile),
+        published=tuple((table_id, number) for table_id, number in header.get("published", ())),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
@@ -34,6 +35,7 @@ __all__ = [
     "SetPlanOption",
     "SetPruning",
     "Step",
+    "StepUse",
     "WholeChange",
     "read_prepared",
 ]
@@ -111,18 +113,29 @@ class SelectStatement:
         return sum(scan.tree.total for scan in self.scans)
 
 
+class StepUse(Enum):
+    """What a statement needs of a step."""
+
+    LIST = "list"
+    """All values of its one column, as a list."""
+    VALUE = "value"
+    """Its one value, NULL when it has no row."""
+    KEYS = "keys"
+    """All values of each of its columns, a list each."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """A subquery that runs before its statement.
 
     Attributes:
-        statement: The subquery; its parameters are those of the whole statement.
-        is_list: Whether the rest needs all its values as a list; else its one value, NULL when it has no row.
+        statement: The subquery; its parameters are those of the whole statement, then those of the steps before it.
+        use: What the rest needs of it.
         values_max: With more rows than this the statement runs undivided.
     """
 
     statement: SelectStatement
-    is_list: bool
+    use: StepUse
     values_max: int
 
 
@@ -132,11 +145,13 @@ class Materialized:
 
     Attributes:
         steps: In the order of their parameters.
-        outer: The rest; its parameters are those of the whole statement, then one for each step.
+        outer: The rest; its parameters are those of the whole statement, then those of each step.
+        watched: The scans of ``outer`` in whose rows the steps have found what is true only as long as they are the same; None where it does not matter.
     """
 
     steps: tuple[Step, ...]
     outer: SelectStatement
+    watched: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,5 +430,6 @@ def _scan(data: dict[str, Any]) -> Scan:
 
 
 def _materialized(data: dict[str, Any]) -> Materialized:
-    steps = tuple(Step(_select(step["select"]), step["use"] == "list", step["values_max"]) for step in data["steps"])
-    return Materialized(steps, _select(data["outer"]))
+    steps = tuple(Step(_select(step["select"]), StepUse(step["use"]), step["values_max"]) for step in data["steps"])
+    watched = data.get("watched")
+    return Materialized(steps, _select(data["outer"]), None if watched is None else tuple(watched))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from secateur.client.outcome import StepFound
 from secateur.client.pruning import Pruning
 from secateur.client.routing import Rung
 
@@ -24,6 +25,7 @@ class QueryStats:
         topology_version: The topology that its members answered from.
         plan_cached: Whether the client knew the plan already.
         elapsed_ms: From the call to the complete answer, as seen by the client.
+        steps: Of a query in steps, what each found; empty for one that runs at once.
     """
 
     members_touched: int
@@ -35,3 +37,4 @@ class QueryStats:
     topology_version: int
     plan_cached: bool
     elapsed_ms: float
+    steps: tuple[StepFound, ...] = ()

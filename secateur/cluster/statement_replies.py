@@ -204,8 +204,9 @@ class StatementReplies:
         known = {**plan.to_client(), "lists": statement.lists, "estimated": plan.is_estimated}
         if statement.materialized is None:
             return known
-        steps = [{"select": self._keep(step.query, sql), "use": step.use.value, "values_max": step.use.values_max} for step in statement.materialized.steps]
-        return {**known, "materialized": {"steps": steps, "outer": self._keep(statement.materialized.outer, sql)}}
+        steps = [{"select": self._keep(step.query, sql), "use": step.use.value, "values_max": step.values_max} for step in statement.materialized.steps]
+        watched = statement.materialized.watched
+        return {**known, "materialized": {"steps": steps, "outer": self._keep(statement.materialized.outer, sql), "watched": watched}}
 
 
 @contextmanager

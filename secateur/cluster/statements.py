@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from secateur.cluster.local_call import LocalCall, bound_partitions, check_versions, local_call
 from secateur.cluster.open_results import GRANT_BYTES_MAX, OpenResults, granted
+from secateur.cluster.read_state import check_state, marks_of, read_here
 from secateur.cluster.statement_profile import CountedResult, job_work, local_work
 from secateur.engine.kernel_call import in_thread
 from secateur.engine.kernels.cancellation import Cancellation
@@ -109,11 +110,12 @@ class StatementRunner:
 
         Args:
             request: ``plan`` (id), ``params`` (values in order), ``pruning`` (bool), ``grant`` (bytes): what the client has room for, when it takes the rows in
-                parts; see :mod:`secateur.cluster.open_results`.
+                parts; see :mod:`secateur.cluster.open_results`. ``mark`` and ``since`` where it is run in steps; see :mod:`secateur.cluster.read_state`.
 
         Raises:
             TopologyChangedError: A required partition has no owner here or elsewhere as far as this member knows, or a table has other ranges by now; nothing
                 was done.
+            KeysChangedError: Rows have changed since keys were found in them; nothing was done.
             LimitExceededError: The result would take more memory than results may.
         """
         plan = self._plans.get(request.args["plan"])
@@ -176,6 +178,7 @@ class StatementRunner:
         if view is None:
             raise TopologyChangedError(f"member {self._member_id} has not joined yet; try again")
         check_versions(self._store, plan)
+        check_state(self._store, plan, args, view.topology)
         partitions = bound_partitions(plan, args["params"], pruning=args["pruning"])
         if all(scan.replicated or view.mine.get(scan.group, _NONE).issuperset(ids) for scan, ids in zip(plan.scans, partitions, strict=True)):
             return partitions, view.topology, True
@@ -188,12 +191,18 @@ class StatementRunner:
 
     def _run_local(self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology) -> Reply | Awaitable[Reply]:
         params = request.args["params"]
+        header = self._header_here(plan, request, partitions, topology)
         call = local_call(self._store, plan, params, partitions, pruning=request.args["pruning"])
         if call.is_quick:
-            return _reply(_header(plan, partitions, topology, "local"), answer(call.fragment, call.relations, params))
+            return _reply(header, answer(call.fragment, call.relations, params))
         if plan.empty is not None and call.is_empty:
-            return _reply(_header(plan, partitions, topology, "local"), decode_table(plan.empty))
-        return self._run_in_thread(call, request, _header(plan, partitions, topology, "local"))
+            return _reply(header, decode_table(plan.empty))
+        return self._run_in_thread(call, request, header)
+
+    def _header_here(self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology) -> dict[str, Any]:
+        """The header of an answer that is about to be read here."""
+        header = _header(plan, partitions, topology, "local")
+        return {**header, **read_here(self._store, plan, request.args, partitions)} if "mark" in request.args or "since" in request.args else header
 
     async def _run_in_thread(self, call: LocalCall, request: Request, header: dict[str, Any]) -> Reply:
         params, grant = request.args["params"], granted(request)
@@ -217,7 +226,8 @@ class StatementRunner:
             return _reply({**header, "members": self._touched(result)}, result.table())
 
         async def first_rows(plan: SelectPlan) -> Reply:
-            # Where another form of the statement may be needed, the first part waits for more: the form can be chosen until it is sent.
+            # Where another form of the statement may be needed, the first part waits for more: the form can be chosen until it is sent. That a member finds
+            # keys changed is heard long before.
             before, when_late = (_BYTES_BEFORE_FIRST, _LATE) if plan.gathered else (0, "")
             queue = ResultQueue(max(2 * grant, before))
             job = await self._start(plan, request, partitions, topology, queue)
@@ -238,9 +248,10 @@ class StatementRunner:
         return await _in_some_form(plan, run)
 
     async def _start(self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology, result: ResultCollector) -> RunningJob:
+        args = request.args
         published = {scan.table_id: self._store.data_version(scan.table_id).published for scan in plan.scans if scan.system is None}
-        dag, config = select_dag(plan, partitions, published=published, search_keys=request.args["pruning"])
-        return await self._jobs.start_light_job(dag, config, plan.stage_params(request.args["params"]), topology, result=result)
+        dag, config = select_dag(plan, partitions, published=published, search_keys=args["pruning"], mark=args.get("mark"), since=marks_of(plan, args))
+        return await self._jobs.start_light_job(dag, config, plan.stage_params(args["params"]), topology, result=result)
 
     def _touched(self, result: JobResult) -> list[str]:
         return sorted({self._member_id, *result.members_touched})
@@ -272,8 +283,8 @@ class StatementRunner:
 
     async def _profile_local(self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology) -> Reply:
         params = request.args["params"]
+        header = self._header_here(plan, request, partitions, topology)
         call = local_call(self._store, plan, params, partitions, pruning=request.args["pruning"])
-        header = _header(plan, partitions, topology, "local")
         rows_read = sum(relation.num_rows for relation in call.relations.values())
         started_s = time.perf_counter()
         if request.args["rows"]:

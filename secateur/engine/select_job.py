@@ -32,6 +32,8 @@ def select_dag(
     published: Mapping[int, int] | None = None,
     search_keys: bool = True,
     timeout_s: float | None = None,
+    mark: str | None = None,
+    since: Mapping[int, str] | None = None,
 ) -> tuple[FrozenDAG, JobConfig]:
     """The DAG of a statement and its arguments.
 
@@ -45,9 +47,14 @@ def select_dag(
         published: By table id, the load that has to be the last one published at each member; a table that is not in it is read as it is.
         search_keys: Whether what is said about the primary key replaces the scan by a search.
         timeout_s: Deadline in seconds, or None.
+        mark: The mark under which partitioned tables are read; see :mod:`secateur.storage.read_marks`.
+        since: By index of a scan, the mark under which its rows were read before, and are to be the same.
     """
-    loads = published or {}
-    scans = [StageScan(scan, tuple(ids), loads.get(scan.table_id), search_keys=search_keys) for scan, ids in zip(plan.scans, partitions, strict=True)]
+    loads, marks = published or {}, since or {}
+    scans = [
+        StageScan(scan, tuple(ids), loads.get(scan.table_id), search_keys, None if scan.replicated else mark, marks.get(index))
+        for index, (scan, ids) in enumerate(zip(plan.scans, partitions, strict=True))
+    ]
     runs = _running(plan, partitions)
     names = vertex_names(plan)
     dag = DAG()

@@ -29,12 +29,16 @@ class StageScan(NamedTuple):
         partitions: The partitions to read; ignored for a replicated table.
         published: The load that has to be the last one published at each member that reads, or None.
         search_keys: Whether what is said about the primary key replaces the scan by a search.
+        mark: The mark under which a partitioned table is read, or None; see :mod:`secateur.storage.read_marks`.
+        since: The mark under which the rows were read before, and are to be the same; None takes any.
     """
 
     scan: ScanPlan
     partitions: tuple[int, ...]
     published: int | None
     search_keys: bool
+    mark: str | None = None
+    since: str | None = None
 
 
 class StageVertex(ProcessorMetaSupplier):
@@ -85,15 +89,17 @@ class StageVertex(ProcessorMetaSupplier):
     def _reads_of(self, member: str) -> list[MemberScan]:
         return [
             MemberScan(
-                relation=scan.relation,
-                table_id=scan.table_id,
-                partitions=_REPLICATED_PARTITIONS if scan.replicated else owned.get(member, ()),
-                columns=scan.columns,
+                relation=item.scan.relation,
+                table_id=item.scan.table_id,
+                partitions=_REPLICATED_PARTITIONS if item.scan.replicated else owned.get(member, ()),
+                columns=item.scan.columns,
                 key_slice=key_slice,
-                published=published,
-                rows=scan.rows,
+                published=item.published,
+                rows=item.scan.rows,
+                mark=item.mark,
+                since=item.since,
             )
-            for (scan, _, published, _), owned, key_slice in zip(self._scans, self._owned, self._key_slices, strict=True)
+            for item, owned, key_slice in zip(self._scans, self._owned, self._key_slices, strict=True)
         ]
 
 

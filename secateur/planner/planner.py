@@ -40,6 +40,7 @@ from secateur.planner.statement import (
     Statement,
     WholeChange,
 )
+from secateur.planner.steps.join_keys import PlanStep
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.steps.materialize import materialize_subqueries
 from secateur.planner.system.show import DescribedQuery, ShowQuery, SummarizedQuery, described_sql, read_show, summarized_sql
@@ -231,8 +232,15 @@ class Planner:
         types = types_of(values, parameters.total)
 
         def bind(text: str, tokens: Sequence[Token], parameters: Parameters, subqueries: int) -> BoundSelect:
-            own_given, own_types = [*given, *[None] * subqueries], (*types, *["subquery"] * subqueries)
-            return BoundSelect(text, tokens, parameters, own_given, catalog.relation, catalog.version, own_types, catalog.settings, catalog.picture)
+            return bind_with(text, tokens, parameters, subqueries, lambda step, before: plan_step(step, subqueries + before))
+
+        def plan_step(text: str, before: int) -> SelectStatement:
+            tokens, own = read_parameters(text, tokenize(text))
+            return bind_with(text, tokens, replace(own, count=parameters.total + before), before, None).planned()
+
+        def bind_with(text: str, tokens: Sequence[Token], own: Parameters, values: int, plan_step: PlanStep | None) -> BoundSelect:
+            own_given, own_types = [*given, *[None] * values], (*types, *["subquery"] * values)
+            return BoundSelect(text, tokens, own, own_given, catalog.relation, catalog.version, own_types, catalog.settings, catalog.picture, plan_step)
 
         whole = bind(sql, tokens, parameters, 0).planned()
         return whole if MATERIALIZE_SUBQUERY in catalog.settings.disabled_rules else materialize_subqueries(whole, sql, tokens, parameters, bind)

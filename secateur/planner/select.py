@@ -23,6 +23,7 @@ from secateur.errors import DatabaseError, DataError, NotSupportedError, Program
 from secateur.partitioning.nodes import All, Everywhere
 from secateur.partitioning.statistics import StatisticsPicture
 from secateur.partitioning.table import TableDef
+from secateur.partitioning.tree import PartitionTree
 from secateur.partitioning.types import SqlType
 from secateur.planner.binding_errors import in_users_terms
 from secateur.planner.fragments.arrow_form import arrow_form
@@ -33,6 +34,7 @@ from secateur.planner.query import Query, Scan, bind_query
 from secateur.planner.scans.scan_reading import QueryReading, ScanReading, read_query
 from secateur.planner.stages import staged
 from secateur.planner.statement import SelectStatement
+from secateur.planner.steps.join_keys import PlanStep, find_join_keys
 from secateur.planner.text.dialect import quoted
 from secateur.planner.text.folding import folded
 from secateur.planner.text.long_lists import lists_agree
@@ -74,6 +76,7 @@ class BoundSelect:
         parameter_types: The types of the values, part of the plan's identity.
         settings: What the session wants of the plan.
         picture: The statistics of the tables, for estimates.
+        plan_step: Plans what would run before it; None when it is not to run in steps.
 
     Attributes:
         columns: Name and SQL type text of each result column.
@@ -94,6 +97,7 @@ class BoundSelect:
         parameter_types: Sequence[str],
         settings: PlanSettings,
         picture: StatisticsPicture,
+        plan_step: PlanStep | None = None,
     ) -> None:
         self._query = bind_query(text, tokens, parameters, find)
         if not lists_agree(self._query, dict(enumerate(parameters.lists, parameters.count))):
@@ -103,6 +107,7 @@ class BoundSelect:
         self._parameter_types = tuple(parameter_types)
         self._settings = settings
         self._picture = picture
+        self._plan_step = plan_step
         self._schemas = {scan.relation: _schema(scan) for scan in self._query.scans}
         self.columns = _described(self._query, self._schemas, params)
 
@@ -117,8 +122,11 @@ class BoundSelect:
         return tuple(_scan_plan(read, self._query) for read in self._read.scans)
 
     def planned(self) -> SelectStatement:
-        """The statement."""
+        """The statement, with a form in steps where keys of its joins are worth to be found first."""
         query, read, reading = self._query, self._read, self._read.second
+        joins = None if self._plan_step is None else find_join_keys(query, read, self._picture, query.parameters.total, self._settings)
+        if joins is not None:
+            read = joins.noted_in(read)
         is_of_system = any(scan.system is not None for scan in query.scans)
         repeatable = reading is not None and reading.is_repeatable
         local = Fragment.over(query.sql, self._schemas, self.columns, _arrow(query, self._schemas, self.columns) if read.is_faithful else None)
@@ -126,8 +134,9 @@ class BoundSelect:
         found = staged(query, read, self._schemas, self.columns, self._params, costs)
         if found.strategy is Strategy.TWO_STAGE:
             local = replace(local, row_by_row=found.stages[0].fragment.row_by_row)
+        trees = [(scan.bounds_in_steps or scan.bounds).tree for scan in read.scans]
         # Who reads a view has to ask a member, which knows whether the view is still that.
-        may_be_empty = repeatable and not query.views and not is_of_system and all(_may_be_empty(scan) for scan in self.scans)
+        may_be_empty = repeatable and not query.views and not is_of_system and all(map(_may_be_empty, trees))
         plan = SelectPlan(
             plan_id=self._plan_id(),
             scans=self.scans,
@@ -145,7 +154,8 @@ class BoundSelect:
             schema_version=self._schema_version,
             views=query.views,
         )
-        return SelectStatement(plan, tuple(scan.bounds for scan in read.scans), None, rewrites=read.rewrites, colocated=read.colocated)
+        statement = SelectStatement(plan, tuple(scan.bounds for scan in read.scans), None, rewrites=read.rewrites, colocated=read.colocated)
+        return statement if joins is None or self._plan_step is None else joins.in_steps(statement, self._plan_step)
 
     @cached_property
     def _read(self) -> QueryReading:
@@ -157,9 +167,9 @@ class BoundSelect:
         return blake2b(repr(parts).encode(), digest_size=12).hexdigest()
 
 
-def _may_be_empty(scan: ScanPlan) -> bool:
+def _may_be_empty(tree: PartitionTree) -> bool:
     """Whether there may be values of the parameters for which a scan needs no partition."""
-    return not isinstance(scan.tree.root, (All, Everywhere))
+    return not isinstance(tree.root, (All, Everywhere))
 
 
 def _scan_plan(read: ScanReading, query: Query) -> ScanPlan:

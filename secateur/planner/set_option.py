@@ -11,6 +11,7 @@ from secateur.planner.near_names import near_names
 from secateur.planner.plan_settings import split_rules
 from secateur.planner.rewrites.rules import rule_names
 from secateur.planner.statement import SetOption
+from secateur.planner.steps.join_keys import RULE as JOIN_KEYS_FIRST
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
@@ -20,7 +21,11 @@ __all__ = ["read_set"]
 _DISABLED_RULES: Final = "disabled_rules"
 _COMBINATIONS: Final = "combinations_per_partition"
 _COMBINATIONS_MAX: Final = 1_000_000
-_OPTIONS: Final = {"pruning": ("on", "off", "verify"), _DISABLED_RULES: (*rule_names(), MATERIALIZE_SUBQUERY), _COMBINATIONS: ("a whole number",)}
+_OPTIONS: Final = {
+    "pruning": ("on", "off", "verify"),
+    _DISABLED_RULES: (*rule_names(), MATERIALIZE_SUBQUERY, JOIN_KEYS_FIRST),
+    _COMBINATIONS: ("a whole number",),
+}
 
 
 def read_set(cursor: TokenCursor) -> SetOption:

@@ -34,7 +34,7 @@ from secateur.planner.text.dialect import parse_query, to_sql, tokenize
 from secateur.planner.text.second_reading import SecondReading
 from secateur.planner.text.trees import copied
 
-__all__ = ["Staged", "staged"]
+__all__ = ["Staged", "rows_of", "staged"]
 
 Schemas = Mapping[str, Mapping[str, SqlType | str]]
 Columns = Sequence[tuple[str, str]]
@@ -73,7 +73,7 @@ def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns,
     binder = _Binder(params)
     reading = read.second
     unstable = None if reading is None else reading.unstable()
-    gathered = {scan.scan.relation: _rows_of(scan, unstable) for scan in read.scans}
+    gathered = {scan.scan.relation: rows_of(scan, unstable) for scan in read.scans}
     try:
         if any(scan.system is not None for scan in query.scans):
             raise Cut("it reads system tables, whose rows are where the statement is coordinated")
@@ -82,7 +82,7 @@ def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns,
         reads_clock = settle_unstable(query.tree, reading, query.parameters.total + 1)
         if reads_clock:
             binder = _Binder([*params, datetime.now(UTC)])
-        rows = {scan.scan.relation: _rows_of(scan, unstable) for scan in read.scans} if unstable else gathered
+        rows = {scan.scan.relation: rows_of(scan, unstable) for scan in read.scans} if unstable else gathered
         if len(query.scans) == 1:
             try:
                 partial, final = _halved(query, reading, schemas, columns, binder)
@@ -195,13 +195,14 @@ def _gather(index: int, read: ScanReading, gathered: Mapping[str, ScanRows], sch
     return _scan_stage(index, read, replace(fragment, row_by_row=True))
 
 
-def _rows_of(read: ScanReading, unstable: Collection[str] | None) -> ScanRows:
+def rows_of(read: ScanReading, unstable: Collection[str] | None) -> ScanRows:
     """The rows of a scan that the statement may need; ``unstable`` is what it calls that depends on when and where it is evaluated, None where not known."""
     known = () if unstable is None else read.scope.local
     applied = [conjunct for conjunct in known if _is_local(conjunct, read.scope) and is_stable(conjunct, unstable or ())]
     where = " AND ".join(f"({to_sql(_bare(conjunct, read.scope))})" for conjunct in applied)
-    same = (read.scan.table.table_id, read.bounds.tree.to_wire(by_reference=True), read.bounds.keys.to_wire())
-    return ScanRows(tuple(applied), where, repr(same))
+    # Scans that read the same may read other rows once the keys of joins are known.
+    same = [(bounds.tree.to_wire(by_reference=True), bounds.keys.to_wire()) for bounds in (read.bounds, read.bounds_in_steps) if bounds is not None]
+    return ScanRows(tuple(applied), where, repr((read.scan.table.table_id, same)))
 
 
 def _is_local(conjunct: exp.Expr, scope: Scope) -> bool:

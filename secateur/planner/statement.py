@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, assert_never
 
 import pyarrow as pa
 
@@ -104,15 +104,27 @@ class SubqueryUse(Enum):
     """The distinct values of its one column, NULL among them: ``x IN (subquery)``."""
     VALUE = "value"
     """Its one value, NULL when it has no row: ``x = (subquery)``."""
+    KEYS = "keys"
+    """The distinct values of each of its columns, a list each: a query of the planner for the keys that one side of a join has."""
 
     @property
     def values_max(self) -> int:
         """With more values than this the statement runs undivided: a longer list costs more to send than it can prune."""
-        return _LIST_VALUES_MAX if self is SubqueryUse.LIST else 1
+        match self:
+            case SubqueryUse.LIST:
+                return _LIST_VALUES_MAX
+            case SubqueryUse.VALUE:
+                return 1
+            case SubqueryUse.KEYS:
+                return _KEYS_MAX
+            case _:
+                assert_never(self)
 
 
 _LIST_VALUES_MAX: Final = 10_000
 """A list of so many keys is hashed in milliseconds, and is as many keys as 1,250 partitions can tell apart before they count as all of them."""
+_KEYS_MAX: Final = 2_000
+"""The statement runs as well without these, and every one costs the client and each member half a microsecond for each scan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +133,22 @@ class Step:
 
     Attributes:
         text: What the user wrote, its parameters numbered.
-        query: The subquery, bounded to one row more than ``use`` has values at most; its parameters are those of the whole statement.
+        query: The subquery, bounded to one row more than ``values_max``; its parameters are those of the whole statement, then those of the steps before it.
         use: What is needed of it.
+        values_max: With more values than this the statement runs undivided.
+        estimate: About how many values were expected; None where nothing was reckoned.
     """
 
     text: str
     query: SelectStatement
     use: SubqueryUse
+    values_max: int
+    estimate: int | None = None
+
+    @property
+    def parameter_count(self) -> int:
+        """How many parameters of the rest it gives."""
+        return len(self.query.plan.columns) if self.use is SubqueryUse.KEYS else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +157,15 @@ class Materialized:
 
     Attributes:
         steps: In the order of their parameters.
-        outer: The query with parameters of its own in place of the subqueries: those of the user, then one for each step, a list or a value.
+        outer: The query with parameters of its own in place of the subqueries: those of the user, then those of each step, lists or a value. It may have
+            steps itself.
+        watched: The scans of ``outer`` that steps have read as well: the values hold as long as their rows are the same. None for values that stand for
+            the subquery, whatever has changed since.
     """
 
     steps: tuple[Step, ...]
     outer: SelectStatement
+    watched: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from secateur.storage.key_order import CellRange
 from secateur.storage.key_windows import KeyWindows
 from secateur.storage.layout import TableLayout
 from secateur.storage.partition import Partition
+from secateur.storage.read_marks import ReadMarks
 from secateur.storage.store_loads import StoreLoads
 
 __all__ = ["DataVersion", "MemberStore", "TableStats"]
@@ -66,10 +67,12 @@ class MemberStore:
     Attributes:
         loads: The loads on their way in.
         views: The ids of the views of which plans may be made: queries over the tables, known to the member for this alone.
+        marks: Who has read which state of a table.
     """
 
     def __init__(self, *, staged_bytes_max: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.views: frozenset[int] = frozenset()
+        self.marks = ReadMarks()
         self._tables = HostedTables()
         self.loads = StoreLoads(self._tables, staged_bytes_max, clock)
 

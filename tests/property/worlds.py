@@ -23,7 +23,7 @@ from secateur.engine.stage import Exchange, stage_relation
 from secateur.errors import DatabaseError, UnknownTableError
 from secateur.partitioning.conform import conform
 from secateur.partitioning.split import split
-from secateur.partitioning.statistics import NO_STATISTICS, StatisticsPicture
+from secateur.partitioning.statistics import NO_STATISTICS, ColumnStatistics, StatisticsPicture, TableStatistics
 from secateur.partitioning.table import TableDef
 from secateur.planner.planner import Planner
 from secateur.planner.statement import CreateTable, CreateView, SelectStatement, SubqueryUse
@@ -84,6 +84,19 @@ class World:
 
     def relation(self, name: str) -> TableDef | ViewDef:
         return self.views.get(name.casefold()) or self.table(name)
+
+    def look(self) -> None:
+        """Take the statistics of the tables."""
+        for table in self.tables.values():
+            columns = {}
+            for column in table.columns:
+                name = f'"{column.name}"'
+                nulls, distinct, low, high = self.duck.execute(
+                    f'SELECT count(*) - count({name}), count(DISTINCT {name}), min({name}), max({name}) FROM "{table.name}"'
+                ).fetchall()[0]
+                columns[column.name] = ColumnStatistics(8 * distinct, nulls, distinct, low, high)
+            ((rows,),) = self.duck.execute(f'SELECT count(*) FROM "{table.name}"').fetchall()
+            self.picture = self.picture.with_table(TableStatistics(table.table_id, rows, columns))
 
     def create_view(self, ddl: str) -> None:
         """A view, here and in DuckDB, in the place of one of that name."""
@@ -189,15 +202,22 @@ class World:
         return {row[0] for row in found}, {row[1:] for row in found}
 
     def in_steps(self, statement: SelectStatement, params: Sequence[Any], owners: Owners) -> pa.Table:
-        """As a client runs a statement whose subqueries run first."""
+        """As a client runs a statement that is made of steps."""
         values = list(params)
         for step in () if statement.materialized is None else statement.materialized.steps:
-            rows = rows_as_tuples(self.in_steps(step.query, params, owners))
-            if len(rows) > step.use.values_max:
+            rows = rows_as_tuples(self.in_steps(step.query, values[: step.query.plan.parameter_count], owners))
+            if len(rows) > step.values_max:
                 return self.distributed(statement.plan, params, self.kept(statement.plan, params), owners)
-            values.append([value for (value,) in rows] if step.use is SubqueryUse.LIST else rows[0][0] if rows else None)
-        plan = statement.plan if statement.materialized is None else statement.materialized.outer.plan
-        return self.distributed(plan, values, self.kept(plan, values), owners)
+            match step.use:
+                case SubqueryUse.LIST:
+                    values.append([value for (value,) in rows])
+                case SubqueryUse.VALUE:
+                    values.append(rows[0][0] if rows else None)
+                case SubqueryUse.KEYS:
+                    values += [[row[position] for row in rows] for position in range(step.parameter_count)]
+        if statement.materialized is not None:
+            return self.in_steps(statement.materialized.outer, values, owners)
+        return self.distributed(statement.plan, values, self.kept(statement.plan, values), owners)
 
     def oracle(self, sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
         return self.duck.execute(sql, list(params)).fetchall()

@@ -38,8 +38,10 @@ from secateur.planner.statement import (
     SetOption,
     Statement,
     Step,
+    SubqueryUse,
     WholeChange,
 )
+from secateur.planner.steps.join_keys import RULE as JOIN_KEYS_FIRST
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.text.long_lists import fold_lists
 
@@ -167,9 +169,14 @@ def _explain_other(what: str, topology: Topology, *, enabled: bool) -> Explain:
 
 
 def _explain_select(statement: SelectStatement, topology: Topology, *, enabled: bool) -> Explain:
-    materialized = statement.materialized if enabled else None
-    steps = [] if materialized is None else [_explain_step(step, index, statement, topology) for index, step in enumerate(materialized.steps)]
-    outer = statement if materialized is None else materialized.outer
+    steps: list[ExplainedStep] = []
+    outer = statement
+    while enabled and outer.materialized is not None:
+        first = outer.plan.parameter_count
+        for step in outer.materialized.steps:
+            steps.append(_explain_step(step, first, statement, topology))
+            first += step.parameter_count
+        outer = outer.materialized.outer
     pruning, facts = _pruning(statement, outer, steps, topology, enabled=enabled)
     dag = _dag(outer.plan, facts, statement.params, topology, *rung(outer.plan, facts, topology))
     return Explain(_text(outer.plan, pruning, facts, steps, dag), {"pruning": pruning, "dag": dag})
@@ -182,7 +189,7 @@ def _pruning(
     plan = outer.plan
     params = statement.params
     count = statement.plan.parameter_count
-    known = None if params is None else (*params, *[UNKNOWN] * len(steps))
+    known = None if params is None else (*params, *[UNKNOWN] * (plan.parameter_count - count))
     trees = [_shown(scan.tree, statement) for scan in plan.scans]
     scans = zip(plan.scans, outer.bounds, trees, strict=True)
     facts = [scan_facts(scan, bounds, tree, known, count, enabled=enabled) for scan, bounds, tree in scans]
@@ -202,7 +209,7 @@ def _pruning(
         "members_total": len(topology.members),
         "scans": [*(scan_json(fact) for fact in facts), *(scan for step in steps for scan in step.pruning["scans"])],
     }
-    rewrites = [*([MATERIALIZE_SUBQUERY] if steps else []), *outer.rewrites]
+    rewrites = [*dict.fromkeys(JOIN_KEYS_FIRST if step.use is SubqueryUse.KEYS else MATERIALIZE_SUBQUERY for step in steps), *outer.rewrites]
     if rewrites:
         pruning["rewrites"] = rewrites
     if outer.colocated:
@@ -219,9 +226,13 @@ def _shown(tree: PartitionTree, statement: SelectStatement) -> PartitionTree:
     return fold_lists(tree, dict(enumerate(statement.lists, first))) if statement.lists else tree
 
 
-def _explain_step(step: Step, index: int, whole: SelectStatement, topology: Topology) -> ExplainedStep:
-    explained = _explain_select(replace(step.query, params=whole.params, lists=whole.lists), topology, enabled=True)
-    return ExplainedStep(whole.plan.parameter_count + index, step.use, step.text, explained.text, explained.json["pruning"])
+def _explain_step(step: Step, first: int, whole: SelectStatement, topology: Topology) -> ExplainedStep:
+    """A step whose values are the parameters from ``first`` on; those of steps before it are not known."""
+    unknown = [UNKNOWN] * (step.query.plan.parameter_count - whole.plan.parameter_count)
+    params = None if whole.params is None else (*whole.params, *unknown)
+    explained = _explain_select(replace(step.query, params=params, lists=whole.lists), topology, enabled=True)
+    parameters = tuple(range(first, first + step.parameter_count))
+    return ExplainedStep(parameters, step.use, step.text, explained.text, explained.json["pruning"], step.values_max, step.estimate)
 
 
 def _dag(

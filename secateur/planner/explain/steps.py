@@ -18,26 +18,33 @@ class ExplainedStep:
     """A step and how it would run.
 
     Attributes:
-        parameter: The index of the parameter that its values become.
+        parameters: The indexes of the parameters that its values become.
         use: What the rest needs of it.
-        sql: What the user wrote, parameters numbered.
+        sql: What the user wrote, or the planner, parameters numbered.
         text: The explanation for people.
         pruning: The part of that for programs.
+        values_max: With more values than this the statement runs undivided.
+        estimate: About how many values are expected; None where nothing was reckoned.
     """
 
-    parameter: int
+    parameters: tuple[int, ...]
     use: SubqueryUse
     sql: str
     text: str
     pruning: dict[str, Any]
+    values_max: int
+    estimate: int | None
 
     def to_json(self) -> dict[str, Any]:
-        return {"parameter": self.parameter, "values": self.use.value, "sql": self.sql, "pruning": self.pruning}
+        reckoned = {} if self.estimate is None else {"parameters": list(self.parameters), "estimate": self.estimate, "values_max": self.values_max}
+        return {"parameter": self.parameters[0], "values": self.use.value, "sql": self.sql, **reckoned, "pruning": self.pruning}
 
     def lines(self) -> list[str]:
-        name = f"?{self.parameter}{'[]' if self.use is SubqueryUse.LIST else ''}"
+        names = ", ".join(f"?{index}{'' if self.use is SubqueryUse.VALUE else '[]'}" for index in self.parameters)
+        reckoned = [] if self.estimate is None else [f"  keys of joins: about {self.estimate:,} expected, with more than {self.values_max:,} it runs undivided"]
         explained = self.text.partition("\ndag:")[0].splitlines()
-        return [f"before that, {name} from: {' '.join(self.sql.split())}", *(f"  {line}" for line in explained if not line.startswith("pruning:"))]
+        lines = [f"  {line}" for line in explained if not line.startswith("pruning:")]
+        return [f"before that, {names} from: {' '.join(self.sql.split())}", *reckoned, *lines]
 
 
 def needs_values(node: Node, parameter_count: int) -> bool:

@@ -7,6 +7,8 @@ Source: Selinger et al., "Access Path Selection" (1979), for the selectivities w
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from math import prod
 from typing import Final
 
 from sqlglot import exp
@@ -14,7 +16,7 @@ from sqlglot import exp
 from secateur.partitioning.statistics import TableStatistics
 from secateur.planner.scans.scan_reading import ScanReading
 
-__all__ = ["bytes_of"]
+__all__ = ["bytes_of", "share_of"]
 
 _UNKNOWN_BYTES: Final = 1e6
 _RANGE: Final = 1 / 3
@@ -28,10 +30,12 @@ def bytes_of(read: ScanReading, statistics: TableStatistics | None) -> float:
     if statistics is None:
         return _UNKNOWN_BYTES * (1 + len(scan.columns) / 100)
     width = sum(column.nbytes for name, column in statistics.columns.items() if name in scan.columns)
-    share = 1.0
-    for conjunct in read.scope.local:
-        share *= _selectivity(conjunct.unnest(), read, statistics)
-    return max(width * share, 1.0)
+    return max(width * share_of(read.scope.local, read, statistics), 1.0)
+
+
+def share_of(conjuncts: Iterable[exp.Expr], read: ScanReading, statistics: TableStatistics) -> float:
+    """About what share of the rows of a scan meets some conjuncts about it."""
+    return prod(_selectivity(conjunct.unnest(), read, statistics) for conjunct in conjuncts)
 
 
 def _selectivity(conjunct: exp.Expr, read: ScanReading, statistics: TableStatistics) -> float:

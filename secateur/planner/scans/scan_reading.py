@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.query import Query, Scan
 from secateur.planner.relations.build import TooLargeError, build_relations
+from secateur.planner.relations.nodes import Relation
 from secateur.planner.relations.transform import apart, conjuncts_of, unconfirmed_blocked
 from secateur.planner.rewrites.rules import rewritten
 from secateur.planner.scans.colocation import colocated_scans
@@ -23,11 +24,19 @@ _TOO_LARGE = "its common table expressions mention one another too often"
 
 @dataclass(frozen=True, slots=True)
 class ScanReading:
-    """One scan, what restricts it, and what follows for its keys."""
+    """One scan, what restricts it, and what follows for its keys.
+
+    Attributes:
+        scan: The scan.
+        scope: What restricts it.
+        bounds: What follows for its keys.
+        bounds_in_steps: What follows when the keys of joins are found first; None when they are not.
+    """
 
     scan: Scan
     scope: Scope
     bounds: ScanBounds
+    bounds_in_steps: ScanBounds | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,7 @@ class QueryReading:
         second: DuckDB's reading, or None when it shows none.
         is_faithful: Whether sqlglot's tree reads back as the same.
         scans: Its scans.
+        relations: Its relations, rewritten.
         rewrites: The names of the rules that changed its relations.
         colocated: Groups of co-located scans, as names of relations.
     """
@@ -45,6 +55,7 @@ class QueryReading:
     second: SecondReading | None
     is_faithful: bool
     scans: tuple[ScanReading, ...]
+    relations: tuple[Relation, ...]
     rewrites: tuple[str, ...]
     colocated: tuple[tuple[str, ...], ...]
 
@@ -79,4 +90,4 @@ def read_query(query: Query, settings: PlanSettings) -> QueryReading:
     scans = tuple(
         ScanReading(scan, scope, bound_scan(scan, scope, settings.combinations_per_partition)) for scan, scope in zip(query.scans, scopes, strict=True)
     )
-    return QueryReading(second, is_faithful, scans, rewrites, colocated_scans(relations))
+    return QueryReading(second, is_faithful, scans, relations, rewrites, colocated_scans(relations))

@@ -18,16 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import inf, prod
-from typing import Final, assert_never
+from typing import Final
 
 from sqlglot import Token, TokenType, exp
 
-from secateur.engine.plan import ScanPlan
 from secateur.errors import DatabaseError, NotSupportedError
 from secateur.partitioning.comparison import Comparison
-from secateur.partitioning.condition import Box
-from secateur.partitioning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions, boxes_of
+from secateur.partitioning.nodes import boxes_of
 from secateur.partitioning.operand import Cast, Computed, Operand, ParameterList, parameters_of
 from secateur.partitioning.subject import BARE
 from secateur.partitioning.types import SqlType, parse_type
@@ -35,6 +32,7 @@ from secateur.planner.query import spliced
 from secateur.planner.select import BoundSelect
 from secateur.planner.statement import Materialized, SelectStatement, Step, SubqueryUse
 from secateur.planner.steps.enclosing_ctes import EnclosingCTEs
+from secateur.planner.steps.few_keys import is_few
 from secateur.planner.steps.subqueries import Subquery, find_subqueries
 from secateur.planner.steps.substitution import is_substituted
 from secateur.planner.text.dialect import parse_query, tokenize
@@ -49,8 +47,6 @@ RULE: Final = "materialize_subquery"
 BindText = Callable[[str, Sequence[Token], Parameters, int], BoundSelect]
 """Binds a text whose tokens and parameters are read; the last argument says how many parameters at the end stand for subqueries."""
 
-_FEW_KEYS_MAX: Final = 4
-"""A scan of no more keys than this is not worth a round trip of its own."""
 _TEXTS_MAX: Final = 24
 """Subqueries inside of subqueries can be tried in any number of combinations; what has not been found after so many texts is not worth the time."""
 _EXCLUDING: Final = frozenset({Comparison.NOT_IN, Comparison.DISTINCT, Comparison.NOT_BETWEEN})
@@ -91,17 +87,18 @@ def materialize_subqueries(statement: SelectStatement, text: str, tokens: Sequen
         ``statement`` itself when there is nothing to gain. Never raises for what a step is not: then the ordinary plan is all there is.
         Cost: nothing for a text without such subqueries; else binding each of them and reading the rest, and plans for those that are found.
     """
-    if all(scan.replicated or _is_few(scan.tree.root, scan, parameters.total) for scan in statement.plan.scans):
+    if all(scan.replicated or is_few(scan.tree, parameters.total) for scan in statement.plan.scans):
         return statement
     subqueries = find_subqueries(tokens)
     if not subqueries:
         return statement
     bounded = bind if isinstance(bind, _BoundedBinder) else _BoundedBinder(bind)
     try:
-        return replace(statement, materialized=_Statement(statement, text, tokens, parameters, bounded).materialized(subqueries))
+        found = _Statement(statement, text, tokens, parameters, bounded).materialized(subqueries)
     except (DatabaseError, RecursionError, _TooManyTextsError):
         # What does not plan in pieces may plan whole: the statement has been found right.
         return statement
+    return statement if found is None else replace(statement, materialized=found)
 
 
 class _TooManyTextsError(Exception):
@@ -174,7 +171,7 @@ class _Statement:
         """A step that has been chosen, with steps of its own where these prune it."""
         tokens, own = self._read(candidate.text, 0)
         query = materialize_subqueries(candidate.query.planned(), candidate.text, tokens, own, self.bind)
-        return Step(candidate.own_text, query, candidate.subquery.use)
+        return Step(candidate.own_text, query, candidate.subquery.use, candidate.subquery.use.values_max)
 
     def _candidates(self, subqueries: Sequence[Subquery], around: EnclosingCTEs) -> Iterator[_Candidate]:
         for subquery in subqueries:
@@ -219,7 +216,7 @@ class _Statement:
         for number, candidate in enumerate(found, self.parameters.total + 1):
             start, end = self._span(candidate.subquery)
             match candidate.subquery.use:
-                case SubqueryUse.LIST:
+                case SubqueryUse.LIST | SubqueryUse.KEYS:
                     splices.append((start, end, f"(SELECT unnest(${number}))"))
                 case SubqueryUse.VALUE:
                     # Inside of an expression the type of a NULL matters, and so does that of a small integer.
@@ -250,7 +247,7 @@ def _bounded(text: str, tree: exp.Expr, use: SubqueryUse, *, alone: bool) -> str
     match use:
         case SubqueryUse.VALUE:
             return f"{text}\n{limit}" if plain else f"SELECT * FROM (\n{text}\n) AS subquery {limit}"
-        case SubqueryUse.LIST:
+        case SubqueryUse.LIST | SubqueryUse.KEYS:
             # DISTINCT and LIMIT in the SELECT itself are applied where the rows are.
             bare = plain and not any(tree.args.get(key) for key in ("distinct", "group", "having", "qualify", "order", "kind"))
             first, second = tokenize(text)[:2]
@@ -268,7 +265,7 @@ def _used_parameters(outer: BoundSelect, first: int, types: Sequence[SqlType]) -
     refused: set[int] = set()
     for scan in outer.scans:
         column_types = dict(scan.tree.scheme.types)
-        helps = not _is_few(scan.tree.root, scan, first)
+        helps = not is_few(scan.tree, first)
         for box in boxes_of(scan.tree.root):
             for column, constraint in box.constraints:
                 for test in (test for choice in constraint.choices for test in choice.tests):
@@ -288,33 +285,3 @@ def _is_exact(operand: Operand | ParameterList, own: SqlType, column_type: SqlTy
     Alone they are parameters of their own types, which compare with a column of the same type, or integers with integers; in expressions they are cast.
     """
     return isinstance(operand, (Computed, Cast)) or own == column_type or (own.is_integer and column_type.is_integer)
-
-
-def _is_few(node: Node, scan: ScanPlan, first: int) -> bool:
-    """Whether a tree comes to a few partitions without the values of subqueries, which are the parameters from ``first`` on."""
-    match node:
-        case All():
-            return False
-        case Nothing() | Everywhere():
-            return True
-        case Partitions(ids):
-            return len(ids) <= _FEW_KEYS_MAX
-        case Keys(box):
-            return prod(_keys(box, column, first) for column in scan.tree.scheme.columns) <= _FEW_KEYS_MAX
-        case AnyOf(parts):
-            return len(parts) <= _FEW_KEYS_MAX and all(_is_few(part, scan, first) for part in parts)
-        case AllOf(parts):
-            return any(_is_few(part, scan, first) for part in parts)
-        case _:
-            assert_never(node)
-
-
-def _keys(box: Box, column: str, first: int) -> float:
-    """How many values of a column a box names without those of subqueries; infinitely many when it names a range of them, or none."""
-    counts = [inf]
-    for choice in box[column].choices:
-        operands = [operand for test in choice.tests for operand in test.operands]
-        named = all(not isinstance(operand, ParameterList) and all(index < first for index in parameters_of(operand)) for operand in operands)
-        if named and choice.domain.is_finite and all(test.names_values for test in choice.tests):
-            counts.append(len(choice.domain.points) + len(operands))
-    return min(counts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -13,11 +13,11 @@ import pytest
 
 from secateur.client import Connection
 from secateur.client.materialize import run_in_steps
-from secateur.client.outcome import Outcome, in_all
+from secateur.client.outcome import Outcome, StepFound, in_all
 from secateur.client.routing import Rung
 from secateur.client.rows import ResultColumn
-from secateur.client.statement import Materialized, SelectStatement, Step
-from secateur.errors import DataError, MemberLostError, PruningMismatchError, TopologyChangedError
+from secateur.client.statement import Materialized, SelectStatement, Step, StepUse
+from secateur.errors import DataError, KeysChangedError, MemberLostError, PruningMismatchError, TopologyChangedError
 from secateur.partitioning.comparison import Comparison
 from secateur.partitioning.condition import Box, Choice, Constraint, Test
 from secateur.partitioning.nodes import Keys
@@ -42,7 +42,8 @@ def run(step_result: Any, *, is_list: bool = True, values_max: int = 3, kind: st
     """What comes out when the step gives ``step_result``, and what was run with which values."""
     asked: list[tuple[str, list[Any]]] = []
 
-    def one(part: SelectStatement, values: Sequence[Any]) -> Outcome:
+    def one(part: SelectStatement, values: Sequence[Any], state: Mapping[str, Any]) -> Outcome:
+        assert not state
         asked.append((part.plan_id, list(values)))
         if part.plan_id == "rest":
             return outcome(ROWS, "m2", read=1, total=8)
@@ -54,7 +55,7 @@ def run(step_result: Any, *, is_list: bool = True, values_max: int = 3, kind: st
         asked.append(("whole", []))
         return outcome(WHOLE, "m1", "m2", "m3", read=12, total=12)
 
-    materialized = Materialized((Step(statement("step", kind), is_list, values_max),), statement("rest"))
+    materialized = Materialized((Step(statement("step", kind), StepUse.LIST if is_list else StepUse.VALUE, values_max),), statement("rest"))
     return run_in_steps(materialized, ["given"], one, one, whole), asked
 
 
@@ -96,6 +97,61 @@ def test_the_query_runs_undivided(result: Any, kind: str) -> None:
     assert asked == [("step", ["given"]), ("whole", [])]
     assert found.result is WHOLE
     assert found.members == ("m1", "m2", "m3")
+
+
+def keyed(steps: Sequence[Any], rest: Any = ROWS) -> tuple[Outcome, list[tuple[str, list[Any], dict[str, Any]]]]:
+    """What comes out of a statement whose keys are found by steps that give these results, and what was run with which values and state."""
+    asked: list[tuple[str, list[Any], dict[str, Any]]] = []
+    results = iter(steps)
+
+    def one(part: SelectStatement, values: Sequence[Any], state: Mapping[str, Any]) -> Outcome:
+        asked.append((part.plan_id, list(values), dict(state)))
+        result = rest if part.plan_id == "rest" else next(results)
+        if isinstance(result, Exception):
+            raise result
+        return result if isinstance(result, Outcome) else outcome(result, "m1", read=1, total=8)
+
+    def whole() -> Outcome:
+        asked.append(("whole", [], {}))
+        return outcome(WHOLE, "m1", "m2", "m3", read=12, total=12)
+
+    found = [replace(statement(f"step {number}"), parameter_count=1 + 2 * number) for number in range(len(steps))]
+    parts = tuple(Step(replace(part, columns=(ResultColumn("v", "BIGINT"), ResultColumn("w", "VARCHAR"))), StepUse.KEYS, 3) for part in found)
+    return run_in_steps(Materialized(parts, statement("rest"), (1, 0)), ["given"], one, one, whole), asked
+
+
+KEYS = pa.table({"v": pa.array([1, 1, None], pa.int64()), "w": ["a", "b", "a"]})
+
+
+def test_keys_are_a_list_for_each_column_and_go_on_to_later_steps() -> None:
+    found, asked = keyed([KEYS, replace(outcome(KEYS, "m2"), published=((5, 9),))])
+    (mark,) = {state["mark"] for _, _, state in asked[:2]}
+    lists = [[1, None], ["a", "b"]]
+    assert [(name, values) for name, values, _ in asked] == [("step 0", ["given"]), ("step 1", ["given", *lists]), ("rest", ["given", *lists, *lists])]
+    assert asked[2][2] == {"since": {"mark": mark, "scans": [1, 0], "topology_version": 7, "published": [[5, 9]]}}
+    assert found.result is ROWS
+    assert found.steps == (StepFound(3, used=True), StepFound(3, used=True))
+
+
+@pytest.mark.parametrize(
+    ("steps", "rest", "expected"),
+    [
+        pytest.param([KEYS], KeysChangedError("changed"), ["step 0", "rest", "whole"], id="the rows have changed since"),
+        pytest.param([KEYS, replace(outcome(KEYS, "m1"), topology_version=8)], ROWS, ["step 0", "step 1", "whole"], id="other owners"),
+        pytest.param([pa.table({"v": [1] * 4, "w": ["a"] * 4})], ROWS, ["step 0", "whole"], id="too many keys"),
+        pytest.param([DataError("a bad cast")], ROWS, ["step 0", "whole"], id="an error in the data"),
+    ],
+)
+def test_keys_that_cannot_be_used_leave_the_query_whole(steps: list[Any], rest: Any, expected: list[str]) -> None:
+    found, asked = keyed(steps, rest)
+    assert [name for name, _, _ in asked] == expected
+    assert found.result is WHOLE
+    assert not any(step.used for step in found.steps)
+
+
+def test_marks_are_of_one_run() -> None:
+    marks = {keyed([KEYS])[1][0][2]["mark"] for _ in range(3)}
+    assert len(marks) == 3
 
 
 def test_a_lost_member_is_the_business_of_whoever_runs_it_all() -> None:

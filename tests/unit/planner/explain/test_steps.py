@@ -13,7 +13,7 @@ from secateur.planner.statement import SubqueryUse
 
 
 def step(execution: str, *members: str) -> ExplainedStep:
-    return ExplainedStep(1, SubqueryUse.LIST, "SELECT 1", "", {"execution": execution, "required_members": list(members)})
+    return ExplainedStep((1,), SubqueryUse.LIST, "SELECT 1", "", {"execution": execution, "required_members": list(members)}, 10, None)
 
 
 def keys(operand: Operand | ParameterList) -> Node:
@@ -50,6 +50,8 @@ def test_a_tree_that_depends_on_values_of_subqueries(node: Node, expected: bool)
 
 
 def test_a_step_is_explained_under_its_parameter() -> None:
-    explained = ExplainedStep(3, SubqueryUse.VALUE, "SELECT 1\n  FROM t", "execution: local\npruning: on\ntree: t: all\ndag:\n  scan", {"tree": "t: all"})
+    explained = ExplainedStep(
+        (3,), SubqueryUse.VALUE, "SELECT 1\n  FROM t", "execution: local\npruning: on\ntree: t: all\ndag:\n  scan", {"tree": "t: all"}, 1, None
+    )
     assert explained.lines() == ["before that, ?3 from: SELECT 1 FROM t", "  execution: local", "  tree: t: all"]
     assert explained.to_json() == {"parameter": 3, "values": "value", "sql": "SELECT 1\n  FROM t", "pruning": {"tree": "t: all"}}

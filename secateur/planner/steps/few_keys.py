@@ -1,0 +1,55 @@
+"""Scans that a statement bounds to a few keys: what they read is not worth a round trip of its own."""
+
+from __future__ import annotations
+
+from math import inf, prod
+from typing import Final, assert_never
+
+from secateur.partitioning.condition import Box
+from secateur.partitioning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions, boxes_of
+from secateur.partitioning.operand import ParameterList, parameters_of
+from secateur.partitioning.tree import PartitionTree
+
+__all__ = ["has_list", "is_few"]
+
+_FEW_KEYS_MAX: Final = 4
+
+
+def is_few(tree: PartitionTree, first: int) -> bool:
+    """Whether a tree comes to a few partitions without the values of steps, which are the parameters from ``first`` on."""
+    return _is_few(tree.root, tree.scheme.columns, first)
+
+
+def has_list(tree: PartitionTree) -> bool:
+    """Whether a tree depends on a list that is a parameter: few keys as a rule, though nobody knows yet."""
+    tests = (test for box in boxes_of(tree.root) for _, constraint in box.constraints for choice in constraint.choices for test in choice.tests)
+    return any(isinstance(operand, ParameterList) for test in tests for operand in test.operands)
+
+
+def _is_few(node: Node, columns: tuple[str, ...], first: int) -> bool:
+    match node:
+        case All():
+            return False
+        case Nothing() | Everywhere():
+            return True
+        case Partitions(ids):
+            return len(ids) <= _FEW_KEYS_MAX
+        case Keys(box):
+            return prod(_keys(box, column, first) for column in columns) <= _FEW_KEYS_MAX
+        case AnyOf(parts):
+            return len(parts) <= _FEW_KEYS_MAX and all(_is_few(part, columns, first) for part in parts)
+        case AllOf(parts):
+            return any(_is_few(part, columns, first) for part in parts)
+        case _:
+            assert_never(node)
+
+
+def _keys(box: Box, column: str, first: int) -> float:
+    """How many values of a column a box names without those of steps; infinitely many when it names a range of them, or none."""
+    counts = [inf]
+    for choice in box[column].choices:
+        operands = [operand for test in choice.tests for operand in test.operands]
+        named = all(not isinstance(operand, ParameterList) and all(index < first for index in parameters_of(operand)) for operand in operands)
+        if named and choice.domain.is_finite and all(test.names_values for test in choice.tests):
+            counts.append(len(choice.domain.points) + len(operands))
+    return min(counts)

@@ -1,0 +1,298 @@
+"""The rule ``join_keys_first``: the keys that the selective side of a join has are found first, and prune the other side.
+
+::
+
+    SELECT o.* FROM customers c JOIN orders o ON o.customer_id = c.id WHERE c.region = 'north'
+
+gets a second form beside the ordinary plan: a step, ``SELECT DISTINCT id FROM customers WHERE region = 'north'``, and the statement itself, whose scans have
+``c.id IN $1`` as a condition of the join that is true whenever the join's own is. Nothing is put into what runs: only partitions and key ranges are left out.
+
+**Why the answer is the same.** Every row of the build side that can influence the answer passes the conditions about it alone, so that its key is among the
+values, or NULL, which equals nothing; where the conditions of any join or of WHERE have ``o.customer_id = c.id``, they imply ``c.id IN $1``
+(:mod:`~secateur.planner.steps.join_facts`). What follows for the scans is derived from that as from any condition. It holds for one state of the build side: so
+the statement reads it again, and members that find it changed since the step refuse (:mod:`secateur.storage.read_marks`); then it runs undivided.
+
+**When.** Only where estimates say that the rows that are not read are worth more than the round trip. A statement whose tables are small is not looked at.
+
+Source: dynamic filtering of Trino and runtime filters of Impala, on partitions instead of rows; the mechanism of steps is that of IEP-24, "Materialization".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Final
+
+from secateur.errors import DatabaseError
+from secateur.partitioning.statistics import StatisticsPicture
+from secateur.planner.placement.cost import share_of
+from secateur.planner.plan_settings import PlanSettings
+from secateur.planner.query import Query
+from secateur.planner.scans.scan_bounds import ScanBounds, bound_scan
+from secateur.planner.scans.scan_reading import QueryReading, ScanReading
+from secateur.planner.scans.scope import Scope, scopes_of
+from secateur.planner.stages import rows_of
+from secateur.planner.statement import Materialized, SelectStatement, Step, SubqueryUse
+from secateur.planner.steps.few_keys import has_list, is_few
+from secateur.planner.steps.join_facts import Origins, ScanColumn, joined_columns, listed_parameter, with_lists
+from secateur.planner.steps.kept_share import kept_share, partitions_share
+from secateur.planner.text.dialect import quoted
+
+__all__ = ["RULE", "JoinKeys", "PlanStep", "find_join_keys"]
+
+RULE: Final = "join_keys_first"
+"""The name by which the rule is switched off."""
+
+PlanStep = Callable[[str, int], SelectStatement]
+"""Plans the text of a step, which has the parameters of the statement and so many more of steps before it."""
+
+STEP_ROWS: Final = 250_000
+"""What a round trip costs, in rows that are read and joined meanwhile."""
+_STEPS_MAX: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One scan of a statement, with what is known of it.
+
+    Attributes:
+        read: The scan.
+        where: What is said of it alone, as SQL; empty where nothing is.
+        rows: About how many rows it has.
+        relevant: About how many of them meet what is said of it alone.
+        distinct: About how many values each column has, at least one.
+        specimens: Some value of each column.
+        is_few: Whether the statement names the keys that are read of it.
+    """
+
+    read: ScanReading
+    where: str
+    rows: float
+    relevant: float
+    distinct: Mapping[str, int]
+    specimens: Mapping[str, object]
+    is_few: bool
+
+    @property
+    def relation(self) -> str:
+        return self.read.scan.relation
+
+    def values(self, column: str) -> float:
+        """About how many values of a column the relevant rows have."""
+        return min(self.relevant, self.distinct.get(column, self.rows))
+
+
+@dataclass(frozen=True, slots=True)
+class _Build:
+    """A side of joins whose keys would be found first.
+
+    Attributes:
+        side: The side.
+        columns: The columns with the keys.
+        keys: About how many keys.
+    """
+
+    side: _Side
+    columns: tuple[str, ...]
+    keys: float
+
+    @property
+    def cost(self) -> float:
+        """In rows: the round trip, and the rows that it reads."""
+        return STEP_ROWS + (0 if self.side.is_few else self.side.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _KeyStep:
+    """A step, not planned yet.
+
+    Attributes:
+        text: The query of the keys.
+        before: How many parameters steps before it give.
+        values_max: With more keys than this the statement runs undivided.
+        estimate: About how many keys there are.
+    """
+
+    text: str
+    before: int
+    values_max: int
+    estimate: int
+
+
+@dataclass(frozen=True, slots=True)
+class JoinKeys:
+    """A statement that is better run with keys of its joins found first.
+
+    Attributes:
+        steps: What finds them.
+        watched: The scans whose keys they are.
+        bounds: What follows for each scan.
+    """
+
+    steps: tuple[_KeyStep, ...]
+    watched: tuple[int, ...]
+    bounds: tuple[ScanBounds, ...]
+
+    def noted_in(self, read: QueryReading) -> QueryReading:
+        """The reading with what each scan has in steps."""
+        scans = zip(read.scans, self.bounds, strict=True)
+        return replace(read, scans=tuple(replace(scan, bounds_in_steps=bounds) for scan, bounds in scans))
+
+    def in_steps(self, statement: SelectStatement, plan_step: PlanStep) -> SelectStatement:
+        """The statement with its form in steps. Never raises for what a step is not: then the ordinary plan is all there is. Cost: a plan for each step."""
+        try:
+            steps = tuple(
+                Step(step.text, plan_step(f"{step.text}\nLIMIT {step.values_max + 1}", step.before), SubqueryUse.KEYS, step.values_max, step.estimate)
+                for step in self.steps
+            )
+        except DatabaseError:
+            return statement
+        plan = statement.plan
+        scans = tuple(replace(scan, tree=bounds.tree, keys=bounds.keys, reason=bounds.reason) for scan, bounds in zip(plan.scans, self.bounds, strict=True))
+        identity = repr((plan.plan_id, RULE, [step.query.plan.plan_id for step in steps], self.watched))
+        outer = replace(
+            plan,
+            plan_id=blake2b(identity.encode(), digest_size=12).hexdigest(),
+            scans=scans,
+            parameter_count=plan.parameter_count + sum(step.parameter_count for step in steps),
+        )
+        inner = SelectStatement(outer, self.bounds, None, rewrites=statement.rewrites, colocated=statement.colocated)
+        return replace(statement, materialized=Materialized(steps, inner, self.watched))
+
+
+def find_join_keys(query: Query, read: QueryReading, picture: StatisticsPicture, first: int, settings: PlanSettings) -> JoinKeys | None:
+    """The keys of joins that are worth to be found first.
+
+    Args:
+        query: The bound query.
+        read: What two readings say of it.
+        picture: The statistics of the tables.
+        first: The index of the first parameter that a step gives.
+        settings: What the session wants of the plan.
+
+    Returns:
+        None when there is nothing to gain. Cost: some microseconds for a statement over small tables, or of one scan.
+    """
+    if RULE in settings.disabled_rules or len(query.scans) < 2 or not read.is_faithful or read.second is None or not read.second.is_repeatable:
+        return None
+    sides = {side.relation: side for scan in read.scans if (side := _side(scan, picture, first)) is not None}
+    probes = [side for side in sides.values() if side.rows > STEP_ROWS and not side.read.scan.table.replicated and not side.is_few]
+    return _Search(query, read, sides, first, settings).found(probes) if probes else None
+
+
+def _side(read: ScanReading, picture: StatisticsPicture, first: int) -> _Side | None:
+    statistics = picture.of(read.scan.table.table_id)
+    if statistics is None or read.scan.system is not None:
+        return None
+    distinct = {name: max(column.distinct, 1) for name, column in statistics.columns.items() if column.distinct is not None}
+    specimens = {name: column.minimum for name, column in statistics.columns.items()}
+    applied = rows_of(read, ())
+    return _Side(
+        read,
+        applied.where,
+        statistics.rows,
+        statistics.rows * share_of(applied.conjuncts, read, statistics),
+        distinct,
+        specimens,
+        is_few(read.bounds.tree, first) or has_list(read.bounds.tree),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    query: Query
+    read: QueryReading
+    sides: Mapping[str, _Side]
+    first: int
+    settings: PlanSettings
+
+    def found(self, probes: Sequence[_Side]) -> JoinKeys | None:
+        """What pays, first by rough estimates, then by what really follows for the scans."""
+        origins = Origins(self.read.relations)
+        classes = joined_columns(self.read.relations, origins)
+        rows = {probe.relation: probe.rows for probe in probes}
+        chosen: dict[str, _Build] = {}
+        for builds in sorted(self._candidates(probes, classes), key=lambda builds: builds[-1].keys):
+            shares = {probe.relation: self._rough_share(probe, builds[-1], classes) for probe in probes}
+            gain = sum(rows[relation] * (1 - share) for relation, share in shares.items())
+            fresh = {build.side.relation: build for build in builds if build.side.relation not in chosen}
+            if fresh and len(chosen) + len(fresh) <= _STEPS_MAX and gain > sum(build.cost for build in fresh.values()):
+                chosen |= fresh
+                rows = {relation: left * shares[relation] for relation, left in rows.items()}
+        return self._decided(tuple(chosen.values()), origins, probes) if chosen else None
+
+    def _candidates(self, probes: Sequence[_Side], classes: Sequence[frozenset[ScanColumn]]) -> Iterator[tuple[_Build, ...]]:
+        """Each side that keys of probes are compared with; and where it has a selective partner itself, with the keys of that one before it."""
+        wanted = {key for probe in probes for key in _keys_of(probe)}
+        for relation, side in self.sides.items():
+            columns = tuple(
+                sorted({own.column for members in classes for own in members if own.relation == relation and any(other in wanted for other in members - {own})})
+            )
+            if columns:
+                keys = max(side.values(column) for column in columns)
+                yield (_Build(side, columns, keys),)
+                yield from self._reduced(side, columns, keys, classes)
+
+    def _reduced(self, side: _Side, columns: tuple[str, ...], keys: float, classes: Sequence[frozenset[ScanColumn]]) -> Iterator[tuple[_Build, ...]]:
+        for own, other in ((own, other) for members in classes for own in members for other in members if own.relation == side.relation != other.relation):
+            partner = self.sides.get(other.relation)
+            if partner is not None and own.column not in columns:
+                values = partner.values(other.column)
+                reduced = side.relevant * min(values / side.distinct.get(own.column, 1), 1)
+                if values <= SubqueryUse.KEYS.values_max and reduced < keys / 2:
+                    yield _Build(partner, (other.column,), values), _Build(side, columns, reduced)
+
+    def _rough_share(self, probe: _Side, build: _Build, classes: Sequence[frozenset[ScanColumn]]) -> float:
+        """The share of a probe that remains to be read, at best."""
+        if probe is build.side or build.keys > SubqueryUse.KEYS.values_max:
+            return 1.0
+        keys = _keys_of(probe)
+        met = {own for members in classes for own in members if own in keys and any(other.relation == build.side.relation for other in members)}
+        total = probe.read.bounds.tree.total
+        return min((min(partitions_share(total, build.keys), build.keys / probe.distinct.get(own.column, 1)) for own in met), default=1.0)
+
+    def _decided(self, builds: Sequence[_Build], origins: Origins, probes: Sequence[_Side]) -> JoinKeys | None:
+        """What follows from these keys, when it is worth them."""
+        numbers = {scan.relation: index for index, scan in enumerate(self.query.scans)}
+        lists: dict[ScanColumn, int] = {}
+        for build in builds:
+            lists |= {ScanColumn(build.side.relation, column): self.first + len(lists) + number for number, column in enumerate(build.columns)}
+        scopes = scopes_of(self.query, with_lists(self.read.relations, origins, lists))
+        bounds = tuple(bound_scan(scan.scan, scope, self.settings.combinations_per_partition) for scan, scope in zip(self.read.scans, scopes, strict=True))
+        gain = 0.0
+        for probe in probes:
+            share = 1.0
+            for build in builds:
+                if build.side is not probe:
+                    specimens = {lists[ScanColumn(build.side.relation, column)]: build.side.specimens.get(column) for column in build.columns}
+                    distinct = probe.distinct.get(probe.read.scan.table.primary_key[0], 1)
+                    share *= kept_share(bounds[numbers[probe.relation]], probe.read.bounds, specimens, self.first + len(lists), build.keys, distinct)
+            gain += probe.rows * (1 - share)
+        if gain <= sum(build.cost for build in builds):
+            return None
+        steps = [self._step(build, scopes[numbers[build.side.relation]], lists, bounds) for build in builds]
+        return JoinKeys(tuple(steps), tuple(numbers[build.side.relation] for build in builds), bounds)
+
+    def _step(self, build: _Build, scope: Scope, lists: Mapping[ScanColumn, int], bounds: Sequence[ScanBounds]) -> _KeyStep:
+        """The query of the keys of a side: of the rows that meet what is said of it alone, and the lists that are known by then."""
+        read = build.side.read
+        before = min(lists[ScanColumn(build.side.relation, column)] for column in build.columns)
+        conditions = [build.side.where] if build.side.where else []
+        for conjunct in scope.conjuncts:
+            listed = listed_parameter(conjunct)
+            column = None if listed is None else scope.column_of(listed[0])
+            if listed is not None and column is not None and listed[1] < before:
+                conditions.append(f"{quoted(column)} IN (SELECT unnest(${listed[1] + 1}))")
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        text = f"SELECT DISTINCT {', '.join(map(quoted, build.columns))} FROM {quoted(read.scan.table.name)}{where}"
+        partitions = max(bound.tree.total for bound in bounds)
+        values_max = min(SubqueryUse.KEYS.values_max, max(4 * partitions, 256))
+        return _KeyStep(text, before - self.first, values_max, max(round(build.keys), 1))
+
+
+def _keys_of(probe: _Side) -> set[ScanColumn]:
+    """The columns of a scan whose values tell partitions or parts of them apart."""
+    table = probe.read.scan.table
+    leading = [table.primary_key[0], *(index.columns[0] for index in table.indexes)]
+    return {ScanColumn(probe.relation, column) for column in (*table.scheme.columns, *leading)}

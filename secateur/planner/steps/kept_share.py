@@ -1,0 +1,41 @@
+"""Estimates: what share of a scan remains to be read once some keys are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from secateur.partitioning.expression import UNKNOWN
+from secateur.partitioning.key_bounds import RANGES_MAX
+from secateur.planner.scans.scan_bounds import ScanBounds
+
+__all__ = ["kept_share", "partitions_share"]
+
+
+def partitions_share(partitions: float, keys: float) -> float:
+    """The share of partitions that some keys fall into, when each falls into any of them alike.
+
+    >>> partitions_share(4, 1), round(partitions_share(4, 8), 3)
+    (0.25, 0.9)
+    """
+    return 1.0 if partitions <= 1 else 1 - (1 - 1 / partitions) ** keys
+
+
+def kept_share(bounds: ScanBounds, before: ScanBounds, specimens: Mapping[int, object], parameter_count: int, keys: float, distinct: int) -> float:
+    """The share of the rows of a scan that is read for some keys.
+
+    Args:
+        bounds: What is known about the scan once there are lists of keys.
+        before: What is known about it without.
+        specimens: Some key of each list, by the index of its parameter.
+        parameter_count: How many parameters there are with these; the others are not known.
+        keys: About how many keys there are.
+        distinct: How many values the leading column of the primary key has.
+    """
+    if bounds.tree.root == before.tree.root and bounds.keys == before.keys:
+        return 1.0
+    unknown = (UNKNOWN,) * parameter_count
+    params = [[specimens[index]] if index in specimens else value for index, value in enumerate(unknown)]
+    one, all_ = len(bounds.tree.bind(params)), len(before.tree.bind(unknown))
+    share = partitions_share(all_ / max(one, 1), keys) if one < all_ else 1.0
+    searched = bounds.keys != before.keys and keys <= RANGES_MAX
+    return min(share, keys / distinct) if searched else share

@@ -1,0 +1,200 @@
+"""Keys of joins that are found first: where they are, what they prune, and when they are not worth it."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from secateur.partitioning.statistics import ColumnStatistics, TableStatistics
+from secateur.planner.statement import Materialized, SubqueryUse
+
+CLIENTS = "CREATE TABLE clients (id BIGINT PRIMARY KEY, region VARCHAR, nation INTEGER, rank INTEGER) PARTITION BY HASH (id) PARTITIONS 64"
+SALES = "CREATE TABLE sales (client BIGINT, n BIGINT, day DATE, place INTEGER, PRIMARY KEY (client, n)) PARTITION BY HASH (client) PARTITIONS 64"
+VISITS = "CREATE TABLE visits (client BIGINT, place INTEGER, n BIGINT, PRIMARY KEY (client, place, n)) PARTITION BY HASH (client, place) PARTITIONS 64"
+NATIONS = "CREATE TABLE nations (id INTEGER PRIMARY KEY, name VARCHAR) REPLICATED"
+LOG = "CREATE TABLE log (id BIGINT PRIMARY KEY, client BIGINT) PARTITION BY HASH (id) PARTITIONS 64"
+
+KNOWN: dict[str, tuple[int, dict[str, int]]] = {
+    "clients": (20_000, {"id": 20_000, "region": 2_000, "nation": 2_000, "rank": 20_000}),
+    "sales": (4_000_000, {"client": 20_000, "n": 4_000_000, "day": 300, "place": 900}),
+    "visits": (4_000_000, {"client": 20_000, "place": 100, "n": 4_000_000}),
+    "nations": (2_000, {"id": 2_000, "name": 2_000}),
+    "log": (4_000_000, {"id": 4_000_000, "client": 20_000}),
+}
+
+
+@pytest.fixture
+def shop(bench: Any) -> Any:
+    for ddl in (CLIENTS, SALES, VISITS, NATIONS, LOG):
+        bench.create(ddl)
+    for name, (rows, distinct) in KNOWN.items():
+        bench.picture = bench.picture.with_table(statistics(bench.table(name), rows, distinct))
+    return bench
+
+
+def statistics(table: Any, rows: int, distinct: dict[str, int]) -> TableStatistics:
+    columns = {column.name: ColumnStatistics(8 * rows, 0, distinct[column.name], None if column.type.kind.name == "VARCHAR" else 1) for column in table.columns}
+    return TableStatistics(table.table_id, rows, MappingProxyType(columns))
+
+
+def shown(found: Materialized | None) -> list[str]:
+    """The text of each step, then the trees of the rest."""
+    assert found is not None
+    assert all(step.use is SubqueryUse.KEYS for step in found.steps)
+    return [*(step.text for step in found.steps), *(str(scan.tree) for scan in found.outer.plan.scans)]
+
+
+NORTH = 'SELECT DISTINCT "id" FROM "clients" WHERE ("region" = \'north\')'
+PRUNED = [
+    pytest.param(
+        "SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north'", [NORTH, "clients: (?0[])", "sales: (?0[])"], id="an inner join"
+    ),
+    pytest.param(
+        "SELECT * FROM clients c, sales s WHERE s.client = c.id AND c.region = 'north'", [NORTH, "clients: (?0[])", "sales: (?0[])"], id="a comma and WHERE"
+    ),
+    pytest.param(
+        "SELECT * FROM clients c LEFT JOIN sales s ON s.client = c.id WHERE c.region = 'north'",
+        [NORTH, "clients: all", "sales: (?0[])"],
+        id="the side that a left join fills with NULL",
+    ),
+    pytest.param(
+        "SELECT * FROM sales s RIGHT JOIN clients c ON s.client = c.id WHERE c.region = 'north'", [NORTH, "sales: (?0[])", "clients: all"], id="a right join"
+    ),
+    pytest.param(
+        "SELECT * FROM sales s SEMI JOIN clients c ON s.client = c.id AND c.region = 'north'", [NORTH, "sales: (?0[])", "clients: (?0[])"], id="a semi join"
+    ),
+    pytest.param(
+        "SELECT * FROM clients c ANTI JOIN sales s ON s.client = c.id WHERE c.region = 'north'",
+        [NORTH, "clients: all", "sales: (?0[])"],
+        id="the right side of an anti join",
+    ),
+    pytest.param(
+        "SELECT * FROM sales s WHERE EXISTS (SELECT 1 FROM clients c WHERE c.id = s.client AND c.region = 'north')",
+        [NORTH, "sales: (?0[])", "clients: (?0[])"],
+        id="EXISTS",
+    ),
+    pytest.param(
+        "SELECT c.id, (SELECT max(day) FROM sales s WHERE s.client = c.id) FROM clients c WHERE c.region = 'north'",
+        [NORTH, "sales: (?0[])", "clients: all"],
+        id="a correlated scalar subquery",
+    ),
+    pytest.param(
+        "WITH c AS (SELECT id FROM clients WHERE region = 'north') SELECT * FROM c JOIN sales s ON s.client = c.id",
+        [NORTH, "clients: (?0[])", "sales: (?0[])"],
+        id="a common table expression",
+    ),
+    pytest.param(
+        "SELECT * FROM (SELECT client, count(*) FROM sales GROUP BY client) s JOIN clients c ON s.client = c.id WHERE c.region = 'north'",
+        [NORTH, "sales: (?0[])", "clients: (?0[])"],
+        id="above GROUP BY",
+    ),
+    pytest.param(
+        "SELECT * FROM sales s WHERE (s.client, s.place) IN (SELECT id, nation FROM clients WHERE region = 'north')",
+        [NORTH, "sales: (?0[])", "clients: (?0[])"],
+        id="a row value IN a subquery",
+    ),
+    pytest.param(
+        "SELECT * FROM visits v JOIN clients c ON v.client = c.id AND v.place = c.rank WHERE c.region = 'north'",
+        ['SELECT DISTINCT "id", "rank" FROM "clients" WHERE ("region" = \'north\')', "visits: ((?0[], ?1[]))", "clients: (?0[])"],
+        id="a key of two columns",
+    ),
+    pytest.param(
+        "SELECT * FROM clients c JOIN sales s ON s.client = c.id JOIN log l ON l.id = s.n WHERE c.region = 'north'",
+        [NORTH, "clients: (?0[])", "sales: (?0[])", "log: all"],
+        id="no further than the keys are few",
+    ),
+    pytest.param(
+        "SELECT * FROM nations n, clients c, sales s WHERE n.name = 'é' AND c.nation = n.id AND s.client = c.id",
+        [
+            'SELECT DISTINCT "id" FROM "nations" WHERE ("name" = \'é\')',
+            'SELECT DISTINCT "id" FROM "clients" WHERE "nation" IN (SELECT unnest($1))',
+            "nations: any",
+            "clients: (?1[])",
+            "sales: (?1[])",
+        ],
+        id="a chain",
+    ),
+]
+
+
+@pytest.mark.parametrize(("sql", "expected"), PRUNED)
+def test_keys_are_found_first(shop: Any, sql: str, expected: list[str]) -> None:
+    assert shown(shop.select(sql).materialized) == expected
+
+
+WHOLE = [
+    pytest.param("SELECT * FROM clients c JOIN sales s ON s.client = c.id", id="no condition"),
+    pytest.param("SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region > 'north'", id="too many keys"),
+    pytest.param("SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.id = 7", id="the key is bound already"),
+    pytest.param("SELECT * FROM sales s LEFT JOIN clients c ON s.client = c.id AND c.region = 'north'", id="the preserved side"),
+    pytest.param("SELECT * FROM clients c FULL JOIN sales s ON s.client = c.id AND c.region = 'north'", id="a full join"),
+    pytest.param("SELECT * FROM sales s ANTI JOIN clients c ON s.client = c.id AND c.region = 'north'", id="the left side of an anti join"),
+    pytest.param("SELECT * FROM clients c JOIN log l ON l.client = c.id WHERE c.region = 'north'", id="not a key of the other side"),
+    pytest.param("SELECT * FROM clients c JOIN clients d ON c.id = d.id WHERE c.region = 'north'", id="small tables"),
+    pytest.param("SELECT * FROM clients c JOIN sales s ON s.client IS NOT DISTINCT FROM c.id WHERE c.region = 'north'", id="NULLs are equal"),
+    pytest.param("SELECT * FROM clients c JOIN sales s ON s.client = c.id + 0 WHERE c.region = 'north'", id="an expression"),
+    pytest.param("SELECT * FROM clients c JOIN sales s ON s.client = c.id::DOUBLE WHERE c.region = 'north'", id="another type"),
+    pytest.param("SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north' AND random() < 2", id="not repeatable"),
+    pytest.param("SELECT * FROM clients c JOIN sales s ON s.client = c.id OR c.region = 'north'", id="OR"),
+]
+
+
+@pytest.mark.parametrize("sql", WHOLE)
+def test_it_runs_at_once(shop: Any, sql: str) -> None:
+    assert shop.select(sql).materialized is None
+
+
+def test_without_statistics_nothing_is_tried(shop: Any) -> None:
+    shop.picture = type(shop.picture)()
+    assert shop.select("SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north'").materialized is None
+
+
+def test_the_rule_has_a_switch(shop: Any) -> None:
+    sql = "SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north'"
+    assert shop.planner.prepare(sql, (), shop, {"disabled_rules": "join_keys_first"}).materialized is None
+
+
+def test_parameters_are_those_of_the_statement(shop: Any) -> None:
+    found = shop.select("SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE s.day > ? AND c.region = ?", [None, "north"]).materialized
+    assert shown(found) == ['SELECT DISTINCT "id" FROM "clients" WHERE ("region" = $2)', "clients: (?2[])", "sales: (?2[])"]
+    (step,) = found.steps
+    assert (step.query.plan.parameter_count, found.outer.plan.parameter_count, found.watched) == (2, 3, (0,))
+    assert (step.estimate, step.values_max) == (10, 256)
+
+
+def test_a_subquery_that_runs_first_and_keys_behind_it(shop: Any) -> None:
+    sql = (
+        "SELECT * FROM clients c JOIN sales s ON s.client = c.id JOIN visits v ON v.client = s.n AND v.place = 4 "
+        "WHERE c.region = 'north' AND s.n IN (SELECT id FROM log WHERE client = 5)"
+    )
+    whole = shop.select(sql)
+    assert [step.use for step in whole.materialized.steps] == [SubqueryUse.LIST]
+    inner = whole.materialized.outer.materialized
+    assert shown(inner)[:3] == [NORTH, "clients: (?1[])", "sales: (?1[])"]
+    assert inner.outer.plan.parameter_count == 2
+
+
+def test_lists_that_are_there_need_no_keys(shop: Any) -> None:
+    sql = "SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north' AND c.id IN (SELECT client FROM log WHERE id < 5)"
+    found = shop.select(sql).materialized
+    assert [step.use for step in found.steps] == [SubqueryUse.LIST]
+    assert found.outer.materialized is None
+
+
+def test_what_runs_is_the_same_text(shop: Any) -> None:
+    whole = shop.select("SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north'")
+    outer = whole.materialized.outer.plan
+    assert (outer.local, outer.stages) == (whole.plan.local, whole.plan.stages)
+    assert outer.plan_id != whole.plan.plan_id
+
+
+def test_explain_says_what_is_found_first(shop: Any) -> None:
+    explained = shop.explain("SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north'")
+    lines = explained.text.splitlines()
+    assert "rewrites: join_keys_first" in lines
+    assert f"before that, ?0[] from: {NORTH}" in lines
+    assert "  keys of joins: about 10 expected, with more than 256 it runs undivided" in lines
+    (step,) = explained.json["pruning"]["steps"]
+    assert (step["parameters"], step["values"], step["estimate"], step["values_max"]) == ([0], "keys", 10, 256)
