@@ -16,6 +16,7 @@ from secateur.planner.ddl.create_index import read_create_index, read_drop_index
 from secateur.planner.ddl.create_table import read_create_table, read_drop_table
 from secateur.planner.ddl.create_table_as import is_create_table_as, read_create_table_as
 from secateur.planner.dml.change_planner import ChangePlanner
+from secateur.planner.dml.composed import Composed
 from secateur.planner.dml.copy import read_copy
 from secateur.planner.dml.delete import read_delete, read_truncate
 from secateur.planner.dml.insert import InsertValues, read_insert
@@ -25,6 +26,7 @@ from secateur.planner.dml.update import read_update
 from secateur.planner.dml.with_clause import split_with
 from secateur.planner.explain.read_explain import read_explain
 from secateur.planner.parameter_types import specimen, types_of
+from secateur.planner.pivot import read_pivot, read_unpivot
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.refused import STATEMENTS as REFUSED_STATEMENTS
 from secateur.planner.select import BoundSelect, plan_select
@@ -204,13 +206,16 @@ class Planner:
                 if cursor.at("CREATE", "INDEX") or cursor.at("CREATE", "UNIQUE", "INDEX"):
                     return read_create_index(cursor, catalog.table)
                 return read_create_table(cursor)
+            case "PIVOT":
+                return self._select_composed(read_pivot(cursor, parameters, ctes), _arrange(parameters, params), catalog)
+            case "UNPIVOT":
+                return self._select_composed(read_unpivot(cursor, parameters, ctes), _arrange(parameters, params), catalog)
             case "COPY":
                 copy = read_copy(cursor, parameters, catalog.table)
                 if isinstance(copy, CopyFrom):
                     return copy
                 values = parameters.arrange(params)
-                select = copy.query.plan(lambda text, tokens, own: self._select(text, tokens, own, values, catalog))
-                return CopyTo(replace(select, params=values), copy.options)
+                return CopyTo(replace(self._select_composed(copy.query, values, catalog), params=values), copy.options)
             case "ALTER":
                 _refuse_parameters(parameters, sql)
                 return read_alter_table(cursor, catalog.table)
@@ -255,6 +260,10 @@ class Planner:
             case SummarizedQuery(tokens):
                 self._select(sql, tokens, parameters, values, catalog)  # what is wrong with it is said of the user's own text
                 return self._select_made(summarized_sql(sql[tokens[0].start : tokens[-1].end + 1]), parameters, values, catalog)
+
+    def _select_composed(self, query: Composed, values: Sequence[Any] | None, catalog: Catalog) -> SelectStatement:
+        """A query that is put together of pieces of the user's statement."""
+        return query.plan(lambda text, tokens, own: self._select(text, tokens, own, values, catalog))
 
     def _select_made(self, text: str, parameters: Parameters, values: Sequence[Any] | None, catalog: Catalog) -> SelectStatement:
         """A query that is made of the user's statement, whose parameters it has, or some of them."""

@@ -13,8 +13,6 @@ from secateur.planner.text.positions import located
 __all__ = ["STATEMENTS", "WORDS", "refuse_parts"]
 
 STATEMENTS: Final = {
-    "PIVOT": "write SELECT * FROM t PIVOT (... FOR column IN (values))",
-    "UNPIVOT": "write SELECT * FROM t UNPIVOT (...)",
     "PRAGMA": "use DESCRIBE, SHOW, SET or the tables of information_schema",
     "USE": "there is one schema of tables, main, which need not be written",
     "BEGIN": "each statement is a transaction of its own",

@@ -6,13 +6,15 @@ The format is sqllogictest's: records apart by blank lines, ``#`` for comments.
     a statement on the following lines; errors are not asked of DuckDB, which has other rules
 ``query [rowsort]``
     a query, ``----``, and the rows: values apart by tabs, NULL for a null; ``rowsort`` where the statement leaves the order open
+
+``__TMP__`` in a statement is a directory of its own.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ FILES = sorted(Path(__file__).parent.glob("*.test"))
 
 # What CREATE TABLE says beyond DuckDB's dialect.
 OWN_CLAUSES = re.compile(r"\)\s*(PARTITION BY .*|BACKUPS .*|REPLICATED\s*)$", re.DOTALL | re.IGNORECASE)
+OWN_KEY = re.compile(r"^(CREATE (?:OR REPLACE )?TABLE (?:IF NOT EXISTS )?\w+) PRIMARY KEY .*? (AS (?:SELECT|WITH|FROM|VALUES))", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -56,15 +59,20 @@ def shown(rows: list[Any], *, sort: bool) -> list[str]:
     return sorted(lines) if sort else lines
 
 
-def run(path: Path, connection: Any, *, oracle: bool) -> None:
-    for record in records(path):
+def plain(sql: str) -> str:
+    """A statement without what is said beyond DuckDB's dialect."""
+    return OWN_CLAUSES.sub(")", OWN_KEY.sub(r"\1 \2", sql.rstrip().rstrip(";")))
+
+
+def run(path: Path, connection: Any, directory: Path, *, oracle: bool) -> None:
+    for record in (replace(record, sql=record.sql.replace("__TMP__", str(directory))) for record in records(path)):
         where = f"{path.name}:{record.line}: {record.sql}"
         if record.kind == "query":
             rows = connection.execute(record.sql).fetchall()
             sort = record.option == "rowsort"
             assert shown(rows, sort=sort) == (sorted(record.expected) if sort else list(record.expected)), where
         elif record.option == "ok":
-            connection.execute(OWN_CLAUSES.sub(")", record.sql.rstrip().rstrip(";")) if oracle else record.sql)
+            connection.execute(plain(record.sql) if oracle else record.sql)
         elif not oracle:
             with pytest.raises(secateur.Error) as caught:
                 connection.execute(record.sql)
@@ -72,18 +80,18 @@ def run(path: Path, connection: Any, *, oracle: bool) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_three_members(path: Path, cluster: Cluster) -> None:
+def test_three_members(path: Path, cluster: Cluster, tmp_path: Path) -> None:
     with cluster.connect() as connection:
-        run(path, connection, oracle=False)
+        run(path, connection, tmp_path, oracle=False)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_one_member(path: Path, lone_cluster: Cluster) -> None:
+def test_one_member(path: Path, lone_cluster: Cluster, tmp_path: Path) -> None:
     with lone_cluster.connect() as connection:
-        run(path, connection, oracle=False)
+        run(path, connection, tmp_path, oracle=False)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_duckdb_agrees(path: Path) -> None:
+def test_duckdb_agrees(path: Path, tmp_path: Path) -> None:
     with duckdb.connect() as connection:
-        run(path, connection, oracle=True)
+        run(path, connection, tmp_path, oracle=True)

@@ -9,6 +9,8 @@ import pytest
 
 import secateur
 from secateur.errors import NotSupportedError, UnknownColumnError
+from secateur.planner.ddl.create_table import REFUSED_CLAUSES, REFUSED_OBJECTS
+from secateur.planner.refused import STATEMENTS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sql.md").read_text(encoding="utf-8")
 
@@ -52,3 +54,9 @@ def test_what_is_not_supported_is_refused_with_its_place(conn: secateur.Connecti
     conn.execute("CREATE TABLE IF NOT EXISTS held (k INTEGER PRIMARY KEY)")
     with pytest.raises(NotSupportedError, match=r"\(line 1, column \d+\)"):
         conn.execute(sql)
+
+
+@pytest.mark.parametrize("word", [*STATEMENTS, *REFUSED_OBJECTS, *REFUSED_CLAUSES])
+def test_what_is_refused_by_name_is_on_the_page(word: str) -> None:
+    listed = PAGE[PAGE.index("## What is not supported") :]
+    assert re.search(rf"\b{word.removesuffix('ORARY')}\b", listed), word

@@ -23,12 +23,22 @@ from secateur.planner.statement import CreateTable, DropTable
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.token_cursor import TokenCursor
 
-__all__ = ["PARTITIONS_DEFAULT", "Clauses", "described", "read_clauses", "read_create", "read_create_table", "read_drop_table"]
+__all__ = [
+    "PARTITIONS_DEFAULT",
+    "REFUSED_CLAUSES",
+    "REFUSED_OBJECTS",
+    "Clauses",
+    "described",
+    "read_clauses",
+    "read_create",
+    "read_create_table",
+    "read_drop_table",
+]
 
 PARTITIONS_DEFAULT: Final = 271
 BACKUPS_DEFAULT: Final = 1
 _BACKUPS_MAX: Final = 16
-_UNSUPPORTED: Final = {
+REFUSED_CLAUSES: Final = {
     "DEFAULT": "give the value with each row",
     "UNIQUE": "only the primary key is unique",
     "CHECK": "check the data before they are loaded",
@@ -41,7 +51,7 @@ _UNSUPPORTED: Final = {
 
 
 _NESTED: Final = frozenset({"STRUCT", "ROW", "MAP", "UNION", "ENUM"})
-_INSTEAD_OF: Final = {
+REFUSED_OBJECTS: Final = {
     "SCHEMA": "there is one schema of tables, main",
     "DATABASE": "there is one schema of tables, main",
     "SEQUENCE": "give keys with the rows",
@@ -111,7 +121,7 @@ def read_create(cursor: TokenCursor) -> tuple[bool, bool]:
     cursor.expect("CREATE")
     or_replace = cursor.accept("OR", "REPLACE")
     if not cursor.accept("TABLE"):
-        raise cursor.unsupported(f"CREATE {cursor.word()}", _INSTEAD_OF.get(cursor.word(), "there are tables, views and indexes"))
+        raise cursor.unsupported(f"CREATE {cursor.word()}", REFUSED_OBJECTS.get(cursor.word(), "there are tables, views and indexes"))
     if or_replace and cursor.at("IF", "NOT", "EXISTS"):
         raise cursor.expected("the name of a table: OR REPLACE leaves nothing to IF NOT EXISTS")
     return or_replace, cursor.accept("IF", "NOT", "EXISTS")
@@ -195,7 +205,7 @@ def _read_elements(cursor: TokenCursor, table: str) -> _Draft:
             offset = cursor.offset
             cursor.expect("PRIMARY", "KEY")
             _set_primary_key(cursor, draft, cursor.names("a column"), offset)
-        elif any(cursor.at(word, "(") or cursor.at(word, "KEY") for word in _UNSUPPORTED) or cursor.at("CONSTRAINT"):
+        elif any(cursor.at(word, "(") or cursor.at(word, "KEY") for word in REFUSED_CLAUSES) or cursor.at("CONSTRAINT"):
             raise _unsupported_constraint(cursor)
         else:
             _read_column(cursor, draft)
@@ -234,7 +244,7 @@ def _read_column(cursor: TokenCursor, draft: _Draft) -> None:
             cursor.expect("KEY")
             _set_primary_key(cursor, draft, (name,), constraint_offset)
         elif not cursor.accept("NULL"):
-            raise _unsupported_constraint(cursor) if any(cursor.at(word) for word in _UNSUPPORTED) else cursor.expected("NOT NULL, ',' or ')'")
+            raise _unsupported_constraint(cursor) if any(cursor.at(word) for word in REFUSED_CLAUSES) else cursor.expected("NOT NULL, ',' or ')'")
 
 
 def _read_type(cursor: TokenCursor, column: str) -> SqlType:
@@ -270,7 +280,7 @@ def _unsupported_constraint(cursor: TokenCursor) -> SqlSyntaxError | NotSupporte
     token = cursor.peek()
     assert token is not None
     word = token.text.upper()
-    return cursor.unsupported(word, _UNSUPPORTED[word])
+    return cursor.unsupported(word, REFUSED_CLAUSES[word])
 
 
 def _scheme(sql: str, table: str, columns: Sequence[Column], primary_key: tuple[str, ...], clauses: Clauses, key_offset: int) -> PartitionScheme:

@@ -1,4 +1,4 @@
-"""Common table expressions in front of a statement that changes rows: ``WITH q AS (...) DELETE FROM t ...``."""
+"""Common table expressions in front of a statement that changes or turns rows: ``WITH q AS (...) DELETE FROM t ...``."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from secateur.planner.dml.expressions import Span
 
 __all__ = ["split_with"]
 
-_VERBS: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
+_VERBS: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "PIVOT", "UNPIVOT"})
 
 
 def split_with(tokens: Sequence[Token]) -> tuple[Span | None, Sequence[Token]]:
-    """The WITH clause of a statement that changes rows, and the tokens of that statement; None and all the tokens for everything else."""
+    """The WITH clause of a statement that changes or turns rows, and the tokens of that statement; None and all the tokens for everything else."""
     if tokens[0].text.upper() != "WITH":
         return None, tokens
     depth = 0

@@ -1,0 +1,106 @@
+"""PIVOT and UNPIVOT as statements: the same, said as a query.
+
+::
+
+    PIVOT source ON column IN (values), ... [USING aggregate, ...] [GROUP BY columns] [ORDER BY ...] [LIMIT ...]
+    SELECT * FROM source PIVOT (aggregate, ... FOR column IN (values) ... GROUP BY columns) [ORDER BY ...] [LIMIT ...]
+
+    UNPIVOT source ON columns [INTO NAME name VALUE value, ...] [ORDER BY ...] [LIMIT ...]
+    SELECT * FROM source UNPIVOT ((value, ...) FOR name IN (columns)) [ORDER BY ...] [LIMIT ...]
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from secateur.errors import NotSupportedError
+from secateur.planner.dml.composed import Composed, Composer
+from secateur.planner.dml.expressions import Span, read_expression
+from secateur.planner.text.parameters import Parameters
+from secateur.planner.text.positions import located
+from secateur.planner.text.token_cursor import TokenCursor
+
+__all__ = ["read_pivot", "read_unpivot"]
+
+_BEHIND: Final = ("ORDER BY", "LIMIT", "OFFSET")
+
+
+def read_pivot(cursor: TokenCursor, parameters: Parameters, ctes: Span | None) -> Composed:
+    """The query of a PIVOT statement.
+
+    Args:
+        cursor: At the word PIVOT; its tokens have numbered parameters.
+        parameters: As read from the same tokens.
+        ctes: The WITH clause in front of it.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+        NotSupportedError: What it turns on has no values, or is an expression.
+    """
+    cursor.expect("PIVOT")
+    source = read_expression(cursor, "ON", what="a table or a query in parentheses")
+    cursor.expect("ON")
+    columns = [_column(cursor)]
+    while cursor.accept(","):
+        columns.append(_column(cursor))
+    aggregates: Span | str = "count(*)"
+    if cursor.accept("USING"):
+        aggregates = read_expression(cursor, "GROUP BY", *_BEHIND, what="an aggregate")
+    composer = _begun(cursor, parameters, ctes).say("SELECT * FROM ", source, " PIVOT (", aggregates, " FOR")
+    for column in columns:
+        composer.say(" ", column)
+    if cursor.at("GROUP", "BY"):
+        composer.say(" ", read_expression(cursor, *_BEHIND))
+    return _finished(composer, cursor)
+
+
+def read_unpivot(cursor: TokenCursor, parameters: Parameters, ctes: Span | None) -> Composed:
+    """The query of an UNPIVOT statement.
+
+    Args:
+        cursor: At the word UNPIVOT; its tokens have numbered parameters.
+        parameters: As read from the same tokens.
+        ctes: The WITH clause in front of it.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+    """
+    cursor.expect("UNPIVOT")
+    source = read_expression(cursor, "ON", what="a table or a query in parentheses")
+    cursor.expect("ON")
+    columns = read_expression(cursor, "INTO", *_BEHIND, what="columns")
+    name: Span | str = "name"
+    values: Span | str = "value"
+    if cursor.accept("INTO"):
+        cursor.expect("NAME")
+        name = read_expression(cursor, "VALUE", what="the name of a column")
+        cursor.expect("VALUE")
+        values = read_expression(cursor, *_BEHIND, what="the name of a column")
+    several = isinstance(values, Span) and "," in cursor.sql[values.start : values.end]
+    shown: tuple[str | Span, ...] = ("(", values, ")") if several else (values,)
+    composer = _begun(cursor, parameters, ctes).say("SELECT * FROM ", source, " UNPIVOT (", *shown, " FOR ", name, " IN (", columns, ")")
+    return _finished(composer, cursor)
+
+
+def _column(cursor: TokenCursor) -> Span:
+    """A column with the values that become columns."""
+    start = cursor.offset
+    is_plain = cursor.at_ahead(1, "IN") or (cursor.at_ahead(1, ".") and cursor.at_ahead(3, "IN"))
+    span = read_expression(cursor, ",", "USING", "GROUP BY", *_BEHIND, what="a column")
+    if not is_plain:
+        message = "PIVOT without the values of a column is not supported: write ON column IN (values)"
+        raise located(NotSupportedError, message, cursor.sql, start, span.end - start)
+    return span
+
+
+def _begun(cursor: TokenCursor, parameters: Parameters, ctes: Span | None) -> Composer:
+    composer = Composer(cursor.sql, parameters)
+    return composer if ctes is None else composer.say(ctes, " ")
+
+
+def _finished(composer: Composer, cursor: TokenCursor) -> Composed:
+    composer.say(")")
+    if not cursor.at_end:
+        start = cursor.offset
+        composer.say(" ", Span(start, cursor.rest()[-1].end + 1))
+    return composer.finish()
