@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache
 from typing import Any
 
 from sqlglot import exp
@@ -94,15 +93,16 @@ def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns,
         if query.is_placed:
             raise Cut("a common table expression has the name of a relation of the plan: call it otherwise than a letter and a number")
         drafts = place(query, reading, tuple(columns), schemas, binder.describe, rows, costs.__getitem__)
-        placed, whole = _placed_stages(drafts, query, schemas, binder), _gathered_stages(query, read, gathered, schemas, columns, binder)
+        placed, whole = _placed_stages(drafts, query, schemas, binder), _gathered_stages(query, read, gathered, schemas, columns, None)
         return Staged(placed, Strategy.PLACED, gathered=whole, reads_clock=reads_clock)
     except Cut as refused:
         return Staged(_gathered_stages(query, read, gathered, schemas, columns, binder), Strategy.GATHER, str(refused))
 
 
 def _gathered_stages(
-    query: Query, read: QueryReading, gathered: Mapping[str, ScanRows], schemas: Schemas, columns: Columns, binder: _Binder
+    query: Query, read: QueryReading, gathered: Mapping[str, ScanRows], schemas: Schemas, columns: Columns, binder: _Binder | None
 ) -> tuple[Stage, ...]:
+    """The stages that gather everything; without a binder for the case that a placed statement fails, in which it does not matter which kernel answers."""
     stages = tuple(_gather(index, scan, gathered, schemas, binder) for index, scan in enumerate(read.scans))
     relations = {stage_relation(index): dict(stage.fragment.columns) for index, stage in enumerate(stages)}
     whole = Fragment.over(query.gathered_sql, relations, columns)
@@ -163,13 +163,11 @@ def _halved(query: Query, reading: SecondReading, schemas: Schemas, columns: Seq
         Cut: It cannot be cut, or a half does not bind as it should.
     """
 
-    @cache
-    def type_of(expression: str) -> str:
-        ((_, text),) = binder.describe(f"SELECT {expression} FROM {query.scans[0].relation}", schemas)
-        return text
+    def types_of(expressions: Sequence[str]) -> list[str]:
+        return [text for _, text in binder.describe(f"SELECT {', '.join(expressions)} FROM {query.scans[0].relation}", schemas)]
 
     try:
-        halves: Halves = cut(query, reading, len(columns), type_of)
+        halves: Halves = cut(query, reading, len(columns), types_of)
         partial_columns = binder.describe(halves.partial, schemas)
         gathered = {stage_relation(0): dict(partial_columns)}
         final_columns = binder.describe(halves.final, gathered)
@@ -186,12 +184,13 @@ def _scan_stage(index: int, read: ScanReading, fragment: Fragment) -> Stage:
     return Stage(f"scan:{read.scan.alias}", fragment, scans=(index,), at_coordinator=read.scan.table.replicated)
 
 
-def _gather(index: int, read: ScanReading, gathered: Mapping[str, ScanRows], schemas: Schemas, binder: _Binder) -> Stage:
+def _gather(index: int, read: ScanReading, gathered: Mapping[str, ScanRows], schemas: Schemas, binder: _Binder | None) -> Stage:
     """The stage that sends the rows of a scan."""
     scan = read.scan
     schema = schemas[scan.relation]
     columns = tuple((name, str(schema[name])) for name in scan.columns)
-    fragment = binder.fragment(gathered[scan.relation].sql(scan.relation, scan.columns), {scan.relation: schema}, columns)
+    sql, schemas = gathered[scan.relation].sql(scan.relation, scan.columns), {scan.relation: schema}
+    fragment = Fragment.over(sql, schemas, columns) if binder is None else binder.fragment(sql, schemas, columns)
     return _scan_stage(index, read, replace(fragment, row_by_row=True))
 
 

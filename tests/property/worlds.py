@@ -159,6 +159,8 @@ class World:
 
     def distributed(self, plan: SelectPlan, params: Sequence[Any], kept: Sequence[Sequence[int]], owners: Owners) -> pa.Table:
         """As if the partitions were at several members."""
+        unread = set(range(len(plan.stages) - 1)).difference(number for stage in plan.stages for number in stage.inputs)
+        assert not unread, f"nobody reads the stages {sorted(unread)}"
         given = plan.stage_params(params)
         outputs: dict[str, pa.Table] = {}
         for index, stage in enumerate(plan.stages):

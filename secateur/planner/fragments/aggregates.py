@@ -31,13 +31,16 @@ from sqlglot import exp
 from secateur.planner.fragments.canonical import Cut
 from secateur.planner.text.dialect import to_sql
 
-__all__ = ["AGGREGATES", "PartialColumns", "aggregate_name", "combine"]
+__all__ = ["AGGREGATES", "AVERAGE_TYPE", "PartialColumns", "aggregate_name", "combine"]
 
 _SAME: Final = frozenset({"sum", "min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor", "any_value"})
 """Those whose partial and final are the aggregate itself."""
 
 _DISTINCT: Final = frozenset({"count", "sum", "avg", "min", "max"})
 """Those that may be asked for distinct values, and leave out NULL."""
+
+AVERAGE_TYPE: Final = "DOUBLE"
+"""The type of an average that is a quotient of a sum and a count."""
 
 AGGREGATES: Final = _SAME | {"count", "count_star", "avg"}
 """DuckDB's names of the aggregates that are cut; a statement with any other is not."""
@@ -88,7 +91,7 @@ def combine(node: exp.Expr, partial: PartialColumns, type_of: Callable[[str], st
         column = partial.column(f"count({argument}){suffix}")
         return f"CAST(coalesce(sum({column}), 0) AS {type_of(whole)})"
     if name == "avg":
-        if type_of(whole) != "DOUBLE":
+        if type_of(whole) != AVERAGE_TYPE:
             raise Cut(f"{whole} is not a quotient of a sum and a count")
         total = partial.column(f"sum({argument}){suffix}")
         count = partial.column(f"count({argument}){suffix}")

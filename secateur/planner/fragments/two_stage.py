@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from sqlglot import exp
 
-from secateur.planner.fragments.aggregates import AGGREGATES, PartialColumns, aggregate_name, combine
+from secateur.errors import DatabaseError
+from secateur.planner.fragments.aggregates import AGGREGATES, AVERAGE_TYPE, PartialColumns, aggregate_name, combine
 from secateur.planner.fragments.canonical import (
     Cut,
     canonical_select,
@@ -30,7 +31,10 @@ from secateur.planner.text.folding import folded
 from secateur.planner.text.second_reading import SecondReading
 from secateur.planner.text.trees import copied
 
-__all__ = ["Cutter", "Halves", "cut"]
+__all__ = ["Cutter", "Halves", "TypesOf", "cut"]
+
+TypesOf: TypeAlias = Callable[[Sequence[str]], list[str]]
+"""DuckDB's binder: the SQL type texts of some expressions, which it is asked for together, since a round costs more than an expression."""
 
 _UNDERSTOOD: Final = frozenset({"expressions", "from_", "where", "group", "having", "order", "limit", "offset", "distinct"})
 
@@ -50,14 +54,14 @@ class Halves:
     row_by_row: bool = False
 
 
-def cut(query: Query, reading: SecondReading, column_count: int, type_of: Callable[[str], str]) -> Halves:
+def cut(query: Query, reading: SecondReading, column_count: int, types_of: TypesOf) -> Halves:
     """Cut a query.
 
     Args:
         query: The bound query.
         reading: DuckDB's reading of it, which is repeatable and equals that of the text made from its tree.
         column_count: How many columns its result has.
-        type_of: The SQL type text of an expression over the scanned relation.
+        types_of: The SQL type texts of expressions over the scanned relation.
 
     Raises:
         Cut: It cannot be cut exactly; the message says why.
@@ -87,7 +91,7 @@ def cut(query: Query, reading: SecondReading, column_count: int, type_of: Callab
     if where is not None and unresolved_in(where):
         raise Cut("WHERE refers to a column of the SELECT list")
     source = scan.relation if where is None else f"{scan.relation} WHERE {to_sql(where.this)}"
-    cutter = Cutter(canonical, source, frozenset(folded(column.name) for column in scan.table.columns), type_of, "x0")
+    cutter = Cutter(canonical, source, frozenset(folded(column.name) for column in scan.table.columns), types_of, "x0")
     if reading.aggregates() or canonical.args.get("group") or canonical.args.get("having"):
         uncut = reading.aggregates() - AGGREGATES
         if uncut:
@@ -103,16 +107,16 @@ class Cutter:
         select: Its columns are named exactly, or are aliases of its SELECT list.
         source: What follows FROM in the partial, WHERE included.
         columns: The names of all columns of FROM, folded.
-        type_of: The SQL type text of an expression over the source.
+        types_of: The SQL type texts of expressions over the source.
         relation: The name by which the final knows the partial's rows.
 
     Raises:
         Cut: An item of the SELECT list refers to another one.
     """
 
-    def __init__(self, select: exp.Select, source: str, columns: frozenset[str], type_of: Callable[[str], str], relation: str) -> None:
+    def __init__(self, select: exp.Select, source: str, columns: frozenset[str], types_of: TypesOf, relation: str) -> None:
         self._source = source
-        self._type_of = type_of
+        self._types_of = types_of
         self._relation = relation
         self._items = [item.this if isinstance(item, exp.Alias) else item for item in select.expressions]
         self._aliases: dict[str, int] = {}
@@ -159,12 +163,30 @@ class Cutter:
 
     def aggregated(self) -> Halves:
         """Grouped or not: the partial aggregates by group, the final combines the groups."""
+        asked: dict[str, None] = {}
+
+        def noted(expression: str) -> str:
+            asked[expression] = None
+            return AVERAGE_TYPE
+
+        # Once to find out what types it takes, so that they are all bound together, and once with them.
+        self._combined(noted)
+        return self._combined(self._known_types(list(asked)))
+
+    def _known_types(self, expressions: Sequence[str]) -> Callable[[str], str]:
+        try:
+            return dict(zip(expressions, self._types_of(expressions), strict=True)).__getitem__ if expressions else str
+        except DatabaseError:
+            # One of them may not bind, as the sum of what has an average of another type.
+            return lambda expression: self._types_of([expression])[0]
+
+    def _combined(self, type_of: Callable[[str], str]) -> Halves:
         group_keys = self._group_keys()
         keys = {key_of(expression): f"k{position}" for position, expression in enumerate(group_keys)}
         partial = PartialColumns()
 
         def lift(expression: exp.Expr) -> str:
-            return to_sql(self._lifted(expression, keys, partial))
+            return to_sql(self._lifted(expression, keys, partial, type_of))
 
         outputs = [f"{lift(item)} AS c{position}" for position, item in enumerate(self._items)]
         having = self._select.args.get("having")
@@ -223,12 +245,12 @@ class Cutter:
             raise Cut("GROUP BY names an aggregate")
         return _distinct(keys)
 
-    def _lifted(self, node: exp.Expr, keys: dict[str, str], partial: PartialColumns) -> exp.Expr:
+    def _lifted(self, node: exp.Expr, keys: dict[str, str], partial: PartialColumns, type_of: Callable[[str], str]) -> exp.Expr:
         """An expression over the partial's columns in place of the table's."""
         name = keys.get(key_of(node))
         if name is not None:
             return exp.Column(this=exp.Identifier(this=name))
-        combined = combine(node, partial, self._type_of)
+        combined = combine(node, partial, type_of)
         if combined is not None:
             # Kept as text: the tree of the final is never looked at.
             return exp.Var(this=f"({combined})")
@@ -240,7 +262,7 @@ class Cutter:
             return node
 
         def lift(child: exp.Expr) -> exp.Expr:
-            return self._lifted(child, keys, partial)
+            return self._lifted(child, keys, partial, type_of)
 
         if isinstance(node, exp.Window):
             # What is called over a window aggregates no rows of the statement: its arguments may.

@@ -48,8 +48,28 @@ def _drop_unused(tree: exp.Expr) -> None:
         for cte in reversed(list(with_.expressions)):
             holder, name = with_.parent, folded(cte.alias)
             inside = {id(node) for node in cte.find_all(exp.Table)}
-            if holder is not None and not any(_is_mention(node, name) and id(node) not in inside for node in holder.find_all(exp.Table)):
+            if holder is not None and not any(
+                _is_mention(node, name) and id(node) not in inside and not _is_taken(node, name, holder) for node in holder.find_all(exp.Table)
+            ):
                 cte.pop()
+
+
+def _is_taken(mention: exp.Table, name: str, holder: exp.Expr) -> bool:
+    """Whether a query between a mention and ``holder`` has a common table expression of that name itself, which is then the one that is mentioned."""
+    node: exp.Expr = mention
+    while node.parent is not None and node.parent is not holder:
+        around = node.parent
+        with_ = around if isinstance(around, exp.With) else around.args.get("with_")
+        if isinstance(with_, exp.With):
+            if with_.parent is None or with_.parent is holder:
+                return False
+            # In a definition those before it are in reach, and where they may be recursive itself.
+            reached = with_.expressions if with_ is not around else with_.expressions[: int(node.index or 0) + bool(with_.args.get("recursive"))]
+            if any(folded(cte.alias) == name for cte in reached):
+                return True
+            around = with_.parent
+        node = around
+    return False
 
 
 def _put(holder: exp.Expr, cte: exp.CTE, compute: Callable[[exp.CTE], str], *, once: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from sqlglot import exp
@@ -22,7 +23,7 @@ __all__ = ["cut_select", "named_as_asked"]
 _NAMES: Final = "names"
 
 
-def cut_select(bench: Workbench, select: exp.Select, columns: Columns, *, in_pieces: bool) -> exp.Expr:
+def cut_select(bench: Workbench, select: exp.Select, columns: Callable[[], Columns], *, in_pieces: bool) -> exp.Expr:
     """The SELECT in two: the core, and as much of the rest as is exact, at the members."""
     try:
         canonical, known = canonical_block(select, bench.names(select))
@@ -35,11 +36,11 @@ def cut_select(bench: Workbench, select: exp.Select, columns: Columns, *, in_pie
     core.set("where", None)
     from_ = behind_from(core)
 
-    def type_of(expression: str) -> str:
-        return bench.drafts.describe(f"SELECT {expression} FROM {from_}", sources)[0][1]
+    def types_of(expressions: Sequence[str]) -> list[str]:
+        return [text for _, text in bench.drafts.describe(f"SELECT {', '.join(expressions)} FROM {from_}", sources)]
 
     try:
-        halves = _halves(bench, canonical, Cutter(canonical, source, known, type_of, bench.drafts.next_relation), in_pieces=in_pieces)
+        halves = _halves(bench, canonical, Cutter(canonical, source, known, types_of, bench.drafts.next_relation), in_pieces=in_pieces)
     except Cut:
         halves = _columns_alone(canonical, source, bench.drafts.next_relation)
     relations = relations_in(select)
@@ -47,7 +48,7 @@ def cut_select(bench: Workbench, select: exp.Select, columns: Columns, *, in_pie
     described = bench.drafts.describe(halves.partial, relations_in(partial))
     relation = bench.drafts.add(title_of(select), halves.partial, relations_in(partial), described, at_coordinator=False)
     final = bench.parsed(halves.final, [*relations, relation])
-    final.meta[_NAMES] = [name for name, _ in columns]
+    final.meta[_NAMES] = columns
     return final
 
 
@@ -86,8 +87,8 @@ def _columns_alone(select: exp.Select, source: str, relation: str) -> Halves:
 
 def named_as_asked(query: exp.Expr) -> exp.Expr:
     """A query whose columns have the names that the query for which it stands has."""
-    names = query.meta.get(_NAMES)
-    if names is None:
+    columns = query.meta.get(_NAMES)
+    if columns is None:
         return query
-    alias = exp.TableAlias(this=exp.to_identifier("q"), columns=[exp.to_identifier(name, quoted=True) for name in names])
+    alias = exp.TableAlias(this=exp.to_identifier("q"), columns=[exp.to_identifier(name, quoted=True) for name, _ in columns()])
     return exp.Select(expressions=[exp.Star()], from_=exp.From(this=exp.Subquery(this=query, alias=alias)))

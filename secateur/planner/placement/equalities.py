@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from secateur.planner.relations.attribute import Attribute, compares_alike
 from secateur.planner.relations.equality import Classes, equated
-from secateur.planner.relations.nodes import Apply, Filter, Join, Relation, owners
+from secateur.planner.relations.nodes import Apply, Filter, Join, Project, Relation, owners
 from secateur.planner.rewrites.correlation import is_correlated
 
 __all__ = ["Equalities", "Known", "Pair"]
@@ -26,8 +26,8 @@ class Equalities:
         self._owners: dict[int, frozenset[int]] = {}
         self._correlated: dict[int, bool] = {}
 
-    def of(self, relation: Filter | Join | Apply) -> Known:
-        """The equalities of a condition, or those that IN stands for."""
+    def of(self, relation: Filter | Join | Apply | Project) -> Known:
+        """The equalities of a condition, those that IN stands for, or those of columns with what they show."""
         found = self._pairs.get(id(relation))
         if found is None:
             match relation:
@@ -36,6 +36,9 @@ class Equalities:
                 case Apply(operands=operands, outputs=outputs):
                     sides = zip(operands, outputs, strict=True)
                     found = tuple((ours, theirs) for ours, theirs in sides if ours is not None and theirs is not None and _equal(ours, theirs))
+                case Project(_, attributes, sources):
+                    shown = zip(attributes, sources, strict=True)
+                    found = tuple((attribute, source) for attribute, source in shown if source is not None and _equal(attribute, source))
             self._pairs[id(relation)] = found
         return found
 

@@ -150,7 +150,7 @@ class _Placer:
             return self._bench.all_moved(select)
         if self._bench.aggregates_from_inside(select):
             return self._bench.all_moved(select)
-        columns = self._bench.columns_as_rows(select)
+        columns = self._bench.later_columns(select)
         found = self._prepared(select)
         if isinstance(found, Scattered):
             for query in self._computable(select):
@@ -162,7 +162,7 @@ class _Placer:
         in_pieces = isinstance(whole, Found) and whole.in_pieces and whole.cost <= found.cost
         self._move(select, whole if in_pieces and isinstance(whole, Found) else found)
         if in_pieces and not any(select.args.get(key) for key in ORDERING):
-            return moved_query(self._bench.drafts.add(title_of(select), to_sql(select), relations_in(select), columns, at_coordinator=False))
+            return moved_query(self._bench.drafts.add(title_of(select), to_sql(select), relations_in(select), columns(), at_coordinator=False))
         return cut_select(self._bench, select, columns, in_pieces=in_pieces)
 
     def _prepared(self, select: exp.Select) -> Found | Scattered:

@@ -8,15 +8,13 @@ Source: the choice between broadcast and co-located joins of Ignite's and Kudu's
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from secateur.planner.placement.spread import Pieces, Route, Scattered, Spread, Spreads, Whole
 from secateur.planner.relations.equality import Classes
-from secateur.planner.relations.nodes import Apply, Filter, Join, Project, Relation, Scan, postorder
-from secateur.planner.relations.restriction import Restriction, equality
-from secateur.planner.rewrites.correlation import comparisons
+from secateur.planner.relations.nodes import Relation, Scan, postorder
 
 __all__ = ["Found", "find_anchor"]
 
@@ -103,7 +101,7 @@ def find_anchor(relation: Relation, beside: Sequence[Relation], cost_of: Callabl
     scans = {node.scan.relation: node for node in postorder(relation) if isinstance(node, Scan)}
     routable = best is not None and any(cost_of(name) > _ROUTED_MIN for name in best.moving)
     if routable or best is None or best.cost > _SHUFFLED_MIN:
-        classes = Classes(_all_equalities(relation))
+        classes = Classes.of(spreads.equalities())
         if best is not None and routable:
             best = _with_routes(best, scans, classes, spreads, cost_of)
         if best is None or best.cost > _SHUFFLED_MIN:
@@ -171,22 +169,6 @@ def _route(moving: Scan, anchor: Scan, classes: Classes) -> Route | None:
     columns = [(keys[name], classes.equal_in(keys[name], own)) for name in scheme.columns]
     named = tuple(column.name for key, column in columns if column is not None and column.type == key.type)
     return Route(anchor.scan.relation, scheme.affinity_group(), named) if named and len(named) == len(columns) else None
-
-
-def _all_equalities(relation: Relation) -> Iterator[Restriction]:
-    """Every equality of a tree, whether it holds at a place or not: what comes of it is tried on the spread."""
-    for node in postorder(relation):
-        match node:
-            case Filter(_, conjuncts):
-                yield from conjuncts
-            case Join(on=on):
-                yield from on
-            case Apply():
-                yield from comparisons(node)
-            case Project(_, attributes, sources):
-                yield from (equality(shown, source, structural=True) for shown, source in zip(attributes, sources, strict=True) if source is not None)
-            case _:
-                pass
 
 
 def _partitioned(relation: Relation) -> list[str]:

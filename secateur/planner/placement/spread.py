@@ -9,13 +9,13 @@ Source: the distributions of a parallel plan as properties that operators requir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from types import MappingProxyType
 from typing import Final, TypeAlias, assert_never
 
-from secateur.planner.placement.equalities import Equalities, Known
+from secateur.planner.placement.equalities import Equalities, Known, Pair
 from secateur.planner.relations.attribute import Attribute, compares_alike
 from secateur.planner.relations.equality import Classes
 from secateur.planner.relations.nodes import (
@@ -40,6 +40,7 @@ from secateur.planner.relations.nodes import (
     Values,
     Window,
     is_never_null,
+    postorder,
 )
 
 __all__ = ["Pieces", "Route", "Scattered", "Spread", "Spreads", "Whole"]
@@ -123,6 +124,12 @@ class Spreads:
         self._relation = relation
         self._orderless = orderless
         self._equalities = Equalities()
+
+    def equalities(self) -> Iterator[Pair]:
+        """Every equality of the tree, whether it holds at a place or not: what comes of it is tried."""
+        for relation in postorder(self._relation):
+            if isinstance(relation, (Filter, Join, Apply, Project)):
+                yield from self._equalities.of(relation)
 
     def under(self, whole: frozenset[str], routes: Mapping[str, Route] = _NO_ROUTES) -> Spread:
         """The spread under an assumption.

@@ -102,6 +102,11 @@ class Workbench:
         ]
         return [query for part in parts for query in nested_queries(part)]
 
+    def later_columns(self, query: exp.Expr) -> Callable[[], Columns]:
+        """:meth:`columns_as_rows` of a query as it is now, when they are needed: it may be changed by then."""
+        sql, relations = f"SELECT * FROM ({to_sql(query)}) AS q", relations_in(query)
+        return lambda: self.drafts.describe(sql, relations)
+
     def columns_as_rows(self, query: exp.Expr) -> Columns:
         return self.drafts.describe(f"SELECT * FROM ({to_sql(query)}) AS q", relations_in(query))
 

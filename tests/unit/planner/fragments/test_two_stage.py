@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -151,12 +152,12 @@ def test_what_is_not_cut_says_why(bench: Any, sql: str, reason: str) -> None:
     reading = read_statement(query.sql)
     types = {column.name: column.type for column in table.columns}
 
-    def type_of(expression: str) -> str:
-        return default_kernel().describe(f"SELECT {expression} FROM s0", {"s0": types})[0][1]
+    def types_of(expressions: Sequence[str]) -> list[str]:
+        return [text for _, text in default_kernel().describe(f"SELECT {', '.join(expressions)} FROM s0", {"s0": types})]
 
     assert reading is not None
     with pytest.raises(Cut, match=re.escape(reason)):
-        cut(query, reading, len(default_kernel().describe(query.sql, {scan.relation: types for scan in query.scans})), type_of)
+        cut(query, reading, len(default_kernel().describe(query.sql, {scan.relation: types for scan in query.scans})), types_of)
 
 
 @pytest.mark.parametrize(

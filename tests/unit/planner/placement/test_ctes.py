@@ -26,6 +26,18 @@ from secateur.planner.text.dialect import parse_query, to_sql, tokenize
             id="mentioned by one inside that is not",
         ),
         pytest.param(
+            "WITH b AS (WITH a AS (SELECT k FROM t) SELECT * FROM a), a AS (SELECT * FROM b AS x, b AS y) SELECT 1",
+            "SELECT 1",
+            [],
+            id="mentioned where another one has its name",
+        ),
+        pytest.param(
+            "WITH a AS (SELECT k FROM t) SELECT * FROM (WITH a AS (SELECT * FROM a) SELECT 1) AS z",
+            "SELECT * FROM (SELECT 1) AS z",
+            [],
+            id="mentioned in the definition of one of its name that is not",
+        ),
+        pytest.param(
             "WITH a AS (SELECT k FROM t), b AS (SELECT * FROM a) SELECT * FROM b AS x, b AS y, a",
             "SELECT * FROM r1 AS x, r1 AS y, r0 AS a",
             ["a", "b"],
