@@ -11,7 +11,7 @@ import pyarrow as pa
 from secateur.engine.metrics import VertexMetrics
 from secateur.engine.plan import SelectPlan
 from secateur.engine.result import ResultCollector
-from secateur.engine.select_job import vertex_names
+from secateur.engine.select_job import merge_names, vertex_names
 from secateur.partitioning.topology import Topology
 
 __all__ = ["CountedResult", "job_work", "local_work", "work_of"]
@@ -56,14 +56,21 @@ def job_work(plan: SelectPlan, partitions: Sequence[Sequence[int]], topology: To
         metrics: Of its job.
     """
     work = []
-    for stage, name in zip(plan.stages, vertex_names(plan), strict=True):
+    names = vertex_names(plan)
+    merges = merge_names(plan)
+    vertices: list[tuple[str, tuple[int, ...]]] = []
+    for index, stage in enumerate(plan.stages):
+        vertices.append((names[index], stage.scans))
+        if index in merges:
+            vertices.append((merges[index], ()))
+    for name, scans in vertices:
         read: Counter[str] = Counter()
-        for number in stage.scans:
+        for number in scans:
             scan = plan.scans[number]
             if not scan.replicated:
                 ownership = topology.ownership(scan.group)
                 read.update(ownership.primary(partition) for partition in partitions[number])
-        replicated = sum(plan.scans[number].replicated for number in stage.scans)
+        replicated = sum(plan.scans[number].replicated for number in scans)
         for entry in sorted((entry for entry in metrics if entry.vertex == name), key=lambda entry: (len(entry.member), entry.member)):
             sent = sum(output.sent_bytes for output in entry.outputs)
             made_rows, made_bytes = max(((output.rows, output.bytes) for output in entry.outputs), default=(0, 0))

@@ -232,8 +232,8 @@ def encode_routing(routing: Routing) -> list[Any]:
     match routing:
         case Partitioned(columns, scheme, table, strays):
             return ["partitioned", list(columns), None if scheme is None else scheme.to_wire(), table, strays.value]
-        case AllToOne(key):
-            return ["all-to-one", key]
+        case AllToOne(key, apart):
+            return ["all-to-one", key, apart]
         case Unicast():
             return ["unicast"]
         case Broadcast():
@@ -255,8 +255,8 @@ def decode_routing(data: list[Any]) -> Routing:
     match data:
         case ["partitioned", columns, scheme, table, strays]:
             return Partitioned(tuple(columns), None if scheme is None else PartitionScheme.from_wire(scheme), table, Strays(strays))
-        case ["all-to-one", key]:
-            return AllToOne(key)
+        case ["all-to-one", key, apart]:
+            return AllToOne(key, apart)
         case ["unicast"]:
             return Unicast()
         case ["broadcast"]:

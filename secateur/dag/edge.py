@@ -93,9 +93,12 @@ class AllToOne:
 
     Attributes:
         key: Edges with equal keys meet in the same consumer; different keys spread the load of several such edges.
+        apart: Whether the consumer hears each member by itself: the edge is an input for each member that produces, numbered from 0 in the order of the
+            topology. It is then the only edge into its destination, of which a member runs one processor.
     """
 
     key: str = ""
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,9 +222,9 @@ class Edge:
         """Producer i to consumer i."""
         return replace(self, routing=Isolated())
 
-    def all_to_one(self, key: str = "") -> Edge:
+    def all_to_one(self, key: str = "", *, apart: bool = False) -> Edge:
         """Everything to one consumer; see :class:`AllToOne`."""
-        return replace(self, routing=AllToOne(key))
+        return replace(self, routing=AllToOne(key, apart))
 
     def fan_out(self) -> Edge:
         """Each batch to one consumer on each member."""

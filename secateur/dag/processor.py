@@ -7,7 +7,7 @@ Source: Hazelcast Jet, ``com.hazelcast.jet.core.Processor`` and ``Outbox``; the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -80,6 +80,7 @@ class ProcessorContext:
         local_parallelism: Processors of the vertex on this member.
         total_parallelism: Processors of the vertex in the whole job.
         params: The parameters of the job.
+        input_count: Its inputs: inbound edges, or the members on an edge that keeps them apart.
         offload: Runs a call that releases the GIL (a kernel, numpy, I/O) in a thread and answers at once with an :class:`Offload`. A cooperative processor
             returns False while it is not done; it is called again when it is. One at a time for each processor.
     """
@@ -92,6 +93,7 @@ class ProcessorContext:
     local_parallelism: int
     total_parallelism: int
     params: Params
+    input_count: int
     offload: Offloader
 
 
@@ -114,11 +116,14 @@ class Processor:
     Attributes:
         cooperative: True promises that no call takes longer than about a millisecond or waits for anything; the processor then shares the member's event loop.
             False gives it a thread of its own, in which every call but the constructor runs and ``Outbox.offer`` waits for room.
+        wanted: The ordinals from which it takes batches now, or whose end it wants to hear; None for all. What comes from the others waits, and so do their
+            producers. Looked at before each batch. Priorities go first: of inputs whose turn it is all are read if none of them is wanted.
         outbox: Set by :meth:`init`.
         context: Set by :meth:`init`.
     """
 
     cooperative: bool = True
+    wanted: Collection[int] | None = None
     outbox: Outbox
     context: ProcessorContext
 

@@ -289,6 +289,7 @@ class Execution:
             local_parallelism=vertex.local_parallelism,
             total_parallelism=vertex.total_parallelism,
             params=job.params,
+            input_count=len(tasklet.inputs),
             offload=tasklet.offload,
         )
 

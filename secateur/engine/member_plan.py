@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from secateur.dag.codec import decode_part, decode_routing, encode_part, encode_routing
-from secateur.dag.edge import EdgeConfig, Routing
+from secateur.dag.edge import AllToOne, EdgeConfig, Routing
 from secateur.dag.processor import Params
 from secateur.dag.supplier import ProcessorSupplier
 from secateur.errors import Error, ProtocolError
@@ -69,6 +69,15 @@ class EdgePlan:
     origins: tuple[str, ...]
     targets: tuple[Target, ...]
     owners: npt.NDArray[np.uint16]
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether each of its origins is an input of its own."""
+        return isinstance(self.routing, AllToOne) and self.routing.apart
+
+    def is_input(self, ordinal: int) -> bool:
+        """Whether it is the input of its destination with that ordinal, or one of those."""
+        return self.is_apart or ordinal == self.destination_ordinal
 
     def consumers_on(self, member: str) -> int:
         """The number of consumers on a member; 0 when it is no target."""

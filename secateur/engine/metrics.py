@@ -183,7 +183,7 @@ def _measure_tasklet(index: int, tasklet: Tasklet) -> TaskletMetrics:
 
 
 def _measure_input(edge: EdgePlan, tasklets: Sequence[Tasklet]) -> InputMetrics:
-    inboxes = [item.inbox for tasklet in tasklets for item in tasklet.inputs if item.ordinal == edge.destination_ordinal]
+    inboxes = [item.inbox for tasklet in tasklets for item in tasklet.inputs if edge.is_input(item.ordinal)]
     return InputMetrics(
         edge=edge.name,
         batches=sum(inbox.taken_batches for inbox in inboxes),

@@ -124,6 +124,7 @@ class SelectPlan:
             it.
         deterministic: Whether equal data and parameters give equal answers (``random()`` and ``now()`` do not).
         schema_version: The catalog version for which the plan was made.
+        is_sized: Whether it would have other stages if its tables were larger or smaller, though it reads one.
         views: The ids of the views of which it was made; none of them may have been replaced or dropped when it runs.
         system_tables: The names of the system tables that it reads.
         reads_clock: Whether the stages have the time at which the statement starts as one more parameter, behind the others: one time for all members.
@@ -145,6 +146,7 @@ class SelectPlan:
     gathered: tuple[Stage, ...] = ()
     views: tuple[int, ...] = ()
     reads_clock: bool = False
+    is_sized: bool = field(default=False, compare=False)
     system_tables: tuple[str, ...] = field(default=(), init=False, compare=False, repr=False)
     searched: Fragment | None = field(default=None, init=False, compare=False, repr=False)
 
@@ -158,8 +160,8 @@ class SelectPlan:
 
     @property
     def is_estimated(self) -> bool:
-        """Whether estimates of sizes had a say in it: they choose between ways to bring tables together."""
-        return len(self.scans) > 1
+        """Whether estimates of sizes had a say in it: they choose between ways to bring tables together, and to sort."""
+        return self.is_sized or len(self.scans) > 1
 
     def __post_init__(self) -> None:
         check_stages(self.scans, self.stages)
@@ -255,13 +257,23 @@ def check_stages(scans: Sequence[ScanPlan], stages: Sequence[Stage]) -> None:
             raise InternalError(f"stage {index} ({stage.name}) {problem}")
 
 
+def _problem_of_order(stage: Stage, consumers: Sequence[Stage]) -> str | None:
+    if not {key.column for key in stage.order} <= set(stage.fragment.column_names):
+        return f"comes in order of {[key.column for key in stage.order]}, not columns of it"
+    if stage.at_coordinator or len(consumers) > 1 or len(consumers[0].inputs) > 1 or not consumers[0].fragment.is_row_by_row:
+        return "comes in order from each member, but is not passed on row by row at the coordinator"
+    return None
+
+
 def _problem_of_exchange(stage: Stage, consumers: Sequence[Stage], scans: Sequence[ScanPlan]) -> str | None:
     elsewhere = [consumer for consumer in consumers if not consumer.at_coordinator]
     if not consumers:
         return "has no consumer"
     match stage.exchange:
+        case Exchange.GATHER if elsewhere:
+            return f"is gathered, but {elsewhere[0].name} does not run at the coordinator"
         case Exchange.GATHER:
-            return f"is gathered, but {elsewhere[0].name} does not run at the coordinator" if elsewhere else None
+            return None if not stage.order else _problem_of_order(stage, consumers)
         case Exchange.BROADCAST:
             return None
         case Exchange.SHUFFLE:

@@ -10,6 +10,7 @@ from secateur.dag.edge import Edge, EdgeConfig, Strays, between, from_
 from secateur.dag.job_config import JobConfig
 from secateur.engine.plan import SelectPlan
 from secateur.engine.plan_builder import ExecutionPlanBuilder
+from secateur.engine.processors.merge_members import MergeMembers
 from secateur.engine.processors.result_sink import ResultSink
 from secateur.engine.stage import Exchange, Stage, stage_relation
 from secateur.engine.stage_vertex import StageScan, StageVertex
@@ -17,7 +18,7 @@ from secateur.errors import InternalError, UnknownTableError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 
-__all__ = ["RESULT_VERTEX", "describe_select", "select_dag", "vertex_names"]
+__all__ = ["RESULT_VERTEX", "describe_select", "merge_names", "select_dag", "vertex_names"]
 
 RESULT_VERTEX = "result"
 
@@ -56,7 +57,7 @@ def select_dag(
         for index, (scan, ids) in enumerate(zip(plan.scans, partitions, strict=True))
     ]
     runs = _running(plan, partitions)
-    names = vertex_names(plan)
+    names, merges = vertex_names(plan), merge_names(plan)
     dag = DAG()
     for name, stage, is_running in zip(names, plan.stages, runs, strict=True):
         inputs = [(stage_relation(number), plan.stages[number].fragment.schema) for number in stage.inputs]
@@ -68,9 +69,17 @@ def select_dag(
         # Rows must not be made for a stage that runs nowhere; what such a stage would have heard does not matter.
         heard = [number for number in stage.inputs if runs[index] or not runs[number]]
         for ordinal, number in enumerate(heard):
-            edge = _exchanged(from_(names[number], out[number]).to(names[index], ordinal), plan.stages[number], stage, plan)
-            passes_on = stage.at_coordinator and stage.fragment.is_row_by_row
-            dag.edge(edge.with_config(_PASSED_ON) if passes_on else edge)
+            source = plan.stages[number]
+            start = from_(names[number], out[number])
+            if source.order:
+                merging = merges[number]
+                dag.new_vertex(merging, MergeMembers(source.order))
+                dag.edge(start.to(merging).all_to_one(apart=True).distributed().with_config(_PASSED_ON))
+                dag.edge(between(merging, names[index]).with_config(_PASSED_ON))
+            else:
+                edge = _exchanged(start.to(names[index], ordinal), source, stage, plan)
+                passes_on = stage.at_coordinator and stage.fragment.is_row_by_row
+                dag.edge(edge.with_config(_PASSED_ON) if passes_on else edge)
             out[number] += 1
     dag.edge(between(names[-1], RESULT_VERTEX).with_config(_PASSED_ON))
     return dag.freeze(), JobConfig(timeout_s=timeout_s)
@@ -82,6 +91,12 @@ def vertex_names(plan: SelectPlan) -> tuple[str, ...]:
     for stage in plan.stages:
         names.append(_unique(stage.name, names))
     return tuple(names[1:])
+
+
+def merge_names(plan: SelectPlan) -> dict[int, str]:
+    """The names of the vertices that merge what comes in order, by the stage that it comes from."""
+    names = [RESULT_VERTEX, *vertex_names(plan)]
+    return {number: _unique(f"merge {names[number + 1]}", names) for number, stage in enumerate(plan.stages) if stage.order}
 
 
 def describe_select(plan: SelectPlan, partitions: Sequence[Sequence[int]], params: Sequence[Any], topology: Topology, coordinator: str) -> dict[str, Any]:

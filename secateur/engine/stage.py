@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any
 
 from secateur.engine.kernels.fragment import Fragment
+from secateur.engine.processors.sort_key import SortKey
 
 __all__ = ["Exchange", "Stage", "stage_relation"]
 
@@ -51,6 +52,8 @@ class Stage:
         columns: The key of ``ROUTE`` or ``SHUFFLE``, columns of its output. For ``ROUTE`` they stand for the partitioning key of the table, in order, and are
             of its types; a NULL from a ``TRY_CAST`` does for a value that none of them can hold.
         route: For ``ROUTE``: the index of the scan, one of each consumer's, whose partitions the rows follow. Else None.
+        order: For ``GATHER``: what its rows at each member come in order of, columns of its output that DuckDB orders; they are merged before its consumer, the
+            last stage, gets them. Empty: they come in no order.
         keeps_unmatched: For ``ROUTE``: whether a row for which the consumer reads no partition travels all the same, to any member that runs the consumer, as
             an outer join needs it that keeps such rows. Otherwise it is dropped.
     """
@@ -64,6 +67,7 @@ class Stage:
     columns: tuple[str, ...] = ()
     route: int | None = None
     keeps_unmatched: bool = False
+    order: tuple[SortKey, ...] = ()
 
     @property
     def spreads(self) -> bool:
@@ -82,9 +86,21 @@ class Stage:
             list(self.columns),
             self.route,
             self.keeps_unmatched,
+            [key.to_wire() for key in self.order],
         ]
 
     @classmethod
     def from_wire(cls, data: Sequence[Any]) -> Stage:
-        name, fragment, scans, inputs, at_coordinator, exchange, columns, route, keeps_unmatched = data
-        return cls(name, Fragment.from_wire(fragment), tuple(scans), tuple(inputs), at_coordinator, Exchange(exchange), tuple(columns), route, keeps_unmatched)
+        name, fragment, scans, inputs, at_coordinator, exchange, columns, route, keeps_unmatched, order = data
+        return cls(
+            name,
+            Fragment.from_wire(fragment),
+            tuple(scans),
+            tuple(inputs),
+            at_coordinator,
+            Exchange(exchange),
+            tuple(columns),
+            route,
+            keeps_unmatched,
+            tuple(SortKey(*key) for key in order),
+        )

@@ -227,9 +227,14 @@ class Tasklet:
     def _take_input(self) -> bool:
         """The next batch or end of the inputs with the highest priority; they take turns. False when there is none now."""
         inputs = self._priorities[0]
+        wanted = self._processor.wanted
+        if wanted is not None and not any(item.ordinal in wanted for item in inputs):
+            wanted = None
         for step in range(len(inputs)):
             index = (self._turn + step) % len(inputs)
             item = inputs[index]
+            if wanted is not None and item.ordinal not in wanted:
+                continue
             batch = item.inbox.take()
             if batch is not None:
                 self._turn = index + 1

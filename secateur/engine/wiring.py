@@ -18,7 +18,7 @@ from secateur.engine.key_routing import ROUTING_PARTITIONS, routing_partition_of
 from secateur.engine.member_plan import EdgePlan, MemberPlan, Target
 from secateur.engine.scheduler import Scheduler
 from secateur.engine.tasklet import Input
-from secateur.errors import Error
+from secateur.errors import DagError, Error
 
 __all__ = ["Wiring"]
 
@@ -47,10 +47,20 @@ class Wiring:
             remote_origins = [origin for origin in edge.origins_of(member) if origin != member] if is_target else []
             # An input that nothing can reach is there all the same: the processor is told that it has ended.
             producer_count = producers + len(remote_origins) if is_target else 0
-            inboxes = [Inbox(edge.config, producer_count) for _ in range(parallelism.get(edge.destination, 0))]
-            self._inboxes[edge.index] = inboxes
+            consumers = parallelism.get(edge.destination, 0)
+            by_origin: dict[str, Inbox] = {}
+            if edge.is_apart and is_target:
+                if consumers != 1 or sum(other.destination == edge.destination for other in self._edges) > 1:
+                    raise DagError(
+                        f"edge {edge.name} keeps members apart: it has to be the only one into {edge.destination!r}, of which a member runs one processor"
+                    )
+                by_origin = {origin: Inbox(edge.config, producers if origin == member else 1) for origin in edge.origins_of(member)}
+                self._inboxes[edge.index] = list(by_origin.values())
+            else:
+                self._inboxes[edge.index] = [Inbox(edge.config, producer_count) for _ in range(consumers)]
             if is_target:
                 for origin in remote_origins:
+                    inboxes = [by_origin[origin]] if edge.is_apart else self._inboxes[edge.index]
                     self.receivers[edge.index, origin] = Receiver(
                         job=job, member=member, edge=edge.index, origin=origin, config=edge.config, inboxes=inboxes, post=post
                     )
@@ -75,7 +85,14 @@ class Wiring:
 
     def inputs(self, vertex: str, index: int) -> list[Input]:
         """The inbound edges of the processor with that local index."""
-        return [Input(e.destination_ordinal, e.priority, self._inboxes[e.index][index]) for e in self._edges if e.destination == vertex]
+        found: list[Input] = []
+        for edge in self._edges:
+            if edge.destination == vertex:
+                inboxes = self._inboxes[edge.index]
+                # An edge that keeps members apart is the only one, and its ordinals are those of the members.
+                own = inboxes if edge.is_apart else [inboxes[index]]
+                found += [Input(edge.destination_ordinal + position, edge.priority, inbox) for position, inbox in enumerate(own)]
+        return found
 
     def writers(self, vertex: str, index: int) -> list[EdgeWriter]:
         """The outbound edges of the processor with that local index, by source ordinal."""
@@ -91,16 +108,21 @@ class Wiring:
             sender.clear()
 
     def _writer(self, edge: EdgePlan, index: int) -> EdgeWriter:
-        ends: list[EndOfEdge] = list(self._inboxes[edge.index]) if edge.consumers_on(self._member) else []
+        ends: list[EndOfEdge] = list(self._inboxes_here(edge)) if edge.consumers_on(self._member) else []
         ends += [sender for (edge_index, _), sender in self.senders.items() if edge_index == edge.index]
         return EdgeWriter(self._route(edge, index), ends)
+
+    def _inboxes_here(self, edge: EdgePlan) -> Sequence[Inbox]:
+        """The inboxes for what is produced on this member, one for each consumer here."""
+        inboxes = self._inboxes[edge.index]
+        return [inboxes[edge.origins_of(self._member).index(self._member)]] if edge.is_apart else inboxes
 
     def _targets(self, edge: EdgePlan) -> Sequence[Target]:
         return edge.targets if edge.is_distributed else (Target(self._member, edge.consumers_on(self._member)),)
 
     def _lane(self, edge: EdgePlan, member: str, consumer: int) -> Lane:
         if member == self._member:
-            return self._inboxes[edge.index][consumer]
+            return self._inboxes_here(edge)[consumer]
         return RemoteLane(self.senders[edge.index, member], (consumer,))
 
     def _route(self, edge: EdgePlan, index: int) -> Route:

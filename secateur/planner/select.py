@@ -153,6 +153,7 @@ class BoundSelect:
             deterministic=reading is not None and repeatable and not is_of_system and not reading.depends_on_order,
             schema_version=self._schema_version,
             views=query.views,
+            is_sized=self._is_sized,
         )
         statement = SelectStatement(plan, tuple(scan.bounds for scan in read.scans), None, rewrites=read.rewrites, colocated=read.colocated)
         return statement if joins is None or self._plan_step is None else joins.in_steps(statement, self._plan_step)
@@ -161,8 +162,13 @@ class BoundSelect:
     def _read(self) -> QueryReading:
         return read_query(self._query, self._settings)
 
+    @property
+    def _is_sized(self) -> bool:
+        """Whether rows are ordered and not limited: how depends on how many they are."""
+        return bool(self._query.tree.args.get("order")) and not self._query.tree.args.get("limit")
+
     def _plan_id(self) -> str:
-        query, statistics = self._query, self._picture.version if len(self._query.scans) > 1 else 0
+        query, statistics = self._query, self._picture.version if self._is_sized or len(self._query.scans) > 1 else 0
         parts = (query.text, len(query.parameters.lists), self._parameter_types, self._schema_version, self._settings, statistics)
         return blake2b(repr(parts).encode(), digest_size=12).hexdigest()
 

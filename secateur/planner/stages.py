@@ -21,6 +21,7 @@ from secateur.errors import DatabaseError
 from secateur.partitioning.types import SqlType
 from secateur.planner.fragments.arrow_form import arrow_form
 from secateur.planner.fragments.canonical import Cut, named
+from secateur.planner.fragments.merged_order import is_worth_merging, merge_keys, order_clause
 from secateur.planner.fragments.two_stage import Halves, cut
 from secateur.planner.fragments.unstable import is_stable, settle_unstable
 from secateur.planner.placement.drafts import Draft
@@ -84,12 +85,10 @@ def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns,
         rows = {scan.scan.relation: rows_of(scan, unstable) for scan in read.scans} if unstable else gathered
         if len(query.scans) == 1:
             try:
-                partial, final = _halved(query, reading, schemas, columns, binder)
+                halves = _halved(query, read, reading, schemas, columns, binder, is_large=is_worth_merging(costs.values()))
+                return Staged(halves, Strategy.TWO_STAGE, reads_clock=reads_clock)
             except Cut:
                 pass
-            else:
-                halves = (_scan_stage(0, read.scans[0], partial), Stage("final", final, inputs=(0,), at_coordinator=True))
-                return Staged(halves, Strategy.TWO_STAGE, reads_clock=reads_clock)
         if query.is_placed:
             raise Cut("a common table expression has the name of a relation of the plan: call it otherwise than a letter and a number")
         drafts = place(query, reading, tuple(columns), schemas, binder.describe, rows, costs.__getitem__)
@@ -129,6 +128,7 @@ def _placed_stages(drafts: Sequence[Draft], query: Query, schemas: Schemas, bind
                 inputs=tuple(rows[relation] for relation in draft.relations if relation in rows),
                 at_coordinator=draft.at_coordinator,
                 exchange=exchange,
+                order=draft.order,
                 columns=() if route is None else route.columns,
                 route=None if route is None or route.anchor is None else scans[route.anchor],
             )
@@ -156,7 +156,9 @@ class _Binder:
         return Fragment.over(sql, schemas, columns, compiled)
 
 
-def _halved(query: Query, reading: SecondReading, schemas: Schemas, columns: Sequence[tuple[str, str]], binder: _Binder) -> tuple[Fragment, Fragment]:
+def _halved(
+    query: Query, read: QueryReading, reading: SecondReading, schemas: Schemas, columns: Sequence[tuple[str, str]], binder: _Binder, *, is_large: bool
+) -> tuple[Stage, Stage]:
     """Partial and final of a cut statement over one scan, bound.
 
     Raises:
@@ -175,8 +177,15 @@ def _halved(query: Query, reading: SecondReading, schemas: Schemas, columns: Seq
         raise Cut(f"its parts do not bind: {error.message}") from error
     if [text for _, text in final_columns] != [text for _, text in columns]:
         raise Cut("its parts have other types than the whole")
-    partial, final = binder.fragment(halves.partial, schemas, partial_columns), binder.fragment(halves.final, gathered, columns)
-    return replace(partial, row_by_row=halves.row_by_row), replace(final, row_by_row=halves.row_by_row)
+    order = merge_keys(halves.order, partial_columns) if is_large else ()
+    if order and halves.unordered is not None:
+        partial = binder.fragment(halves.partial + order_clause(order, partial_columns), schemas, partial_columns)
+        final = replace(binder.fragment(halves.unordered, gathered, columns), row_by_row=True)
+    else:
+        partial = replace(binder.fragment(halves.partial, schemas, partial_columns), row_by_row=halves.row_by_row)
+        final = replace(binder.fragment(halves.final, gathered, columns), row_by_row=halves.row_by_row)
+    first = replace(_scan_stage(0, read.scans[0], partial), order=order)
+    return first, Stage("final", final, inputs=(0,), at_coordinator=True)
 
 
 def _scan_stage(index: int, read: ScanReading, fragment: Fragment) -> Stage:

@@ -132,7 +132,8 @@ class Trial:
             waiting = {ordinal: deque(self._inputs[ordinal]) for ordinal in range(len(self._inputs)) if self._priorities[ordinal] == priority}
             turn = 0
             while waiting:
-                ordinals = list(waiting)
+                wanted = processor.wanted
+                ordinals = [ordinal for ordinal in waiting if wanted is None or ordinal in wanted] or list(waiting)
                 ordinal = self._rng.choice(ordinals) if self._scenario.seed else ordinals[turn % len(ordinals)]
                 turn += 1
                 if waiting[ordinal]:

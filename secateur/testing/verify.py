@@ -149,9 +149,9 @@ class _Bench:
                 supplier.close(error)
             meta.close(error)
 
-    def context(self, offloads: TrialOffloads) -> ProcessorContext:
+    def context(self, offloads: TrialOffloads, input_count: int) -> ProcessorContext:
         """What the processor is initialised with."""
-        return ProcessorContext("trial", "trial", self._member, 0, 0, 1, 1, self._params, offloads)
+        return ProcessorContext("trial", "trial", self._member, 0, 0, 1, 1, self._params, input_count, offloads)
 
 
 def _tried(
@@ -161,7 +161,7 @@ def _tried(
 
     def try_out(processor: Processor) -> None:
         offloads = TrialOffloads(scenario.offload_polls)
-        trial = Trial(processor, bench.context(offloads), offloads, scenario, inputs, priorities, edges)
+        trial = Trial(processor, bench.context(offloads, len(inputs)), offloads, scenario, inputs, priorities, edges)
         trials.append(trial)
         is_over = trial.run()
         assert is_over or scenario.stop_after is not None

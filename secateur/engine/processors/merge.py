@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from secateur.dag.codec import portable
-from secateur.dag.processor import Emitter, Offload, Processor
+from secateur.dag.processor import Emitter, Offload, Outbox, Processor, ProcessorContext
 from secateur.engine.batches import batches_of
 from secateur.engine.processors.gathering import BYTES_MAX
 from secateur.engine.processors.kernel import Kernel, KernelSupplier, numbered
@@ -18,14 +18,14 @@ from secateur.engine.processors.sort_key import SortKey, order_by, sort_keys
 from secateur.engine.row_buffer import RowBuffer, together
 from secateur.errors import DagError, LimitExceededError
 
-__all__ = ["MergeSupplier", "Merging", "merge"]
+__all__ = ["InputMerge", "MergeSupplier", "Merging", "merge"]
 
 
 def merge(*by: str | SortKey, inputs: int, bytes_max: int = BYTES_MAX) -> MergeSupplier:
     """A vertex that merges inputs, each of which is in order already, and emits rows as soon as their place is known.
 
     Each inbound edge has to bring the rows of one ordered producer: one processor in the whole job, such as a sort on each of several known members. Unlike
-    :func:`~secateur.engine.processors.sort.sort` it need not keep all rows, only those that are ahead of the slowest input.
+    :func:`~secateur.engine.processors.sort.sort` it need not keep all rows: it takes a batch of those inputs of which it has none.
 
     Args:
         by: What the inputs are ordered by; as for :func:`~secateur.engine.processors.sort.sort`.
@@ -51,7 +51,7 @@ class MergeSupplier(KernelSupplier):
         self._bytes_max = bytes_max
 
     def get(self, count: int) -> Sequence[Processor]:
-        return [_Merge(self.kernel, self._keys, self._bytes_max, self._inputs) for _ in range(count)]
+        return [InputMerge(self.kernel, self._keys, self._bytes_max, self._inputs) for _ in range(count)]
 
     def to_spec(self) -> Any:
         return [[key.to_wire() for key in self._keys], self._inputs, self._bytes_max]
@@ -164,15 +164,52 @@ class Merging(Processor):
         return rows.take(pa.array(taken)), rest
 
 
-class _Merge(Merging):
+class InputMerge(Merging):
+    """Merges the inputs of a processor, each as far as it is needed: of one that is ahead nothing is taken, so its producer waits.
+
+    Args:
+        kernel: Compares.
+        keys: What the inputs are in order of.
+        bytes_max: Bound on the rows kept.
+        inputs: How many there are; None for all that the processor has.
+        step_bytes: Of each input that has not ended so many are wanted before rows are emitted: few calls of the kernel, or few rows that wait.
+    """
+
+    def __init__(self, kernel: Kernel, keys: tuple[SortKey, ...], bytes_max: int, inputs: int | None = None, step_bytes: int = 0) -> None:
+        super().__init__(kernel, keys, bytes_max, inputs or 0)
+        self._takes_all = inputs is None
+        self._step_bytes = step_bytes
+
+    def init(self, outbox: Outbox, context: ProcessorContext) -> None:
+        super().init(outbox, context)
+        if self._takes_all:
+            self.expect(context.input_count)
+
+    @property
+    def wanted(self) -> Collection[int]:  # type: ignore[override]
+        """The inputs of which too little is pending."""
+        return [index for index in self._open if not self._pending[index].rows or self._pending[index].bytes < self._step_bytes]
+
+    @property
+    def can_go_on(self) -> bool:
+        return not self.wanted and any(buffer.rows for buffer in self._pending)
+
     def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
-        if not self.is_idle:
-            return self.step()
-        if ordinal >= len(self._pending):
-            raise DagError(f"merge(inputs={len(self._pending)}) received a batch on input {ordinal}; say how many inbound edges it has")
-        self.add(ordinal, batch)
-        return self.step() if batch.num_rows and self.can_go_on else True
+        if self.is_idle:
+            if ordinal >= len(self._pending):
+                raise DagError(f"merge(inputs={len(self._pending)}) received a batch on input {ordinal}; say how many inbound edges it has")
+            if self._open == {ordinal} and batch.num_rows and not any(buffer.rows for buffer in self._pending):
+                return self.outbox.offer(batch)  # nothing is left that could come between its rows
+            self.add(ordinal, batch)
+        return self._proceed()
 
     def complete_edge(self, ordinal: int) -> bool:
         self.end(ordinal)
+        return self._proceed()
+
+    def _proceed(self) -> bool:
+        """Emit whatever has its place; True once more rows are needed."""
+        while not self.is_idle or self.can_go_on:
+            if not self.step():
+                return False
         return True

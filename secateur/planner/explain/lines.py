@@ -98,7 +98,8 @@ def stages_text(plan: SelectPlan) -> list[str]:
         read = [plan.scans[scan].alias for scan in stage.scans] + [stage_relation(input) for input in stage.inputs]
         where = "at the coordinator" if stage.at_coordinator else "at the members"
         what = f" over {', '.join(read)}" if read else ""
-        lines.append(f"  {'' if is_last else f'{stage_relation(index)} '}{stage.name}: {where}{what}{'' if is_last else _GOES[stage.exchange]}")
+        goes = "" if is_last else _GOES[stage.exchange] + (", in order" if stage.order else "")
+        lines.append(f"  {'' if is_last else f'{stage_relation(index)} '}{stage.name}: {where}{what}{goes}")
     return lines
 
 

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 
 from sqlglot import exp
 
+from secateur.engine.processors.sort_key import SortKey
 from secateur.errors import DatabaseError
 from secateur.planner.fragments.aggregates import AGGREGATES, AVERAGE_TYPE, PartialColumns, aggregate_name, combine
 from secateur.planner.fragments.canonical import (
@@ -47,11 +48,15 @@ class Halves:
         partial: Over the FROM clause of the statement.
         final: Over the partial's rows, as a relation; its columns are those of the statement, in order.
         row_by_row: Whether each row of the result comes from one row of the table, whatever its other rows are; for both texts, and the statement.
+        order: What the final orders the partial's rows by, by their names, if that is all that it does to them but leaving out columns; else nothing.
+        unordered: The final without its ORDER BY, for rows that come in order; None without ``order``.
     """
 
     partial: str
     final: str
     row_by_row: bool = False
+    order: tuple[SortKey, ...] = ()
+    unordered: str | None = None
 
 
 def cut(query: Query, reading: SecondReading, column_count: int, types_of: TypesOf) -> Halves:
@@ -135,17 +140,19 @@ class Cutter:
         """Rows, or groups that no two members share: the partial does everything on what it has; the final sorts, limits and removes duplicates once more."""
         outputs = [f"{to_sql(item)} AS c{position}" for position, item in enumerate(self._items)]
         keys: list[str] = []
+        merged: list[SortKey] = []
         hidden: list[str] = []
-        for expression, direction in self._order_items():
+        for expression, ordered in self._order_items():
             position = self._output_position(expression)
             if position is not None:
-                keys.append(f"c{position}{direction}")
-                continue
-            if self._distinct:
+                name = f"c{position}"
+            elif self._distinct:
                 raise Cut("DISTINCT is ordered by something that is not in the SELECT list")
-            resolved = self._expanded(expression)
-            keys.append(f"o{len(hidden)}{direction}")
-            hidden.append(f"{to_sql(resolved)} AS o{len(hidden)}")
+            else:
+                name = f"o{len(hidden)}"
+                hidden.append(f"{to_sql(self._expanded(expression))} AS {name}")
+            keys.append(name + _direction(ordered))
+            merged.append(SortKey(name, bool(ordered.args.get("desc")), bool(ordered.args.get("nulls_first"))))
         limit, offset = self._limit_and_offset()
         order = f" ORDER BY {', '.join(keys)}" if keys else ""
         # Sorting without a limit would be done twice for nothing.
@@ -153,8 +160,11 @@ class Cutter:
         names = ", ".join(f"c{position}" for position in range(len(self._items)))
         partial = f"SELECT {self._distinct}{', '.join(outputs + hidden)} FROM {self._source}{self._behind_where()}{top}"
         row_by_row = not (self._distinct or order or limit or offset or self._behind_where())
-        final = f"SELECT {self._distinct}{names} FROM {self._relation}{order}{_clause('LIMIT', limit)}{_clause('OFFSET', offset)}"
-        return Halves(partial, final, row_by_row)
+        unordered = f"SELECT {self._distinct}{names} FROM {self._relation}"
+        final = f"{unordered}{order}{_clause('LIMIT', limit)}{_clause('OFFSET', offset)}"
+        if not order or self._distinct or limit or offset:
+            return Halves(partial, final, row_by_row)
+        return Halves(partial, final, order=tuple(merged), unordered=unordered)
 
     def _behind_where(self) -> str:
         """GROUP BY, HAVING and QUALIFY as they are, for groups that no two members share."""
@@ -192,9 +202,9 @@ class Cutter:
         having = self._select.args.get("having")
         final_having = "" if having is None else f" HAVING {lift(self._expanded(having.this))}"
         order = []
-        for expression, direction in self._order_items():
+        for expression, ordered in self._order_items():
             position = self._output_position(expression)
-            order.append((f"c{position}" if position is not None else lift(self._expanded(expression))) + direction)
+            order.append((f"c{position}" if position is not None else lift(self._expanded(expression))) + _direction(ordered))
         limit, offset = self._limit_and_offset()
         qualify = self._select.args.get("qualify")
         final_qualify = "" if qualify is None else f" QUALIFY {lift(self._expanded(qualify.this))}"
@@ -269,18 +279,17 @@ class Cutter:
             return _with_children(node, lambda child: _over_window(child, lift) if child is node.this else lift(child))
         return _with_children(node, lift)
 
-    def _order_items(self) -> list[tuple[exp.Expr, str]]:
-        """Each ORDER BY expression with its direction as text."""
+    def _order_items(self) -> list[tuple[exp.Expr, exp.Ordered]]:
+        """Each ORDER BY expression, and where it stands with its direction."""
         order = self._select.args.get("order")
-        items: list[tuple[exp.Expr, str]] = []
+        items: list[tuple[exp.Expr, exp.Ordered]] = []
         for ordered in order.expressions if order is not None else ():
             if not isinstance(ordered, exp.Ordered) or ordered.args.get("with_fill"):
                 raise Cut("ORDER BY has a form that is not understood")
-            direction = to_sql(ordered)[len(to_sql(ordered.this)) :]
             if isinstance(ordered.this, exp.Var):
-                items.extend((exp.Literal.number(position + 1), direction) for position in range(len(self._items)))
+                items.extend((exp.Literal.number(position + 1), ordered) for position in range(len(self._items)))
             else:
-                items.append((ordered.this, direction))
+                items.append((ordered.this, ordered))
         return items
 
     def _output_position(self, expression: exp.Expr) -> int | None:
@@ -340,6 +349,11 @@ class Cutter:
         if isinstance(limit, exp.Literal) and isinstance(offset, exp.Literal):
             return f" LIMIT {int(limit.this) + int(offset.this)}"
         return f" LIMIT CAST({to_sql(limit)} AS HUGEINT) + coalesce(CAST({to_sql(offset)} AS HUGEINT), 0)"
+
+
+def _direction(ordered: exp.Ordered) -> str:
+    """As text."""
+    return to_sql(ordered)[len(to_sql(ordered.this)) :]
 
 
 def _is_count(expression: exp.Expr) -> bool:

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from secateur.planner.fragments.aggregates import AGGREGATES
 from secateur.planner.fragments.canonical import Cut, has_shadowed_names, is_canonical
+from secateur.planner.fragments.merged_order import merge_keys
 from secateur.planner.fragments.two_stage import Cutter, Halves
 from secateur.planner.placement.blocks import TOP_CLAUSES, behind_from, canonical_block, core_of, has_windows, parts_in, title_of
 from secateur.planner.placement.drafts import Columns
@@ -18,9 +19,10 @@ from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.folding import folded
 from secateur.planner.text.trees import copied
 
-__all__ = ["cut_select", "named_as_asked"]
+__all__ = ["cut_select", "merged_order", "named_as_asked"]
 
 _NAMES: Final = "names"
+_ORDER: Final = "order"
 
 
 def cut_select(bench: Workbench, select: exp.Select, columns: Callable[[], Columns], *, in_pieces: bool) -> exp.Expr:
@@ -49,7 +51,19 @@ def cut_select(bench: Workbench, select: exp.Select, columns: Callable[[], Colum
     relation = bench.drafts.add(title_of(select), halves.partial, relations_in(partial), described, at_coordinator=False)
     final = bench.parsed(halves.final, [*relations, relation])
     final.meta[_NAMES] = columns
+    final.meta[_ORDER] = relation, merge_keys(halves.order, described)
     return final
+
+
+def merged_order(bench: Workbench, final: exp.Expr) -> exp.Expr:
+    """The last query of a statement without its ORDER BY, if that is all that it is for: the rows that it reads come in order then, and are merged."""
+    relation, order = final.meta.get(_ORDER, (None, ()))
+    if relation is None or not order:
+        return final
+    bench.drafts.sort(relation, order)
+    unordered = copied(final)
+    unordered.set("order", None)
+    return unordered
 
 
 def _halves(bench: Workbench, select: exp.Select, cutter: Cutter, *, in_pieces: bool) -> Halves:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from secateur.engine.processors.sort_key import SortKey
 from secateur.partitioning.types import SqlType
 from secateur.planner.fragments.canonical import Cut
+from secateur.planner.fragments.merged_order import order_clause
 from secateur.planner.placement.spread import Route
 
 __all__ = ["Draft", "Drafts", "Schema"]
@@ -27,6 +29,7 @@ class Draft:
         at_coordinator: Whether it runs once, at the coordinator, or at every member that owns partitions of its scans.
         row_by_row: Whether each of its rows comes from one row of its one relation, whatever the others are.
         route: How its rows reach its consumers at the members; None where all of them go to all.
+        order: What its rows come in order of at each member, to be merged; nothing: they come in no order.
     """
 
     name: str
@@ -36,6 +39,7 @@ class Draft:
     at_coordinator: bool
     row_by_row: bool = False
     route: Route | None = None
+    order: tuple[SortKey, ...] = ()
 
 
 class Drafts:
@@ -72,6 +76,12 @@ class Drafts:
         self.drafts.append(Draft(name, sql, tuple(relations), columns, at_coordinator, row_by_row, route))
         self._schemas[relation] = dict(columns)
         return relation
+
+    def sort(self, relation: str, order: tuple[SortKey, ...]) -> None:
+        """Have the rows of a draft come in order from each member."""
+        index = int(relation[1:])
+        draft = self.drafts[index]
+        self.drafts[index] = replace(draft, sql=draft.sql + order_clause(order, draft.columns), order=order)
 
     def columns_of(self, relation: str) -> Columns:
         """The columns of the rows of a draft."""

@@ -20,10 +20,11 @@ from sqlglot import exp
 
 from secateur.errors import DatabaseError
 from secateur.planner.fragments.canonical import Cut
+from secateur.planner.fragments.merged_order import is_worth_merging
 from secateur.planner.placement.blocks import ORDERING, core_of, inside_of, is_source, nested_queries, ordered_source, title_of, without_order
 from secateur.planner.placement.correlated import Lookup, lookup_of, with_asked_keys
 from secateur.planner.placement.ctes import without_ctes
-from secateur.planner.placement.cut_select import cut_select, named_as_asked
+from secateur.planner.placement.cut_select import cut_select, merged_order, named_as_asked
 from secateur.planner.placement.drafts import Columns, Draft, Schema
 from secateur.planner.placement.mentions import moved_mention, moved_query, passed_relation, passes_rows_on, relations_in, tagged_tree
 from secateur.planner.placement.scan_rows import ScanRows, mark_applied
@@ -90,6 +91,8 @@ class _Placer:
         if sum(1 for _ in tree.walk()) > _NODES_MAX:
             raise Cut("it is too long to be taken apart")
         final = self._gathered(without_ctes(tree, self._compute_cte, self._compute_recursion))
+        if is_worth_merging(map(self._bench.cost_of, self._bench.rows_of)):
+            final = merged_order(self._bench, final)
         self._at_coordinator("final", final, columns, row_by_row=passes_rows_on(final))
         return tuple(self._bench.drafts.drafts)
 

@@ -41,6 +41,7 @@ class Workbench:
     Attributes:
         drafts: The stages so far.
         rows_of: As given.
+        cost_of: As given.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class Workbench:
         self.drafts = Drafts(schemas, describe)
         self.rows_of = rows_of
         self._scans = {scan.relation: scan for scan in scans}
-        self._cost_of = cost_of
+        self.cost_of = cost_of
         self._orderless = reading.has_orderless_aggregates
         self._aggregates = reading.aggregates()
         self._moved_scans: dict[tuple[str, str, tuple[str, ...], Route | None], str] = {}
@@ -123,7 +124,7 @@ class Workbench:
     def find(self, query: exp.Expr) -> Found | Scattered:
         builder = self._builder(query)
         root = builder.query(query, Names(), {})
-        return find_anchor(root.relation, builder.loose, self._cost_of, orderless=self._orderless)
+        return find_anchor(root.relation, builder.loose, self.cost_of, orderless=self._orderless)
 
     def names(self, select: exp.Select) -> Names:
         return FromClause(self._builder(select), {}, Names()).read(select).names
