@@ -133,11 +133,13 @@ def test_a_small_result_is_one_answer(large: Cluster) -> None:
 
 
 ONE_TABLE = "SELECT id, v + 1 AS w, s || s || s || s || s AS t FROM big"
+ORDERED = "SELECT id, v, s || s || s || s || s AS t FROM big ORDER BY v DESC, id"
+JOINED_IN_ORDER = "SELECT b.id, b.v, b.s || b.s || b.s || b.s || b.s AS t FROM big b LEFT JOIN kinds k ON b.v = k.k ORDER BY b.v DESC, b.id"
 JOINED = "SELECT b.id, k.name, b.s || b.s || b.s || b.s || b.s AS t FROM big b LEFT JOIN kinds k ON b.v = k.k"
 MOVED = "SELECT b.id, c.v + 1 AS w, b.s || b.s || b.s || b.s || b.s AS t FROM big b JOIN (SELECT id, v FROM big) c ON b.v = c.id"
 
 
-@pytest.mark.parametrize("sql", ["SELECT * FROM big", JOINED], ids=["one table", "a join"])
+@pytest.mark.parametrize("sql", ["SELECT * FROM big", JOINED, JOINED_IN_ORDER], ids=["one table", "a join", "a join in order"])
 @pytest.mark.parametrize("end", ["close", "execute", "forget", "hang up"])
 def test_who_does_not_want_the_rest_ends_the_statement(large: Cluster, end: str, sql: str) -> None:
     conn = large.connect()
@@ -170,7 +172,7 @@ def test_a_reader_of_a_closed_cursor_says_so(large: Cluster) -> None:
             conn.execute("SELECT * FROM kinds").fetch_record_batch(0)
 
 
-@pytest.mark.parametrize("sql", [ONE_TABLE, JOINED, MOVED], ids=["one table", "a join", "a join of rows that move"])
+@pytest.mark.parametrize("sql", [ONE_TABLE, JOINED, MOVED, ORDERED], ids=["one table", "a join", "a join of rows that move", "in order"])
 def test_a_slow_reader_holds_up_the_members(large: Cluster, sql: str) -> None:
     with large.connect() as conn:
         gc.collect()
@@ -185,6 +187,17 @@ def test_a_slow_reader_holds_up_the_members(large: Cluster, sql: str) -> None:
         assert sum(member["open_results"] for member in stats(large)) == 1
         cursor.close()
         eventually(lambda: nothing_is_open(large))
+
+
+@pytest.mark.parametrize("sql", [ORDERED, JOINED_IN_ORDER], ids=["one table", "a join"])
+def test_more_rows_in_order_than_a_member_may_gather(large: Cluster, sql: str) -> None:
+    order: list[tuple[float, int]] = []
+    with large.connect() as conn:
+        if len(large.members()) > 1:
+            eventually(lambda: "merge " in str(conn.explain(sql)))  # once somebody has looked how large the table is
+        for batch in conn.execute(sql).fetch_record_batch():
+            order += zip(batch.column("v").to_pylist(), batch.column("id").to_pylist(), strict=True)
+    assert order == sorted(((float(n % 1000), n) for n in range(ROWS)), key=lambda row: (-row[0], row[1]))
 
 
 def test_an_error_that_comes_late_says_so(large: Cluster) -> None:
@@ -284,7 +297,7 @@ def test_what_is_gathered_has_a_limit(large: Cluster) -> None:
             assert sum(batch.num_rows for batch in conn.execute(wide).fetch_record_batch()) == ROWS
 
 
-@pytest.mark.parametrize("sql", ["SELECT * FROM big", JOINED, MOVED], ids=["one table", "a join", "a join of rows that move"])
+@pytest.mark.parametrize("sql", ["SELECT * FROM big", MOVED, JOINED_IN_ORDER], ids=["one table", "a join of rows that move", "a join in order"])
 def test_a_member_that_is_lost_in_the_middle_is_named(sql: str) -> None:
     with secateur.start(members=3, runtime="embedded") as cluster, cluster.connect() as conn:
         conn.execute(DDL)

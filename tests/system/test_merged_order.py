@@ -14,16 +14,23 @@ from secateur.engine.kernels.duckdb_kernel import default_kernel
 from secateur.planner import stages
 from secateur.planner.placement import place
 
+SPECIAL = "WHEN 0 THEN NULL WHEN 1 THEN 'nan' WHEN 2 THEN '-inf' WHEN 3 THEN 'inf' WHEN 4 THEN '-0.0' WHEN 5 THEN '0.0'"
 COLUMNS = {
     "b": ("BOOLEAN", "CASE i % 3 WHEN 0 THEN NULL ELSE i % 2 = 0 END"),
     "i": ("TINYINT", "CASE WHEN i % 7 = 0 THEN NULL ELSE (i * 37) % 256 - 128 END"),
     "u": ("UBIGINT", "CASE WHEN i % 7 = 0 THEN NULL ELSE 18446744073709551615 - (i * 37) % 50 END"),
     "h": ("HUGEINT", "CASE WHEN i % 7 = 0 THEN NULL ELSE (i::HUGEINT - 100) * 1000000000000000000000000000000 END"),
-    "f": ("FLOAT", "CASE i % 9 WHEN 0 THEN NULL WHEN 1 THEN 'nan' WHEN 2 THEN '-inf' WHEN 3 THEN 'inf' WHEN 4 THEN '-0.0' WHEN 5 THEN '0.0' ELSE (i - 100)::VARCHAR END"),
-    "d": ("DOUBLE", "CASE i % 9 WHEN 0 THEN NULL WHEN 1 THEN 'nan' WHEN 2 THEN '-inf' WHEN 3 THEN '-0.0' WHEN 4 THEN '0.0' ELSE ((i - 100) / 7)::VARCHAR END"),
+    "f": (
+        "FLOAT",
+        f"CASE i % 9 {SPECIAL} ELSE (i - 100)::VARCHAR END",
+    ),
+    "d": ("DOUBLE", f"CASE i % 9 {SPECIAL} ELSE ((i - 100) / 7)::VARCHAR END"),
     "m": ("DECIMAL(10, 3)", "CASE WHEN i % 7 = 0 THEN NULL ELSE ((i * 37) % 100 - 50) / 8 END"),
     "w": ("DECIMAL(38, 5)", "CASE WHEN i % 7 = 0 THEN NULL ELSE ((i * 37) % 100 - 50)::DECIMAL(38, 5) * 100000000000000000000 END"),
-    "s": ("VARCHAR", "CASE i % 11 WHEN 0 THEN NULL WHEN 1 THEN '' WHEN 2 THEN 'ä' WHEN 3 THEN 'z' WHEN 4 THEN 'Z' WHEN 5 THEN chr(0) || i ELSE repeat('x', i) END"),
+    "s": (
+        "VARCHAR",
+        "CASE i % 9 WHEN 0 THEN NULL WHEN 1 THEN '' WHEN 2 THEN 'ä' WHEN 3 THEN 'z' WHEN 4 THEN 'Z' WHEN 5 THEN chr(0) || i ELSE repeat('x', i) END",
+    ),
     "x": ("BLOB", "CASE i % 5 WHEN 0 THEN NULL WHEN 1 THEN '' ELSE ('\\xFF\\x00' || i)::BLOB END"),
     "g": ("UUID", "CASE WHEN i % 7 = 0 THEN NULL ELSE md5(i::VARCHAR)::UUID END"),
     "da": ("DATE", "CASE WHEN i % 7 = 0 THEN NULL ELSE DATE '1970-01-01' + ((i * 37) % 100 - 50)::INTEGER END"),
