@@ -34,7 +34,7 @@ from secateur.planner.text.dialect import parse_query, to_sql, tokenize
 from secateur.planner.text.second_reading import SecondReading
 from secateur.planner.text.trees import copied
 
-__all__ = ["Staged", "rows_of", "staged"]
+__all__ = ["Staged", "applied_conjuncts", "rows_of", "staged"]
 
 Schemas = Mapping[str, Mapping[str, SqlType | str]]
 Columns = Sequence[tuple[str, str]]
@@ -205,12 +205,17 @@ def _gather(index: int, read: ScanReading, gathered: Mapping[str, ScanRows], sch
 
 def rows_of(read: ScanReading, unstable: Collection[str] | None) -> ScanRows:
     """The rows of a scan that the statement may need; ``unstable`` is what it calls that depends on when and where it is evaluated, None where not known."""
-    known = () if unstable is None else read.scope.local
-    applied = [conjunct for conjunct in known if _is_local(conjunct, read.scope) and is_stable(conjunct, unstable or ())]
+    applied = applied_conjuncts(read, unstable)
     where = " AND ".join(f"({to_sql(_bare(conjunct, read.scope))})" for conjunct in applied)
     # Scans that read the same may read other rows once the keys of joins are known.
     same = [(bounds.tree.to_wire(by_reference=True), bounds.keys.to_wire()) for bounds in (read.bounds, read.bounds_in_steps) if bounds is not None]
     return ScanRows(tuple(applied), where, repr((read.scan.table.table_id, same)))
+
+
+def applied_conjuncts(read: ScanReading, unstable: Collection[str] | None) -> list[exp.Expr]:
+    """What may be applied to the rows of a scan before anything else: conjuncts about it alone; ``unstable`` as for :func:`rows_of`."""
+    known = () if unstable is None else read.scope.local
+    return [conjunct for conjunct in known if _is_local(conjunct, read.scope) and is_stable(conjunct, unstable or ())]
 
 
 def _is_local(conjunct: exp.Expr, scope: Scope) -> bool:

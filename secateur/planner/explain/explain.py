@@ -192,7 +192,9 @@ def _pruning(
     known = None if params is None else (*params, *[UNKNOWN] * (plan.parameter_count - count))
     trees = [_shown(scan.tree, statement) for scan in plan.scans]
     scans = zip(plan.scans, outer.bounds, trees, strict=True)
-    facts = [scan_facts(scan, bounds, tree, known, count, enabled=enabled) for scan, bounds, tree in scans]
+    only_keys = all(step.use is SubqueryUse.KEYS for step in steps)
+    found = "the keys of the join are" if only_keys else "the values of the subquery are"
+    facts = [scan_facts(scan, bounds, tree, known, count, enabled=enabled, found=found) for scan, bounds, tree in scans]
     prunable = any(fact.scan.reason is None and not isinstance(tree.root, (All, Everywhere)) for fact, tree in zip(facts, trees, strict=True))
     reasons = list(dict.fromkeys(fact.reason for fact in facts if fact.reason is not None))
     own_execution, own_members = rung(plan, facts, topology)

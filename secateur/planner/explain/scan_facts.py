@@ -49,7 +49,7 @@ class ScanFacts:
     reason: str | None
 
 
-def scan_facts(scan: ScanPlan, bounds: ScanBounds, shown: PartitionTree, params: Sequence[Any] | None, count: int, *, enabled: bool) -> ScanFacts:
+def scan_facts(scan: ScanPlan, bounds: ScanBounds, shown: PartitionTree, params: Sequence[Any] | None, count: int, *, enabled: bool, found: str) -> ScanFacts:
     """What is known of a scan.
 
     Args:
@@ -59,6 +59,7 @@ def scan_facts(scan: ScanPlan, bounds: ScanBounds, shown: PartitionTree, params:
         params: The values of the parameters, UNKNOWN for those that subqueries give; None when they are not bound.
         count: How many parameters the user's statement has; those behind them are values of subqueries.
         enabled: Whether pruning is on.
+        found: What subqueries or joins give, in words.
     """
     live = scan.tree.live_ids()
     key = scan.tree.scheme.columns
@@ -71,7 +72,7 @@ def scan_facts(scan: ScanPlan, bounds: ScanBounds, shown: PartitionTree, params:
     if scan.reason is not None:
         return ScanFacts(scan, key, None, live, True, None, keys, scan.reason)
     if needs_values(scan.tree.root, count):
-        later = f"the values of the subquery are known at run time: the partitions are those of {node_text(scan.tree.root, scan.tree.scheme)}"
+        later = f"{found} known at run time: the partitions are those of {node_text(scan.tree.root, scan.tree.scheme)}"
         return ScanFacts(scan, key, None, live, False, None, keys, later)
     if params is None and not scan.tree.is_constant:
         listed = shown.bind(()) if shown.is_constant else None

@@ -32,7 +32,7 @@ from secateur.planner.query import Query
 from secateur.planner.scans.scan_bounds import ScanBounds, bound_scan
 from secateur.planner.scans.scan_reading import QueryReading, ScanReading
 from secateur.planner.scans.scope import Scope, scopes_of
-from secateur.planner.stages import rows_of
+from secateur.planner.stages import applied_conjuncts, rows_of
 from secateur.planner.statement import Materialized, SelectStatement, Step, SubqueryUse
 from secateur.planner.steps.few_keys import has_list, is_few
 from secateur.planner.steps.join_facts import Origins, ScanColumn, joined_columns, listed_parameter, with_lists
@@ -58,21 +58,19 @@ class _Side:
 
     Attributes:
         read: The scan.
-        where: What is said of it alone, as SQL; empty where nothing is.
         rows: About how many rows it has.
         relevant: About how many of them meet what is said of it alone.
         distinct: About how many values each column has, at least one.
         specimens: Some value of each column.
-        is_few: Whether the statement names the keys that are read of it.
+        is_named: Whether the statement names the keys that are read of it.
     """
 
     read: ScanReading
-    where: str
     rows: float
     relevant: float
     distinct: Mapping[str, int]
     specimens: Mapping[str, object]
-    is_few: bool
+    is_named: bool
 
     @property
     def relation(self) -> str:
@@ -100,7 +98,7 @@ class _Build:
     @property
     def cost(self) -> float:
         """In rows: the round trip, and the rows that it reads."""
-        return STEP_ROWS + (0 if self.side.is_few else self.side.rows)
+        return STEP_ROWS + (0 if self.side.is_named else self.side.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,27 +174,32 @@ def find_join_keys(query: Query, read: QueryReading, picture: StatisticsPicture,
     """
     if RULE in settings.disabled_rules or len(query.scans) < 2 or not read.is_faithful or read.second is None or not read.second.is_repeatable:
         return None
-    sides = {side.relation: side for scan in read.scans if (side := _side(scan, picture, first)) is not None}
-    probes = [side for side in sides.values() if side.rows > STEP_ROWS and not side.read.scan.table.replicated and not side.is_few]
-    return _Search(query, read, sides, first, settings).found(probes) if probes else None
+    large = {scan.scan.relation for scan in read.scans if _is_large(scan, picture, first)}
+    if not large:
+        return None
+    sides = {scan.scan.relation: side for scan in read.scans if (side := _side(scan, picture, first)) is not None}
+    return _Search(query, read, sides, first, settings).found([side for side in sides.values() if side.relation in large])
+
+
+def _is_large(read: ScanReading, picture: StatisticsPicture, first: int) -> bool:
+    """Whether so much is read of a scan that keys might be worth it."""
+    statistics = picture.of(read.scan.table.table_id)
+    return statistics is not None and statistics.rows > STEP_ROWS and not read.scan.table.replicated and not _is_named(read, first)
+
+
+def _is_named(read: ScanReading, first: int) -> bool:
+    """Whether the statement names the keys that are read of a scan, or a list of them."""
+    return is_few(read.bounds.tree, first) or has_list(read.bounds.tree)
 
 
 def _side(read: ScanReading, picture: StatisticsPicture, first: int) -> _Side | None:
     statistics = picture.of(read.scan.table.table_id)
     if statistics is None or read.scan.system is not None:
         return None
+    relevant = statistics.rows * share_of(applied_conjuncts(read, ()), read, statistics)
     distinct = {name: max(column.distinct, 1) for name, column in statistics.columns.items() if column.distinct is not None}
     specimens = {name: column.minimum for name, column in statistics.columns.items()}
-    applied = rows_of(read, ())
-    return _Side(
-        read,
-        applied.where,
-        statistics.rows,
-        statistics.rows * share_of(applied.conjuncts, read, statistics),
-        distinct,
-        specimens,
-        is_few(read.bounds.tree, first) or has_list(read.bounds.tree),
-    )
+    return _Side(read, statistics.rows, relevant, distinct, specimens, _is_named(read, first))
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +281,8 @@ class _Search:
         """The query of the keys of a side: of the rows that meet what is said of it alone, and the lists that are known by then."""
         read = build.side.read
         before = min(lists[ScanColumn(build.side.relation, column)] for column in build.columns)
-        conditions = [build.side.where] if build.side.where else []
+        alone = rows_of(read, ()).where
+        conditions = [alone] if alone else []
         for conjunct in scope.conjuncts:
             listed = listed_parameter(conjunct)
             column = None if listed is None else scope.column_of(listed[0])
