@@ -173,9 +173,9 @@ def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any
 def _run(
     session: Session, statement: SelectStatement, params: Sequence[Any], *, pruning: bool, wanted: Wanted, state: Mapping[str, Any] = _ANY_STATE
 ) -> Outcome:
-    if statement.materialized is None or not pruning:
-        return _run_whole(session, statement, params, pruning=pruning, wanted=wanted, state=state)
     is_profiled = wanted in (Wanted.PROFILE, Wanted.ROWS_AND_PROFILE)
+    if statement.materialized is None or not pruning or not (is_profiled or _is_due(session, statement)):
+        return _run_whole(session, statement, params, pruning=pruning, wanted=wanted, state=state)
     of_steps = Wanted.ROWS_AND_PROFILE if is_profiled else Wanted.ROWS
 
     def run_outer(outer: SelectStatement, values: Sequence[Any], state: Mapping[str, Any]) -> Outcome:
@@ -185,13 +185,21 @@ def _run(
         after = _needs(session, outer, values) if outcome.narrowed is None else outcome.narrowed.after
         return replace(outcome, narrowed=Narrowed(_needs(session, statement, params), after))
 
-    return run_in_steps(
+    outcome = run_in_steps(
         statement.materialized,
         params,
         run_step=lambda step, values, state: _run(session, step, values, pruning=True, wanted=of_steps, state=state),
         run_outer=run_outer,
         run_whole=lambda: _run_whole(session, statement, params, pruning=True, wanted=wanted),
     )
+    if statement.materialized.watched is not None:
+        session.step_luck.note(statement.plan_id, used=all(step.used for step in outcome.steps))
+    return outcome
+
+
+def _is_due(session: Session, statement: SelectStatement) -> bool:
+    """Whether steps are to be run: keys are only a help, and those that never are of use are not looked for every time."""
+    return statement.materialized is None or statement.materialized.watched is None or session.step_luck.is_due(statement.plan_id)
 
 
 def _needs(session: Session, statement: SelectStatement, params: Sequence[Any]) -> Needs:

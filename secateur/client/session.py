@@ -18,6 +18,7 @@ from secateur.client.pruning import Pruning
 from secateur.client.rows_to_come import GRANT_BYTES, RowsToCome
 from secateur.client.statement import InsertRows, Prepared, read_prepared
 from secateur.client.statement_cache import Cached, StatementCache, StatementKey
+from secateur.client.step_luck import StepLuck
 from secateur.errors import InterfaceError, TopologyChangedError, UnreachableError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
@@ -48,6 +49,7 @@ class Session:
         self._plan_options: dict[str, str] = {}
         self._plan_options_key = ""
         self.statements = StatementCache(_STATEMENTS_MAX)
+        self.step_luck = StepLuck()
         self.closed = False
         self._token = token
         self._timeout_s = timeout_s

@@ -99,7 +99,7 @@ def test_the_query_runs_undivided(result: Any, kind: str) -> None:
     assert found.members == ("m1", "m2", "m3")
 
 
-def keyed(steps: Sequence[Any], rest: Any = ROWS) -> tuple[Outcome, list[tuple[str, list[Any], dict[str, Any]]]]:
+def keyed(steps: Sequence[Any], rest: Any = ROWS, scans: int = 2) -> tuple[Outcome, list[tuple[str, list[Any], dict[str, Any]]]]:
     """What comes out of a statement whose keys are found by steps that give these results, and what was run with which values and state."""
     asked: list[tuple[str, list[Any], dict[str, Any]]] = []
     results = iter(steps)
@@ -117,9 +117,10 @@ def keyed(steps: Sequence[Any], rest: Any = ROWS) -> tuple[Outcome, list[tuple[s
 
     found = [replace(statement(f"step {number}"), parameter_count=1 + 2 * number) for number in range(len(steps))]
     parts = tuple(Step(replace(part, columns=(ResultColumn("v", "BIGINT"), ResultColumn("w", "VARCHAR"))), StepUse.KEYS, 3) for part in found)
-    return run_in_steps(Materialized(parts, statement("rest"), (1, 0)), ["given"], one, one, whole), asked
+    return run_in_steps(Materialized(parts, replace(statement("rest"), scans=(SCAN,) * scans), (1, 0)), ["given"], one, one, whole), asked
 
 
+SCAN: Any = None
 KEYS = pa.table({"v": pa.array([1, 1, None], pa.int64()), "w": ["a", "b", "a"]})
 
 
@@ -147,6 +148,13 @@ def test_keys_that_cannot_be_used_leave_the_query_whole(steps: list[Any], rest: 
     assert [name for name, _, _ in asked] == expected
     assert found.result is WHOLE
     assert not any(step.used for step in found.steps)
+
+
+@pytest.mark.parametrize(("scans", "expected"), [(8, ["step 0", "rest"]), (9, ["step 0", "whole"])])
+def test_many_relations_are_not_joined_with_nothing(scans: int, expected: list[str]) -> None:
+    found, asked = keyed([KEYS.slice(0, 0)], scans=scans)
+    assert [name for name, _, _ in asked] == expected
+    assert found.steps == (StepFound(0, used=scans == 8),)
 
 
 def test_marks_are_of_one_run() -> None:

@@ -1,0 +1,46 @@
+"""Which statements had keys found for nothing lately, so that they are run undivided for a while.
+
+Keys are for nothing when there are more than were expected, or when their rows change so often that they have changed before they are used. Trying again
+costs a round trip, so it is done half as often each time, and as before once it has been of use.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import Final
+
+__all__ = ["StepLuck"]
+
+_STATEMENTS_MAX: Final = 512
+_LEFT_OUT_MAX: Final = 63
+
+
+class StepLuck:
+    """What is remembered of the statements of one connection. Thread-safe."""
+
+    def __init__(self) -> None:
+        # By id of the plan: how often it was for nothing, and how many executions are still to be left out.
+        self._unlucky: OrderedDict[str, tuple[int, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def is_due(self, plan_id: str) -> bool:
+        """Whether keys are to be found for this execution of a statement."""
+        if not self._unlucky:
+            return True
+        with self._lock:
+            failures, left_out = self._unlucky.get(plan_id, (0, 0))
+            if left_out:
+                self._unlucky[plan_id] = failures, left_out - 1
+            return not left_out
+
+    def note(self, plan_id: str, *, used: bool) -> None:
+        """Keys were found for a statement."""
+        if used and not self._unlucky:
+            return
+        with self._lock:
+            failures, _ = self._unlucky.pop(plan_id, (0, 0))
+            if not used:
+                self._unlucky[plan_id] = failures + 1, min(2**failures, _LEFT_OUT_MAX)
+                if len(self._unlucky) > _STATEMENTS_MAX:
+                    self._unlucky.popitem(last=False)

@@ -1,0 +1,99 @@
+"""The state of rows in which keys of joins were found, at the member that is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from secateur.cluster.read_state import check_state, marks_of, read_here
+from secateur.engine.member_scan import MemberScan
+from secateur.errors import KeysChangedError
+from secateur.storage.member_store import DataVersion
+from secateur.storage.read_marks import ReadMarks
+
+PLACED, COPIED = 1, 2
+
+
+@dataclass
+class Store:
+    """As much of a member's store as is asked for."""
+
+    versions: dict[int, DataVersion] = field(default_factory=lambda: {PLACED: DataVersion(3, 10), COPIED: DataVersion(5, 20)})
+    marks: ReadMarks = field(default_factory=ReadMarks)
+
+    def data_version(self, table_id: int) -> DataVersion:
+        return self.versions[table_id]
+
+    def relation(self, *_: Any) -> str:
+        return "rows"
+
+
+PLAN = cast(
+    "Any", SimpleNamespace(scans=[SimpleNamespace(table="t", table_id=PLACED, replicated=False), SimpleNamespace(table="c", table_id=COPIED, replicated=True)])
+)
+TOPOLOGY = cast("Any", SimpleNamespace(version=7))
+
+
+def since(**changed: Any) -> dict[str, Any]:
+    return {"since": {"mark": "m", "scans": [0, 1], "topology_version": 7, "published": [[COPIED, 5]], **changed}}
+
+
+def marked(store: Store) -> None:
+    assert read_here(cast("Any", store), PLAN, {"mark": "m"}, [[0], [0]]) == {"published": [[COPIED, 5]]}
+
+
+def test_what_is_as_it_was_is_read() -> None:
+    store = Store()
+    marked(store)
+    check_state(cast("Any", store), PLAN, since(), TOPOLOGY)
+    assert read_here(cast("Any", store), PLAN, since(), [[0], [0]]) == {}
+    assert marks_of(PLAN, since()) == {0: "m"}
+
+
+def test_without_a_state_nothing_is_asked() -> None:
+    check_state(cast("Any", Store()), PLAN, {}, TOPOLOGY)
+    assert marks_of(PLAN, {}) == {}
+    assert read_here(cast("Any", Store()), PLAN, {}, [[0], [0]]) == {}
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        pytest.param({"topology_version": 6}, "owners", id="other owners"),
+        pytest.param({"published": [[COPIED, 4]]}, "c has changed", id="another publication of what every member has"),
+        pytest.param({"published": []}, "c has changed", id="a table that no step has read"),
+    ],
+)
+def test_another_state_is_refused(changed: dict[str, Any], message: str) -> None:
+    store = Store()
+    marked(store)
+    with pytest.raises(KeysChangedError, match=message):
+        check_state(cast("Any", store), PLAN, since(**changed), TOPOLOGY)
+
+
+@pytest.mark.parametrize("mark", ["m", "never heard of"])
+def test_rows_that_have_changed_are_refused(mark: str) -> None:
+    store = Store()
+    marked(store)
+    store.versions[PLACED] = DataVersion(3, 11) if mark == "m" else DataVersion(3, 10)
+    with pytest.raises(KeysChangedError, match="t has changed"):
+        read_here(cast("Any", store), PLAN, since(mark=mark), [[0], [0]])
+    with pytest.raises(KeysChangedError, match="changed since the keys"):
+        MemberScan("s0", PLACED, (0,), ("k",), None, 3, since=mark).read(cast("Any", store))
+
+
+def test_what_reads_no_partition_takes_any_state() -> None:
+    store = Store()
+    assert read_here(cast("Any", store), PLAN, since(), [[], [0]]) == {}
+    assert MemberScan("s0", PLACED, (), ("k",), None, 3, since="m").read(cast("Any", store)) == "rows"
+
+
+def test_a_scan_on_another_member_marks_and_checks_as_well() -> None:
+    store = Store()
+    scan = MemberScan("s0", PLACED, (0,), ("k",), None, 3, mark="m")
+    assert MemberScan.from_wire(scan.to_wire()) == scan
+    assert scan.read(cast("Any", store)) == "rows"
+    assert MemberScan("s0", PLACED, (0,), ("k",), None, 3, since="m").read(cast("Any", store)) == "rows"
