@@ -105,7 +105,7 @@ def _values(step: Step, result: Any) -> list[Any] | None:
         return None
     try:
         rows = Rows(result, step.statement.columns).take(result.num_rows)
-    except (ValueError, OverflowError, pa.ArrowException):
+    except (DataError, pa.ArrowException):
         return None
     match step.use:
         case StepUse.VALUE:

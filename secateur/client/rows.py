@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
-from secateur.errors import NotSupportedError
+from secateur.errors import DataError, NotSupportedError
 from secateur.partitioning.types import SqlType, TypeKind, parse_type
 from secateur.wire import ShortTable
 
@@ -20,6 +20,8 @@ Description: TypeAlias = tuple[str, str, None, None, int | None, int | None, boo
 
 _BATCH_ROWS: Final = 2048  # converted at a time: fetchone over a large result must not hold it twice
 _DAYS_PER_MONTH: Final = 30
+_FINER: Final = {"TIMESTAMP_NS": pa.timestamp("us"), "TIME_NS": pa.time64("us")}
+"""Types finer than Python's, and as what their values are handed out."""
 
 
 class ResultColumn(NamedTuple):
@@ -45,7 +47,7 @@ class Rows:
     """A result that is handed out row by row, as tuples of plain Python values.
 
     HUGEINT gives int, DECIMAL Decimal, TIMESTAMP naive and TIMESTAMP WITH TIME ZONE aware (UTC) datetimes, INTERVAL a timedelta with months of 30 days as
-    DuckDB has it, UUID uuid.UUID, LIST list, NULL None.
+    DuckDB has it, UUID uuid.UUID, LIST list, STRUCT and MAP dict, a row without names tuple, NULL None.
 
     Args:
         result: The result: a table, or plain values where it has a few rows.
@@ -99,13 +101,39 @@ class Rows:
         piece = result if stop - start == self.num_rows else result.slice(start, stop - start)
         if not piece.num_rows:
             return []
-        return list(zip(*(_values(piece.column(index), column.type) for index, column in enumerate(self.columns)), strict=True))
+        return list(zip(*(_values(piece.column(index), column) for index, column in enumerate(self.columns)), strict=True))
 
 
-def _values(column: pa.ChunkedArray, type_text: str) -> list[Any]:
-    values: list[Any] = (column.chunk(0) if column.num_chunks == 1 else column).to_pylist()
-    convert = _converter(type_text)
-    return values if convert is None else [None if value is None else convert(value) for value in values]
+def _values(values: pa.ChunkedArray, column: ResultColumn) -> list[Any]:
+    if column.type in _FINER:
+        values = values.cast(_FINER[column.type], safe=False)
+    try:
+        plain: list[Any] = (values.chunk(0) if values.num_chunks == 1 else values).to_pylist()
+    except (OverflowError, ValueError) as error:
+        raise DataError(
+            f"column {column.name!r} has a value that Python has no {column.type} for ({error}): read it with fetch_arrow_table(), or CAST it to VARCHAR"
+        ) from error
+    if "TUPLE(" in column.type or "MAP(" in column.type:
+        return [_nested(value, values.type) for value in plain]
+    convert = _converter(column.type)
+    return plain if convert is None else [None if value is None else convert(value) for value in plain]
+
+
+def _nested(value: Any, kind: pa.DataType) -> Any:
+    """A value with tuples in place of structs whose fields are only numbered, and dicts in place of pairs, wherever they are in it."""
+    if value is None:
+        return None
+    if pa.types.is_struct(kind):
+        parts = [_nested(value[field.name], field.type) for field in kind]
+        names = [field.name for field in kind]
+        return tuple(parts) if names == [f"element{number}" for number in range(1, len(names) + 1)] else dict(zip(names, parts, strict=True))
+    if pa.types.is_map(kind):
+        pairs = [(_nested(key, kind.key_type), _nested(item, kind.item_type)) for key, item in value]
+        # Keys that may be none of a dict are listed, as DuckDB has it.
+        return {"key": [key for key, _ in pairs], "value": [item for _, item in pairs]} if pa.types.is_nested(kind.key_type) else dict(pairs)
+    if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
+        return [_nested(item, kind.value_type) for item in value]
+    return value
 
 
 _Convert: TypeAlias = Callable[[Any], Any]
@@ -113,6 +141,8 @@ _Convert: TypeAlias = Callable[[Any], Any]
 
 @lru_cache(maxsize=256)
 def _converter(type_text: str) -> _Convert | None:
+    if type_text == "UHUGEINT":
+        return int
     sql_type = _sql_type(type_text)
     return None if sql_type is None else _convert_of(sql_type)
 

@@ -7,6 +7,7 @@ SQL type                                                  delivered as          
 ========================================================  =====================================  ===================================
 every ``SqlType``                                         itself                                 ``SqlType.arrow``
 STRUCT, MAP, ``T[n]``, ``T[]`` of anything                itself, its parts as delivered         struct, map, fixed_size_list, list
+TUPLE                                                     itself, its parts as delivered         struct of element1, element2, ...
 TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS, TIME_NS          itself                                 timestamp or time64 in that unit
 ``"NULL"`` (an untyped NULL)                              INTEGER, as CREATE TABLE AS has it     int32
 UHUGEINT                                                  HUGEINT, a DataError past its range    decimal128(38, 0)
@@ -50,6 +51,8 @@ def delivered_type(text: str) -> str:
         return f"{delivered_type(array[1])}[{array[2]}]"
     if fields := _arguments(text, "STRUCT"):
         return f"STRUCT({', '.join(f'{name} {delivered_type(kind)}' for name, kind in map(_field, fields))})"
+    if parts := _arguments(text, "TUPLE"):
+        return f"TUPLE({', '.join(map(delivered_type, parts))})"
     if parts := _arguments(text, "MAP"):
         return f"MAP({', '.join(map(delivered_type, parts))})"
     return {'"NULL"': TypeKind.INTEGER.value, "UHUGEINT": TypeKind.HUGEINT.value}.get(text, TypeKind.VARCHAR.value)
@@ -68,6 +71,8 @@ def arrow_type(text: str) -> pa.DataType:
         return pa.list_(element, int(array[2])) if array[2] else pa.list_(element)
     if fields := _arguments(text, "STRUCT"):
         return pa.struct([pa.field(_unquoted(name), arrow_type(kind)) for name, kind in map(_field, fields)])
+    if parts := _arguments(text, "TUPLE"):
+        return pa.struct([pa.field(f"element{number}", arrow_type(kind)) for number, kind in enumerate(parts, 1)])
     if parts := _arguments(text, "MAP"):
         return pa.map_(arrow_type(parts[0]), arrow_type(parts[1]))
     return arrow_type(delivered_type(text))
@@ -85,8 +90,8 @@ def sql_type(text: str) -> SqlType | None:
 def relation_casts(schema: Mapping[str, SqlType | str]) -> tuple[tuple[str, str], ...]:
     """The columns whose SQL type has to be restored by a cast when DuckDB reads them from Arrow, each with that type's text.
 
-    HUGEINT is one: in memory it is ``decimal128(38, 0)``, which DuckDB reads as DECIMAL(38,0). So is a type that is delivered as another, such as an ENUM
-    between two stages.
+    HUGEINT is one: in memory it is ``decimal128(38, 0)``, which DuckDB reads as DECIMAL(38,0). TUPLE is one, which it reads as STRUCT. So is a type that is
+    delivered as another, such as an ENUM between two stages.
     """
     texts = ((name, str(kind)) for name, kind in schema.items())
     return tuple((name, text) for name, text in texts if not _reads_naturally(text))
@@ -95,7 +100,7 @@ def relation_casts(schema: Mapping[str, SqlType | str]) -> tuple[tuple[str, str]
 def _reads_naturally(text: str) -> bool:
     known = sql_type(text)
     if known is None:
-        return delivered_type(text) == text and TypeKind.HUGEINT.value not in text
+        return delivered_type(text) == text and TypeKind.HUGEINT.value not in text and "TUPLE(" not in text
     while known.element is not None:
         known = known.element
     return known.kind is not TypeKind.HUGEINT

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.client.rows import ResultColumn, Rows
+from secateur.errors import DataError
 from secateur.partitioning.types import parse_type
 from secateur.wire import ShortTable
 
@@ -52,6 +53,34 @@ def test_an_interval_is_a_timedelta_with_months_of_30_days() -> None:
     column = pa.array([(14, -2, 3_000_999), None], pa.month_day_nano_interval())
     rows = Rows(pa.table({"x": column}), [ResultColumn("x", "INTERVAL")])
     assert rows.take(2) == [(timedelta(days=418, microseconds=3000),), (None,)]
+
+
+PAIR = pa.struct([("element1", pa.int64()), ("element2", pa.string())])
+
+
+@pytest.mark.parametrize(
+    ("type_text", "column", "expected"),
+    [
+        pytest.param("TUPLE(BIGINT, VARCHAR)", pa.array([{"element1": 1, "element2": "a"}, None], PAIR), [(1, "a"), None], id="a row without names"),
+        pytest.param("TUPLE(BIGINT, VARCHAR)[]", pa.array([[{"element1": 1, "element2": None}], []], pa.list_(PAIR)), [[(1, None)], []], id="a list of such"),
+        pytest.param(
+            "MAP(VARCHAR, BIGINT)", pa.array([[("a", 1), ("b", None)], [], None], pa.map_(pa.string(), pa.int64())), [{"a": 1, "b": None}, {}, None], id="a map"
+        ),
+        pytest.param(
+            "MAP(BIGINT[], BIGINT)", pa.array([[([1], 2)]], pa.map_(pa.list_(pa.int64()), pa.int64())), [{"key": [[1]], "value": [2]}], id="keys of lists"
+        ),
+        pytest.param("TIMESTAMP_NS", pa.array([1_500], pa.timestamp("ns")), [datetime(1970, 1, 1, microsecond=1)], id="nanoseconds"),
+        pytest.param("UHUGEINT", pa.array([Decimal(2**100)], pa.decimal128(38, 0)), [2**100], id="a large integer"),
+    ],
+)
+def test_values_inside_of_values_are_plain_python(type_text: str, column: pa.Array, expected: list[Any]) -> None:
+    assert [value for (value,) in Rows(pa.table({"x": column}), [ResultColumn("x", type_text)]).take(10)] == expected
+
+
+def test_a_value_that_python_does_not_have_is_named() -> None:
+    rows = Rows(pa.table({"born": pa.array([2**31 - 1], pa.int32()).cast(pa.date32())}), [ResultColumn("born", "DATE")])
+    with pytest.raises(DataError, match="column 'born' has a value that Python has no DATE for"):
+        rows.take(1)
 
 
 def test_a_type_that_only_results_have_is_given_as_arrow_gives_it() -> None:

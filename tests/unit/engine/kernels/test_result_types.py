@@ -29,6 +29,7 @@ DELIVERED = [
         'STRUCT("a ""b"", c" VARCHAR, d VARCHAR[])',
         pa.struct([('a "b", c', pa.string()), ("d", pa.list_(pa.string()))]),
     ),
+    ("TUPLE(INTEGER, ENUM('x'))", "TUPLE(INTEGER, VARCHAR)", pa.struct([("element1", pa.int32()), ("element2", pa.string())])),
     ("MAP(VARCHAR, DECIMAL(4,1))", "MAP(VARCHAR, DECIMAL(4,1))", pa.map_(pa.string(), pa.decimal128(4, 1))),
     ("MAP(ENUM('x'), STRUCT(i UHUGEINT))[]", "MAP(VARCHAR, STRUCT(i HUGEINT))[]", pa.list_(pa.map_(pa.string(), pa.struct([("i", pa.decimal128(38, 0))])))),
 ]
