@@ -1,0 +1,37 @@
+"""Statements as relations, as the search for a placement sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from secateur.planner.query import Query, bind_query
+from secateur.planner.relations.build import Builder
+from secateur.planner.relations.names import Names
+from secateur.planner.relations.nodes import Relation
+from secateur.planner.text.dialect import tokenize
+from secateur.planner.text.parameters import read_parameters
+
+AGGREGATES = frozenset({"sum", "count", "count_star", "max", "min", "first"})
+
+
+@pytest.fixture
+def bound(bench: Any) -> Callable[[str], Query]:
+    """A query over the tables of the catalog; its scans are s0, s1, ... in the order of the text."""
+
+    def bind(sql: str) -> Query:
+        tokens, parameters = read_parameters(sql, tokenize(sql))
+        return bind_query(sql, tokens, parameters, bench.relation)
+
+    return bind
+
+
+@pytest.fixture
+def relation_of(bound: Callable[[str], Query]) -> Callable[[str], Relation]:
+    def build(sql: str) -> Relation:
+        query = bound(sql)
+        return Builder(query.scans, {}, AGGREGATES).query(query.tree, Names(), {}).relation
+
+    return build
