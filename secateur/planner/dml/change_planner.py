@@ -95,7 +95,10 @@ class ChangePlanner:
         if isinstance(insert.source, Rows):
             assert insert.columns is not None
             if insert.is_load and insert.ctes is None:
-                return insert.values()
+                if not insert.has_queries:
+                    return insert.values()
+                assert isinstance(insert.conflict, InsertMode)
+                return InsertSelect(insert.target.table, insert.columns, insert.query().plan(self._plan_source), insert.conflict)
             change = self._whole(insert_effects(insert, insert.columns))
             # What looks at other rows would see those of before the first, not of before its own.
             return replace(change, many=insert.many()) if len(change.select.plan.scans) == 1 else change

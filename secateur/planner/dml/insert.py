@@ -9,6 +9,7 @@ Each value is cast to the type of its column by itself, as the dialect does it; 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -35,6 +36,7 @@ from secateur.planner.text.token_cursor import TokenCursor
 __all__ = ["Insert", "InsertValues", "Rows", "read_insert"]
 
 _LITERALS: Final = frozenset({TokenType.STRING, TokenType.NUMBER, TokenType.NULL, TokenType.TRUE, TokenType.FALSE})
+_QUERY: Final = re.compile(r"\b(?:SELECT|FROM|TABLE)\b", re.IGNORECASE)
 _CELLS_MAX: Final = 1000
 """A longer statement is evaluated by the controller: the longer it is, the less what asking costs matters."""
 
@@ -112,6 +114,12 @@ class Insert:
             return False
         # What is replaced keeps the columns that are not named.
         return self.conflict is not InsertMode.UPSERT or self.columns is None or len(self.columns) == len(self.target.table.columns)
+
+    @property
+    def has_queries(self) -> bool:
+        """Whether a value of a VALUES clause may be that of a query."""
+        values = (value for row in self.source.values for value in row) if isinstance(self.source, Rows) else ()
+        return any(value.span is not None and _QUERY.search(self.sql[value.span.start : value.span.end]) for value in values if not value.is_literal)
 
     def values(self) -> InsertValues:
         """The rows of a VALUES clause, for a statement that is a load."""
