@@ -316,8 +316,8 @@ def _star_uses(tree: exp.Expr) -> tuple[bool, set[str]]:
                 starred.update(() if _is_only_counted(holder) else (folded(table.alias or table.name) for table in _own_tables(holder)))
             elif not isinstance(holder, exp.Count):
                 return True, starred
-        elif is_columns_call(node) or isinstance(node, exp.Pivot) or (isinstance(node, exp.Join) and joins_unnamed(node)):
-            # COLUMNS(...), PIVOT, NATURAL and POSITIONAL joins look at columns that the text does not name.
+        elif is_columns_call(node) or isinstance(node, (exp.Pivot, exp.PositionalColumn)) or (isinstance(node, exp.Join) and joins_unnamed(node)):
+            # COLUMNS(...), #2, PIVOT, NATURAL and POSITIONAL joins look at columns that the text does not name.
             return True, starred
         elif isinstance(node, exp.Column) and not node.table:
             # A row as a value, ``SELECT t FROM t``, looks like a column named as the table.

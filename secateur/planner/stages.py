@@ -79,6 +79,8 @@ def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns,
             raise Cut("it reads system tables, whose rows are where the statement is coordinated")
         if reading is None or not read.is_faithful:
             raise Cut("it is written in a form that is not taken apart")
+        if query.tree.find(exp.PositionalColumn) is not None:
+            raise Cut("it calls columns by their positions, which the rows of a stage have others of")
         reads_clock = settle_unstable(query.tree, reading, query.parameters.total + 1)
         if reads_clock:
             binder = _Binder([*params, datetime.now(UTC)])

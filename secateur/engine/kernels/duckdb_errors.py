@@ -34,6 +34,7 @@ _MEANING: Final[tuple[tuple[type[duckdb.Error], str, type[errors.Error]], ...]] 
     (duckdb.InterruptException, "", errors.JobCancelledError),
     (duckdb.PermissionException, "", errors.ProgrammingError),
     (duckdb.IOException, "", errors.ProgrammingError),
+    (duckdb.Error, r"^Parameter not supported", errors.ParameterError),
 )
 
 _ADVICE: Final[dict[type[errors.Error], str]] = {
