@@ -1,0 +1,42 @@
+"""What DuckDB says, said by our errors: which one, and without what is about DuckDB alone."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+
+from secateur import errors
+from secateur.engine.kernels.duckdb_errors import translated
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind", "message"),
+    [
+        pytest.param("SELECT 1 FROM", errors.SqlSyntaxError, 'syntax error at or near "FROM"', id="syntax, without the excerpt"),
+        pytest.param("SELECT CAST('x' AS INTEGER)", errors.DataError, "Could not convert string 'x' to INT32", id="a conversion"),
+        pytest.param(
+            "SELECT (SELECT * FROM range(2))",
+            errors.DataError,
+            "More than one row returned by a subquery used as an expression - scalar subqueries can only return a single row.",
+            id="no advice to change a setting",
+        ),
+        pytest.param("SELECT 1 ORDER BY ?", errors.ParameterError, "Parameter not supported in ORDER BY clause", id="a parameter where none may be"),
+        pytest.param("SELECT * FROM nowhere", errors.UnknownTableError, "Table with name nowhere does not exist", id="no advice to read DuckDB's catalog"),
+    ],
+)
+def test_translated(sql: str, kind: type[errors.Error], message: str) -> None:
+    with duckdb.connect() as connection:
+        with pytest.raises(duckdb.Error) as caught:
+            connection.execute(sql, [1] if "?" in sql else None).fetchall()
+        found = translated(caught.value)
+    assert type(found) is kind
+    assert found.message.split("\n")[0].rstrip("!") == message
+
+
+def test_reading_files_is_not_for_statements() -> None:
+    with duckdb.connect(config={"enable_external_access": "false"}) as connection:
+        with pytest.raises(duckdb.Error) as caught:
+            connection.execute("FROM read_csv('/nowhere.csv')")
+        found = translated(caught.value)
+    assert isinstance(found, errors.ProgrammingError)
+    assert found.message.endswith("statements cannot read files, load extensions or change the configuration of the members")
