@@ -44,7 +44,7 @@ def run_in_steps(materialized: Materialized, params: Sequence[Any], run_step: Ru
             changed in which keys were found.
 
     Raises:
-        Error: What the three raise; a DataError of a step is left to the whole query to find again.
+        Error: What the three raise; a DataError of a step, or for keys of the rest, is left to the whole query to find again.
     """
     state = _State(secrets.token_hex(8), materialized.watched)
     found: list[Outcome] = []
@@ -63,7 +63,8 @@ def run_in_steps(materialized: Materialized, params: Sequence[Any], run_step: Ru
         return in_all([*found, run_outer(materialized.outer, values, {})])
     try:
         return in_all([*found, run_outer(materialized.outer, values, state.of_rest(found))])
-    except KeysChangedError:
+    except (KeysChangedError, DataError):
+        # Over fewer rows DuckDB may evaluate in another order, and come to an error that the whole query does not have.
         return _undivided(found, run_whole)
 
 

@@ -17,9 +17,9 @@ from secateur.planner.statement import SelectStatement, SubqueryUse
 from secateur.planner.steps import join_keys
 from worlds import World, examined_closely
 
-WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "6"))
+WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "4"))
 FIRST_SEED = int(os.environ.get("SECATEUR_SEED", "0"))
-STATEMENTS_PER_WORLD = 24
+STATEMENTS_PER_WORLD = 20
 
 
 @pytest.fixture(autouse=True)

@@ -20,13 +20,13 @@ import pyarrow as pa
 from secateur.engine.kernels.fragment import run
 from secateur.engine.plan import ScanPlan, SelectPlan
 from secateur.engine.stage import Exchange, stage_relation
-from secateur.errors import DatabaseError, UnknownTableError
+from secateur.errors import DatabaseError, DataError, UnknownTableError
 from secateur.partitioning.conform import conform
 from secateur.partitioning.split import split
 from secateur.partitioning.statistics import NO_STATISTICS, ColumnStatistics, StatisticsPicture, TableStatistics
 from secateur.partitioning.table import TableDef
 from secateur.planner.planner import Planner
-from secateur.planner.statement import CreateTable, CreateView, SelectStatement, SubqueryUse
+from secateur.planner.statement import CreateTable, CreateView, Materialized, SelectStatement, SubqueryUse
 from secateur.planner.views.view import ViewDef
 from secateur.storage import snapshot
 from secateur.storage.member_store import MemberStore
@@ -205,8 +205,19 @@ class World:
 
     def in_steps(self, statement: SelectStatement, params: Sequence[Any], owners: Owners) -> pa.Table:
         """As a client runs a statement that is made of steps."""
+        materialized = statement.materialized
+        if materialized is None:
+            return self.distributed(statement.plan, params, self.kept(statement.plan, params), owners)
+        try:
+            return self._divided(statement, materialized, params, owners)
+        except DataError:
+            if materialized.watched is None:
+                raise
+            return self.distributed(statement.plan, params, self.kept(statement.plan, params), owners)
+
+    def _divided(self, statement: SelectStatement, materialized: Materialized, params: Sequence[Any], owners: Owners) -> pa.Table:
         values = list(params)
-        for step in () if statement.materialized is None else statement.materialized.steps:
+        for step in materialized.steps:
             rows = rows_as_tuples(self.in_steps(step.query, values[: step.query.plan.parameter_count], owners))
             if len(rows) > step.values_max:
                 return self.distributed(statement.plan, params, self.kept(statement.plan, params), owners)
@@ -217,9 +228,7 @@ class World:
                     values.append(rows[0][0] if rows else None)
                 case SubqueryUse.KEYS:
                     values += [[row[position] for row in rows] for position in range(step.parameter_count)]
-        if statement.materialized is not None:
-            return self.in_steps(statement.materialized.outer, values, owners)
-        return self.distributed(statement.plan, values, self.kept(statement.plan, values), owners)
+        return self.in_steps(materialized.outer, values, owners)
 
     def oracle(self, sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
         return self.duck.execute(sql, list(params)).fetchall()
@@ -349,6 +358,7 @@ def examined_closely(world: World, sql: str, params: Sequence[Any], rng: random.
         everything = [scan.tree.scheme.live_partitions().tolist() for scan in statement.plan.scans]
         try:
             world.distributed(statement.plan, statement.params or (), everything, Owners(1))
+            world.local(statement.plan, statement.params or (), everything)
         except DatabaseError:
             return None
         raise AssertionError(f"{sql} with {params!r}: an error that reading everything does not end in: {error.message}") from error

@@ -141,6 +141,7 @@ def test_keys_are_a_list_for_each_column_and_go_on_to_later_steps() -> None:
         pytest.param([KEYS, replace(outcome(KEYS, "m1"), topology_version=8)], ROWS, ["step 0", "step 1", "whole"], id="other owners"),
         pytest.param([pa.table({"v": [1] * 4, "w": ["a"] * 4})], ROWS, ["step 0", "whole"], id="too many keys"),
         pytest.param([DataError("a bad cast")], ROWS, ["step 0", "whole"], id="an error in the data"),
+        pytest.param([KEYS], DataError("a bad cast"), ["step 0", "rest", "whole"], id="an error in the data of the rest"),
     ],
 )
 def test_keys_that_cannot_be_used_leave_the_query_whole(steps: list[Any], rest: Any, expected: list[str]) -> None:
