@@ -251,6 +251,8 @@ def check_stages(scans: Sequence[ScanPlan], stages: Sequence[Stage]) -> None:
             problem = "scans a partitioned table at the coordinator"
         elif not stage.at_coordinator and not partitioned and not any(stages[number].exchange is Exchange.SHUFFLE for number in stage.inputs):
             problem = "would give the same rows at every member: it has neither a partitioned scan nor a shuffled input"
+        elif stage.limit is not None and (index < len(stages) - 1 or not stage.fragment.is_row_by_row):
+            problem = "leaves out rows, but is not the last stage or does not pass them on one by one"
         elif index < len(stages) - 1:
             problem = _problem_of_exchange(stage, consumers, scans)
         if problem is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -42,9 +42,14 @@ class JobResult:
 
 
 class ResultCollector:
-    """Collects the batches of a job's result sinks at the coordinator, up to a number of bytes. Used on the event loop."""
+    """Collects the batches of a job's result sinks at the coordinator, up to a number of bytes. Used on the event loop.
+
+    Attributes:
+        is_enough: To be called when no further row is wanted; the job sets it.
+    """
 
     def __init__(self, bytes_max: int) -> None:
+        self.is_enough: Callable[[], None] = lambda: None
         self._bytes_max = bytes_max
         self._bytes = 0
         self._rows: dict[str, RowBuffer] = {}

@@ -158,7 +158,7 @@ class JobRows:
 
     @property
     def is_done(self) -> bool:
-        return self._job.done and not self._queue.rows
+        return self._is_over() and not self._queue.rows
 
     @property
     def held_bytes(self) -> int:
@@ -166,7 +166,7 @@ class JobRows:
 
     async def take(self, bytes_wanted: int) -> pa.Table:
         try:
-            await self._queue.wait(max(bytes_wanted, self._bytes_before), lambda: self._job.done)
+            await self._queue.wait(max(bytes_wanted, self._bytes_before), self._is_over)
         except asyncio.CancelledError:
             self.close()
             raise
@@ -180,6 +180,10 @@ class JobRows:
     def close(self) -> None:
         self._job.cancel("nobody wants the rest of its rows")
         self._queue.close()
+
+    def _is_over(self) -> bool:
+        """Whether no further row comes."""
+        return self._job.done or self._job.has_enough
 
     def _check(self) -> None:
         """Raise why the job failed, if it did."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from secateur.engine.failure import lost_member
 from secateur.engine.light_job import AwaitCancelled, CancelMember, Effect, Finish, LightJob
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RunningJob"]
 
+_LAST_ROWS_S: Final = 0.02
+
 
 class RunningJob:
     """A job that was started on this member, which coordinates it.
@@ -25,6 +27,7 @@ class RunningJob:
     Attributes:
         job_id: Unique in the cluster.
         plan: Who runs what.
+        has_enough: Whether all rows of the result that are wanted are there, though members may still be at work.
     """
 
     def __init__(self, runtime: JobRuntime, builder: ExecutionPlanBuilder, plan: ExecutionPlan, collector: ResultCollector) -> None:
@@ -36,7 +39,10 @@ class RunningJob:
         self._machine = LightJob(plan.job.participants)
         self._metrics: list[VertexMetrics] = []
         self._timers: list[asyncio.TimerHandle] = []
+        self._when_done: list[Callable[[], None]] = []
         self._done: asyncio.Future[JobResult] = runtime.loop.create_future()
+        self.has_enough = False
+        collector.is_enough = self.enough
 
     @property
     def done(self) -> bool:
@@ -66,7 +72,8 @@ class RunningJob:
             raise
 
     def when_done(self, call: Callable[[], None]) -> None:
-        """Have a call made when the job has ended, well or not."""
+        """Have a call made when the job has ended, well or not, and when it has rows enough."""
+        self._when_done.append(call)
         self._done.add_done_callback(lambda _: call())
 
     def result_now(self) -> JobResult:
@@ -84,6 +91,15 @@ class RunningJob:
     def stop(self, error: Error) -> None:
         """Stop the job everywhere for a reason."""
         self.apply(self._machine.cancel(error))
+
+    def enough(self) -> None:
+        """No further row is wanted: end the job everywhere, and well. Who is at his last rows anyway is left the time for it: stopping a kernel costs more."""
+        if not self.has_enough and self._machine.error is None:
+            self.has_enough = True
+            unwanted = JobCancelledError(f"job {self.job_id} has all rows that are wanted of it", job=self.job_id)
+            self._timers.append(self._runtime.loop.call_later(_LAST_ROWS_S, self.stop, unwanted))
+            for call in self._when_done:
+                call()
 
     def begin(self) -> None:
         """The participants were told to start."""
@@ -128,7 +144,7 @@ class RunningJob:
         self._close_builder(error)
         if self._done.done():
             return
-        if error is not None:
+        if error is not None and not self.has_enough:
             self._done.set_exception(error)
             self._done.exception()  # a job nobody waits for must not be reported as a forgotten exception
         else:

@@ -63,7 +63,7 @@ def select_dag(
         inputs = [(stage_relation(number), plan.stages[number].fragment.schema) for number in stage.inputs]
         vertex = StageVertex(stage, [scans[number] for number in stage.scans] if is_running else (), inputs, is_running=is_running)
         dag.new_vertex(name, vertex, local_parallelism=1)
-    dag.new_vertex(RESULT_VERTEX, ResultSink())
+    dag.new_vertex(RESULT_VERTEX, ResultSink(plan.stages[-1].limit))
     out = [0] * len(plan.stages)
     for index, stage in enumerate(plan.stages):
         # Rows must not be made for a stage that runs nowhere; what such a stage would have heard does not matter.

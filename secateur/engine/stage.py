@@ -15,6 +15,7 @@ from typing import Any
 
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.processors.sort_key import SortKey
+from secateur.engine.row_limit import RowLimit
 
 __all__ = ["Exchange", "Stage", "stage_relation"]
 
@@ -54,6 +55,7 @@ class Stage:
         route: For ``ROUTE``: the index of the scan, one of each consumer's, whose partitions the rows follow. Else None.
         order: For ``GATHER``: what its rows at each member come in order of, columns of its output that DuckDB orders; they are merged before its consumer, the
             last stage, gets them. Empty: they come in no order.
+        limit: Of the last stage: which of its rows, in the order in which they come, are the answer; the statement ends when they are there. None for all.
         keeps_unmatched: For ``ROUTE``: whether a row for which the consumer reads no partition travels all the same, to any member that runs the consumer, as
             an outer join needs it that keeps such rows. Otherwise it is dropped.
     """
@@ -68,6 +70,7 @@ class Stage:
     route: int | None = None
     keeps_unmatched: bool = False
     order: tuple[SortKey, ...] = ()
+    limit: RowLimit | None = None
 
     @property
     def spreads(self) -> bool:
@@ -87,11 +90,12 @@ class Stage:
             self.route,
             self.keeps_unmatched,
             [key.to_wire() for key in self.order],
+            None if self.limit is None else self.limit.to_wire(),
         ]
 
     @classmethod
     def from_wire(cls, data: Sequence[Any]) -> Stage:
-        name, fragment, scans, inputs, at_coordinator, exchange, columns, route, keeps_unmatched, order = data
+        name, fragment, scans, inputs, at_coordinator, exchange, columns, route, keeps_unmatched, order, limit = data
         return cls(
             name,
             Fragment.from_wire(fragment),
@@ -103,4 +107,5 @@ class Stage:
             route,
             keeps_unmatched,
             tuple(SortKey(*key) for key in order),
+            None if limit is None else RowLimit.from_wire(limit),
         )

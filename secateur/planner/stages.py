@@ -131,6 +131,7 @@ def _placed_stages(drafts: Sequence[Draft], query: Query, schemas: Schemas, bind
                 at_coordinator=draft.at_coordinator,
                 exchange=exchange,
                 order=draft.order,
+                limit=draft.limit,
                 columns=() if route is None else route.columns,
                 route=None if route is None or route.anchor is None else scans[route.anchor],
             )
@@ -180,14 +181,14 @@ def _halved(
     if [text for _, text in final_columns] != [text for _, text in columns]:
         raise Cut("its parts have other types than the whole")
     order = merge_keys(halves.order, partial_columns) if is_large else ()
-    if order and halves.unordered is not None:
+    if halves.passing is not None and (order or halves.limit):
         partial = binder.fragment(halves.partial + order_clause(order, partial_columns), schemas, partial_columns)
-        final = replace(binder.fragment(halves.unordered, gathered, columns), row_by_row=True)
+        final = replace(binder.fragment(halves.passing, gathered, columns), row_by_row=True)
     else:
         partial = replace(binder.fragment(halves.partial, schemas, partial_columns), row_by_row=halves.row_by_row)
         final = replace(binder.fragment(halves.final, gathered, columns), row_by_row=halves.row_by_row)
     first = replace(_scan_stage(0, read.scans[0], partial), order=order)
-    return first, Stage("final", final, inputs=(0,), at_coordinator=True)
+    return first, Stage("final", final, inputs=(0,), at_coordinator=True, limit=halves.limit)
 
 
 def _scan_stage(index: int, read: ScanReading, fragment: Fragment) -> Stage:

@@ -132,3 +132,14 @@ def test_what_is_merged(conn: Connection, sql: str, merged: bool) -> None:
 def test_what_a_merge_costs_is_told(conn: Connection) -> None:
     told = "\n".join(line for (line,) in conn.execute("EXPLAIN ANALYZE SELECT id, s FROM t ORDER BY s"))
     assert f"stage merge scan:t: {ROWS} rows" in told
+
+
+@pytest.mark.parametrize(
+    ("limit", "count"),
+    [("LIMIT 0", 0), ("LIMIT 5", 5), ("LIMIT 390 OFFSET 7", 390), ("LIMIT 50 OFFSET 380", 20), ("OFFSET 395", 5), ("LIMIT 500", ROWS), ("LIMIT ?", 9)],
+)
+@pytest.mark.parametrize("of", ["SELECT id, d, s FROM t", "SELECT t.id, f.n, t.d FROM t JOIN few f ON t.id % 40 = f.id"], ids=["one table", "a join"])
+def test_some_rows_of_no_order(conn: Connection, oracle: duckdb.DuckDBPyConnection, of: str, limit: str, count: int) -> None:
+    rows = texts(conn.execute(f"{of} {limit}", [9] * limit.count("?")).fetchall())
+    assert len(set(rows)) == len(rows) == count
+    assert set(rows) <= set(texts(oracle.execute(of).fetchall()))

@@ -12,6 +12,7 @@ from secateur.dag.placement import OnCoordinator, Placement
 from secateur.dag.processor import Processor
 from secateur.dag.supplier import ProcessorMetaSupplier, ProcessorSupplier, SupplierContext
 from secateur.engine.result import ResultCollector
+from secateur.engine.row_limit import LimitedRows, RowLimit
 
 __all__ = ["ResultSink"]
 
@@ -21,24 +22,30 @@ class ResultSink(ProcessorMetaSupplier):
     """One processor at the coordinator that keeps what it receives, in the order of arrival; the job's result has it under the name of the vertex.
 
     Feed it through distributed edges, unless what feeds it runs at the coordinator only. A job in which no row can reach it has an empty result.
+
+    Args:
+        limit: Which of the rows are the result; once it has them, the job ends everywhere, and well. None for all.
     """
 
     works_without_input = True
     init_is_cooperative = True
     close_is_cooperative = True
 
+    def __init__(self, limit: RowLimit | None = None) -> None:
+        self._limit = limit
+
     def placement(self) -> Placement:
         return OnCoordinator()
 
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
-        return {member: _ResultSinkSupplier() for member in members}
+        return {member: _ResultSinkSupplier(self._limit) for member in members}
 
     def to_spec(self) -> Any:
-        return None
+        return None if self._limit is None else self._limit.to_wire()
 
     @classmethod
     def from_spec(cls, spec: Any) -> ResultSink:
-        return cls()
+        return cls(None if spec is None else RowLimit.from_wire(spec))
 
 
 class _ResultSinkSupplier(ProcessorSupplier):
@@ -47,7 +54,8 @@ class _ResultSinkSupplier(ProcessorSupplier):
     init_is_cooperative = True
     close_is_cooperative = True
 
-    def __init__(self) -> None:
+    def __init__(self, limit: RowLimit | None) -> None:
+        self._limit = limit
         self._collector: ResultCollector | None = None
         self._vertex = ""
 
@@ -58,6 +66,8 @@ class _ResultSinkSupplier(ProcessorSupplier):
 
     def get(self, count: int) -> Sequence[Processor]:
         assert self._collector is not None
+        if self._limit is not None:
+            return [_KeepSome(self._collector, self._vertex, self._limit) for _ in range(count)]
         return [_Keep(self._collector, self._vertex) for _ in range(count)]
 
 
@@ -68,3 +78,17 @@ class _Keep(Processor):
 
     def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
         return self._collector.add(self._vertex, batch)
+
+
+class _KeepSome(_Keep):
+    def __init__(self, collector: ResultCollector, vertex: str, limit: RowLimit) -> None:
+        super().__init__(collector, vertex)
+        self._rows = LimitedRows(limit)
+
+    def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
+        if not super().process(ordinal, self._rows.of(batch)):
+            return False
+        self._rows.count(batch)
+        if self._rows.is_full:
+            self._collector.is_enough()
+        return True

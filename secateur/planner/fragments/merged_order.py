@@ -39,7 +39,9 @@ def merge_keys(keys: Iterable[SortKey], columns: Sequence[tuple[str, str]]) -> t
 
 
 def order_clause(keys: Sequence[SortKey], columns: Sequence[tuple[str, str]]) -> str:
-    """ORDER BY for the end of a SELECT with these columns; by their positions, since a name may be one of what it selects from as well."""
+    """ORDER BY for the end of a SELECT with these columns, if there are keys; by positions, since a name may be one of what it selects from as well."""
+    if not keys:
+        return ""
     position = {name: number for number, (name, _) in enumerate(columns, 1)}
     items = (f"{position[key.column]} {'DESC' if key.descending else 'ASC'} NULLS {'FIRST' if key.nulls_first else 'LAST'}" for key in keys)
     return f" ORDER BY {', '.join(items)}"

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 from sqlglot import exp
 
 from secateur.engine.processors.sort_key import SortKey
+from secateur.engine.row_limit import RowLimit
 from secateur.errors import DatabaseError
 from secateur.planner.fragments.aggregates import AGGREGATES, AVERAGE_TYPE, PartialColumns, aggregate_name, combine
 from secateur.planner.fragments.canonical import (
@@ -49,14 +50,16 @@ class Halves:
         final: Over the partial's rows, as a relation; its columns are those of the statement, in order.
         row_by_row: Whether each row of the result comes from one row of the table, whatever its other rows are; for both texts, and the statement.
         order: What the final orders the partial's rows by, by their names, if that is all that it does to them but leaving out columns; else nothing.
-        unordered: The final without its ORDER BY, for rows that come in order; None without ``order``.
+        limit: Which of the partial's rows the final takes, if that is all that it does to them but leaving out columns; else None.
+        passing: The final without ORDER BY and LIMIT, for rows that come in order, and end when there are enough; None without ``order`` and ``limit``.
     """
 
     partial: str
     final: str
     row_by_row: bool = False
     order: tuple[SortKey, ...] = ()
-    unordered: str | None = None
+    limit: RowLimit | None = None
+    passing: str | None = None
 
 
 def cut(query: Query, reading: SecondReading, column_count: int, types_of: TypesOf) -> Halves:
@@ -160,11 +163,14 @@ class Cutter:
         names = ", ".join(f"c{position}" for position in range(len(self._items)))
         partial = f"SELECT {self._distinct}{', '.join(outputs + hidden)} FROM {self._source}{self._behind_where()}{top}"
         row_by_row = not (self._distinct or order or limit or offset or self._behind_where())
-        unordered = f"SELECT {self._distinct}{names} FROM {self._relation}"
-        final = f"{unordered}{order}{_clause('LIMIT', limit)}{_clause('OFFSET', offset)}"
-        if not order or self._distinct or limit or offset:
-            return Halves(partial, final, row_by_row)
-        return Halves(partial, final, order=tuple(merged), unordered=unordered)
+        head = f"SELECT {self._distinct}{names} FROM {self._relation}"
+        final = f"{head}{order}{_clause('LIMIT', limit)}{_clause('OFFSET', offset)}"
+        if self._distinct:
+            return Halves(partial, final)
+        if not limit and not offset:
+            return Halves(partial, final, order=tuple(merged), passing=head) if order else Halves(partial, final, row_by_row)
+        rows = None if order else _row_limit(limit, offset)
+        return Halves(partial, final, limit=rows, passing=None if rows is None else head)
 
     def _behind_where(self) -> str:
         """GROUP BY, HAVING and QUALIFY as they are, for groups that no two members share."""
@@ -360,6 +366,12 @@ def _is_count(expression: exp.Expr) -> bool:
     if isinstance(expression, exp.Literal):
         return not expression.is_string and bool(expression.this.isdecimal())
     return parameter_index(expression) is not None
+
+
+def _row_limit(limit: exp.Expr | None, offset: exp.Expr | None) -> RowLimit | None:
+    """LIMIT and OFFSET as numbers; None where one is a parameter, whose value DuckDB has to judge."""
+    numbers = [None if clause is None else int(clause.this) for clause in (limit, offset) if not clause or isinstance(clause, exp.Literal)]
+    return RowLimit(numbers[1] or 0, numbers[0]) if len(numbers) == 2 else None
 
 
 def _clause(word: str, expression: exp.Expr | None) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlglot import exp
 
+from secateur.engine.processors.sort_key import SortKey
+from secateur.engine.row_limit import RowLimit
 from secateur.planner.fragments.aggregates import AGGREGATES
 from secateur.planner.fragments.canonical import Cut, has_shadowed_names, is_canonical
 from secateur.planner.fragments.merged_order import merge_keys
@@ -19,10 +21,24 @@ from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.folding import folded
 from secateur.planner.text.trees import copied
 
-__all__ = ["cut_select", "merged_order", "named_as_asked"]
+__all__ = ["Passing", "cut_select", "named_as_asked", "passing", "without_order_and_limit"]
 
 _NAMES: Final = "names"
-_ORDER: Final = "order"
+_PASSING: Final = "passing"
+
+
+class Passing(NamedTuple):
+    """What is done to the rows of a draft, but for leaving out columns.
+
+    Attributes:
+        relation: Its rows.
+        order: What they are ordered by, if they can be merged; or nothing.
+        limit: Which of them are taken, in any order; or None.
+    """
+
+    relation: str
+    order: tuple[SortKey, ...]
+    limit: RowLimit | None
 
 
 def cut_select(bench: Workbench, select: exp.Select, columns: Callable[[], Columns], *, in_pieces: bool) -> exp.Expr:
@@ -51,19 +67,22 @@ def cut_select(bench: Workbench, select: exp.Select, columns: Callable[[], Colum
     relation = bench.drafts.add(title_of(select), halves.partial, relations_in(partial), described, at_coordinator=False)
     final = bench.parsed(halves.final, [*relations, relation])
     final.meta[_NAMES] = columns
-    final.meta[_ORDER] = relation, merge_keys(halves.order, described)
+    final.meta[_PASSING] = Passing(relation, merge_keys(halves.order, described), halves.limit)
     return final
 
 
-def merged_order(bench: Workbench, final: exp.Expr) -> exp.Expr:
-    """The last query of a statement without its ORDER BY, if that is all that it is for: the rows that it reads come in order then, and are merged."""
-    relation, order = final.meta.get(_ORDER, (None, ()))
-    if relation is None or not order:
-        return final
-    bench.drafts.sort(relation, order)
-    unordered = copied(final)
-    unordered.set("order", None)
-    return unordered
+def passing(final: exp.Expr) -> Passing | None:
+    """What the last query of a statement does beyond passing rows on, if it need not be a query: the rows may come in order, and end when there are enough."""
+    found = final.meta.get(_PASSING)
+    return found if isinstance(found, Passing) and (found.order or found.limit) else None
+
+
+def without_order_and_limit(final: exp.Expr) -> exp.Expr:
+    """A copy of a query that passes rows on as they come."""
+    bare = copied(final)
+    for key in ("order", "limit", "offset"):
+        bare.set(key, None)
+    return bare
 
 
 def _halves(bench: Workbench, select: exp.Select, cutter: Cutter, *, in_pieces: bool) -> Halves:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from secateur.engine.processors.sort_key import SortKey
+from secateur.engine.row_limit import RowLimit
 from secateur.partitioning.types import SqlType
 from secateur.planner.fragments.canonical import Cut
 from secateur.planner.fragments.merged_order import order_clause
@@ -30,6 +31,7 @@ class Draft:
         row_by_row: Whether each of its rows comes from one row of its one relation, whatever the others are.
         route: How its rows reach its consumers at the members; None where all of them go to all.
         order: What its rows come in order of at each member, to be merged; nothing: they come in no order.
+        limit: Which of its rows are the answer; None for all.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Draft:
     row_by_row: bool = False
     route: Route | None = None
     order: tuple[SortKey, ...] = ()
+    limit: RowLimit | None = None
 
 
 class Drafts:
@@ -76,6 +79,11 @@ class Drafts:
         self.drafts.append(Draft(name, sql, tuple(relations), columns, at_coordinator, row_by_row, route))
         self._schemas[relation] = dict(columns)
         return relation
+
+    def limit(self, relation: str, limit: RowLimit) -> None:
+        """Have some rows of the last draft be the answer."""
+        index = int(relation[1:])
+        self.drafts[index] = replace(self.drafts[index], limit=limit)
 
     def sort(self, relation: str, order: tuple[SortKey, ...]) -> None:
         """Have the rows of a draft come in order from each member."""

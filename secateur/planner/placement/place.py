@@ -24,7 +24,7 @@ from secateur.planner.fragments.merged_order import is_worth_merging
 from secateur.planner.placement.blocks import ORDERING, core_of, inside_of, is_source, nested_queries, ordered_source, title_of, without_order
 from secateur.planner.placement.correlated import Lookup, lookup_of, with_asked_keys
 from secateur.planner.placement.ctes import without_ctes
-from secateur.planner.placement.cut_select import cut_select, merged_order, named_as_asked
+from secateur.planner.placement.cut_select import cut_select, named_as_asked, passing, without_order_and_limit
 from secateur.planner.placement.drafts import Columns, Draft, Schema
 from secateur.planner.placement.mentions import moved_mention, moved_query, passed_relation, passes_rows_on, relations_in, tagged_tree
 from secateur.planner.placement.scan_rows import ScanRows, mark_applied
@@ -91,9 +91,15 @@ class _Placer:
         if sum(1 for _ in tree.walk()) > _NODES_MAX:
             raise Cut("it is too long to be taken apart")
         final = self._gathered(without_ctes(tree, self._compute_cte, self._compute_recursion))
-        if is_worth_merging(map(self._bench.cost_of, self._bench.rows_of)):
-            final = merged_order(self._bench, final)
-        self._at_coordinator("final", final, columns, row_by_row=passes_rows_on(final))
+        done = passing(final)
+        if done is not None and (done.limit or is_worth_merging(map(self._bench.cost_of, self._bench.rows_of))):
+            final = without_order_and_limit(final)
+            self._bench.drafts.sort(done.relation, done.order)
+        else:
+            done = None
+        relation = self._at_coordinator("final", final, columns, row_by_row=passes_rows_on(final))
+        if done is not None and done.limit is not None:
+            self._bench.drafts.limit(relation, done.limit)
         return tuple(self._bench.drafts.drafts)
 
     def _compute_cte(self, cte: exp.CTE) -> str:

@@ -10,6 +10,7 @@ import pytest
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.plan import ScanPlan, SelectPlan, Strategy
 from secateur.engine.processors.sort_key import SortKey, desc
+from secateur.engine.row_limit import RowLimit
 from secateur.engine.stage import Exchange, Stage
 from secateur.errors import InternalError
 from secateur.partitioning.build import build_scheme
@@ -51,6 +52,7 @@ LAST = Stage("final", over("x1"), inputs=(1,), at_coordinator=True)
             [Stage("read", over("s0"), scans=(0,), exchange=Exchange.SHUFFLE, columns=("k",)), Stage("group", over("x0"), inputs=(0,)), LAST], id="shuffle"
         ),
         pytest.param([replace(READ, order=(desc("k"),)), replace(FINAL, fragment=replace(over("x0"), row_by_row=True))], id="in order"),
+        pytest.param([READ, replace(FINAL, fragment=replace(over("x0"), row_by_row=True), limit=RowLimit(2, None))], id="some rows"),
         pytest.param(
             [READ, Stage("also", over("x0"), inputs=(0,), at_coordinator=True), Stage("f", over("x0", "x1"), inputs=(0, 1), at_coordinator=True)], id="shared"
         ),
@@ -72,6 +74,8 @@ def test_a_plan_travels(stages: Sequence[Stage]) -> None:
         pytest.param([Stage("r", over("s2"), scans=(2,)), FINAL], r"stage 0 \(r\) would give the same rows at every member", id="same rows"),
         pytest.param([READ, Stage("f", over("s2"), scans=(2,), at_coordinator=True)], "has no consumer", id="no consumer"),
         pytest.param([READ, JOIN, LAST], "is gathered, but join does not", id="gather"),
+        pytest.param([READ, replace(FINAL, limit=RowLimit(0, 3))], "leaves out rows, but", id="limit of a whole"),
+        pytest.param([replace(READ, limit=RowLimit(0, 3)), FINAL], "leaves out rows, but", id="limit in the middle"),
         pytest.param([Stage("r", over("s0"), scans=(0,), order=(SortKey("x"),)), FINAL], r"comes in order of \['x'\], not columns", id="order by nothing"),
         pytest.param([replace(READ, order=(SortKey("k"),)), FINAL], "is not passed on row by row", id="order that is lost"),
         pytest.param([Stage("r", over("s0"), scans=(0,), exchange=Exchange.SHUFFLE), FINAL], "is shuffled by", id="no key"),

@@ -46,7 +46,8 @@ def test_names_of_common_table_expressions(bench: Any, name: str, strategy: Stra
     [
         pytest.param("SELECT c.name, o.amount FROM customers c JOIN orders o USING (customer_id)", True, id="a join"),
         pytest.param("SELECT * FROM (SELECT c.name, o.amount + 1 AS a FROM customers c JOIN orders o USING (customer_id)) q", True, id="a join in FROM"),
-        pytest.param("SELECT c.name, o.amount FROM customers c JOIN orders o USING (customer_id) LIMIT 5", False, id="LIMIT"),
+        pytest.param("SELECT c.name, o.amount FROM customers c JOIN orders o USING (customer_id) LIMIT 5", True, id="LIMIT"),
+        pytest.param("SELECT c.name FROM customers c JOIN orders o USING (customer_id) ORDER BY 1 LIMIT 5", False, id="the first of an order"),
         pytest.param("SELECT DISTINCT c.name FROM customers c JOIN orders o USING (customer_id)", False, id="DISTINCT"),
         pytest.param("SELECT o.priority, count(*) FROM customers c JOIN orders o USING (customer_id) GROUP BY ALL", False, id="groups"),
         pytest.param("SELECT o.priority, rank() OVER (ORDER BY o.amount) FROM orders o", False, id="a window"),

@@ -1,0 +1,62 @@
+"""LIMIT and OFFSET of rows that come in any order, or in the right one: which of them are the answer, and when there are enough."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+__all__ = ["LimitedRows", "RowLimit"]
+
+
+@dataclass(frozen=True, slots=True)
+class RowLimit:
+    """What a statement wants of the rows of its last stage.
+
+    Attributes:
+        skipped: Rows that are left out first.
+        taken: Rows that are wanted then; None for all.
+    """
+
+    skipped: int
+    taken: int | None
+
+    def to_wire(self) -> list[int | None]:
+        """Plain data; :meth:`from_wire` reads it back."""
+        return [self.skipped, self.taken]
+
+    @classmethod
+    def from_wire(cls, data: Sequence[int | None]) -> RowLimit:
+        skipped, taken = data
+        return cls(skipped or 0, taken)
+
+
+class LimitedRows:
+    """Cuts batches to what a limit leaves of them.
+
+    Args:
+        limit: The limit.
+    """
+
+    __slots__ = ("_skip", "_take")
+
+    def __init__(self, limit: RowLimit) -> None:
+        self._skip = limit.skipped
+        self._take = limit.taken
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no further row is wanted."""
+        return self._take == 0
+
+    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """What is wanted of the next batch; none of its rows is counted before :meth:`count` is told of it."""
+        kept = batch.slice(min(self._skip, batch.num_rows))
+        return kept if self._take is None else kept.slice(0, self._take)
+
+    def count(self, batch: pa.RecordBatch) -> None:
+        """A batch has been dealt with."""
+        if self._take is not None:
+            self._take -= self.of(batch).num_rows
+        self._skip -= min(self._skip, batch.num_rows)
