@@ -20,6 +20,7 @@ from secateur.planner.refused import WORDS as REFUSED_WORDS
 from secateur.planner.refused import refuse_parts
 from secateur.planner.system.information_schema import SCHEMA as INFORMATION_SCHEMA
 from secateur.planner.system.names import MAIN, find_relation
+from secateur.planner.system.show import described_relation_sql
 from secateur.planner.system.tables import SCHEMA as SYSTEM_SCHEMA
 from secateur.planner.text.dialect import parse_query, quoted, tokenize
 from secateur.planner.text.folding import folded
@@ -32,6 +33,7 @@ __all__ = ["Query", "Scan", "bind_query", "holds_query", "is_columns_call", "joi
 
 _LEFT_OUT: Final = frozenset({MAIN, SYSTEM_SCHEMA, INFORMATION_SCHEMA})
 _VIEWS_MAX: Final = 500
+_DESCRIBE: Final = re.compile(r"\bDESC(?:RIBE)?\s+(?:TABLE\s+)?$", re.IGNORECASE)
 _RELATION_NAME: Final = re.compile(r"[sx]\d+")
 """Scans are ``s0``, ``s1``, ..., and the rows of stages ``x0``, ``x1``, ..."""
 
@@ -112,8 +114,7 @@ def bind_query(text: str, tokens: Sequence[Token], parameters: Parameters, find:
     binder = _Binder(find, is_placed=_has_relation_names(tree, words))
     splices: list[Splice] = []
     gathered: list[Splice] = []
-    for node, mention in binder.bind(text, words, tree):
-        start, end = _span(node)
+    for (start, end), mention in binder.bind(text, words, tree):
         splices.append((start, end, mention.sql))
         gathered.append((start, end, mention.gathered))
     qualified = _qualified_columns(tree, words)
@@ -162,15 +163,18 @@ class _Binder:
         self._opened = 0
         self._inside: list[str] = []
 
-    def bind(self, text: str, words: Set[str], tree: exp.Expr) -> Iterator[tuple[exp.Table, _Mention]]:
-        """Each mention of a table or view in a query, and what is to stand there."""
+    def bind(self, text: str, words: Set[str], tree: exp.Expr) -> Iterator[tuple[tuple[int, int], _Mention]]:
+        """The place of each mention of a table or view in a query, and what is to stand there."""
         everything, starred = _star_uses(tree)
         for node in _collect_tables(tree):
             wide = everything or isinstance(node.parent, exp.Summarize) or folded(node.alias or node.name) in starred or renames_columns(node)
             try:
-                if isinstance(node.parent, exp.Describe):
-                    raise NotSupportedError("DESCRIBE of a table inside of a query is not supported: read secateur.columns")
                 match find_relation(node.catalog, node.db, node.name, self._find):
+                    case relation if isinstance(node.parent, exp.Describe):
+                        self.is_rewritten = True
+                        sql = described_relation_sql(relation)
+                        yield _span_of_description(text, node), _Mention(sql, sql)
+                        continue
                     case TableDef() as table:
                         mention = self._scan(node, table, [column.name for column in table.columns if wide or folded(column.name) in words])
                     case ViewDef() as view:
@@ -182,7 +186,7 @@ class _Binder:
                 if isinstance(error, UnknownTableError) and folded(node.name) == "show":
                     error = NotSupportedError("SHOW inside of a query is not supported: read secateur.tables")
                 raise located(type(error), error.message, text, start, end - start, **error.details) from None
-            yield node, mention
+            yield _span(node), mention
 
     def _scan(self, node: exp.Table, table: TableDef, columns: Sequence[str]) -> _Mention:
         number = len(self.scans)
@@ -221,7 +225,7 @@ class _Binder:
             words = _words(tokens)
             tree = parse_query(view.query, tokens)
             self.is_placed = self.is_placed or _has_relation_names(tree, words)
-            found = [(_span(inner), mention) for inner, mention in self.bind(view.query, words, tree)]
+            found = list(self.bind(view.query, words, tree))
             qualified = _qualified_columns(tree, words)
         except UnknownTableError as error:
             raise UnknownTableError(f"view {view.name!r} cannot be read: {error.message}", **error.details) from None
@@ -252,6 +256,19 @@ def _span(node: exp.Table) -> tuple[int, int]:
     """The span of a name in the text, with the schema in front of it."""
     parts = [part for part in (node.args.get("catalog"), node.args.get("db"), node.this) if part is not None]
     return int(parts[0].meta["start"]), int(parts[-1].meta["end"]) + 1
+
+
+def _span_of_description(text: str, node: exp.Table) -> tuple[int, int]:
+    """The span of ``DESCRIBE t``.
+
+    Raises:
+        NotSupportedError: There is more between the two, such as a comment.
+    """
+    start, end = _span(node)
+    word = _DESCRIBE.search(text, 0, start)
+    if word is None:
+        raise NotSupportedError("DESCRIBE of a table with something between the two inside of a query is not supported: write DESCRIBE t")
+    return word.start(), end
 
 
 def _words(tokens: Sequence[Token]) -> Set[str]:

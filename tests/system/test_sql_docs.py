@@ -43,7 +43,7 @@ def test_the_examples_run() -> None:
         "CREATE TABLE t (k INTEGER PRIMARY KEY, n INTEGER CHECK (n > 0))",
         "WITH d AS (DELETE FROM held RETURNING *) SELECT * FROM d",
         "PIVOT held ON k",
-        "SELECT * FROM (DESCRIBE held)",
+        "SELECT * FROM (SHOW TABLES)",
         "SELECT * FROM duckdb_tables()",
         "INSTALL json",
         "PRAGMA version",

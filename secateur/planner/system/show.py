@@ -23,7 +23,7 @@ from secateur.planner.text.dialect import quoted
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.views.view import ViewDef
 
-__all__ = ["DescribedQuery", "ShowQuery", "SummarizedQuery", "described_sql", "read_show", "summarized_sql"]
+__all__ = ["DescribedQuery", "ShowQuery", "SummarizedQuery", "described_relation_sql", "described_sql", "read_show", "summarized_sql"]
 
 _QUERIES: Final = ("SELECT", "WITH", "FROM", "VALUES", "(")
 _DESCRIBED: Final = ("column_name", "column_type", "null", "key", "default", "extra")
@@ -94,7 +94,7 @@ def read_show(cursor: TokenCursor, find: Callable[[TokenCursor], TableDef | View
     if cursor.at_end:
         return ShowQuery(_ALL_TABLES)
     cursor.accept("TABLE")
-    return _ended(cursor, _described(find(cursor)))
+    return _ended(cursor, described_relation_sql(find(cursor)))
 
 
 def described_sql(columns: Iterable[tuple[str, str]]) -> str:
@@ -112,7 +112,8 @@ def _ended(cursor: TokenCursor, sql: str) -> ShowQuery:
     return ShowQuery(sql)
 
 
-def _described(relation: TableDef | ViewDef) -> str:
+def described_relation_sql(relation: TableDef | ViewDef) -> str:
+    """The query that answers DESCRIBE for a table or view."""
     match relation:
         case ViewDef():
             return described_sql(relation.columns)

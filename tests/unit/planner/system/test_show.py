@@ -63,7 +63,8 @@ def test_all_columns_are_summarized(bench: Any, sql: str) -> None:
         ("SUMMARIZE", SqlSyntaxError, "expected a table or a query", 10),
         ("SHOW TABLES LIKE 'a'", SqlSyntaxError, "expected the end of the statement", 13),
         ("DESCRIBE other.orders", NotSupportedError, "schema in front of a table name", 10),
-        ("SELECT * FROM (DESCRIBE orders)", NotSupportedError, "DESCRIBE of a table inside of a query", 25),
+        ("SELECT * FROM (DESCRIBE /* the */ orders)", NotSupportedError, "DESCRIBE of a table with something between the two", 35),
+        ("SELECT * FROM (SHOW TABLES)", NotSupportedError, "SHOW inside of a query", 16),
     ],
 )
 def test_mistakes_are_shown_where_they_stand(bench: Any, sql: str, kind: type[Error], message: str, column: int) -> None:
