@@ -70,7 +70,7 @@ def run(work: Callable[[World], Awaitable[None]]) -> World:
 
 
 async def create(world: World) -> None:
-    await world.commands.create(TABLE, if_not_exists=False)
+    await world.commands.create(TABLE, if_not_exists=False, or_replace=False)
 
 
 def test_a_table_counts_once_every_member_has_it() -> None:
@@ -84,7 +84,7 @@ def test_a_table_counts_once_every_member_has_it() -> None:
 def test_a_name_is_taken_once() -> None:
     async def twice(world: World) -> None:
         await create(world)
-        await world.commands.create(TABLE, if_not_exists=True)
+        await world.commands.create(TABLE, if_not_exists=True, or_replace=False)
         with pytest.raises(TableExistsError):
             await create(world)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -12,7 +13,7 @@ from secateur.engine.kernels.cancellation import Cancellation
 from secateur.engine.kernels.duckdb_kernel import DuckDBKernel
 from secateur.engine.kernels.fragment import Fragment, open_with
 from secateur.engine.kernels.parted_answer import MadeAnswer, PartedAnswer, WholeAnswer
-from secateur.errors import DataError, JobCancelledError, UnknownColumnError
+from secateur.errors import DataError, JobCancelledError, LimitExceededError, UnknownColumnError
 
 ROWS = pa.table({"a": pa.array(range(200_000), pa.int64()), "s": pa.array([None if n % 3 == 0 else "x" * 50 for n in range(200_000)])})
 KEYS = pa.table({"a": pa.array(range(100_000, 300_000), pa.int64())})
@@ -97,6 +98,24 @@ def test_another_thread_stops_it(kernel: DuckDBKernel) -> None:
     with pytest.raises(JobCancelledError):
         endless.take(1 << 40)
     assert endless.is_done
+
+
+@pytest.mark.parametrize("spills", [True, False], ids=["spills", "nowhere to spill"])
+def test_a_sort_beyond_the_memory_limit(tmp_path: Path, spills: bool) -> None:
+    small = DuckDBKernel(memory_limit_bytes=24 << 20, threads=1, spill_directory=tmp_path if spills else None)
+    sorting = open_with(
+        fragment("SELECT i, md5(i::VARCHAR) AS s FROM range(1000000) AS r(i) ORDER BY s", ("i", "BIGINT"), ("s", "VARCHAR")), {}, duckdb=lambda: small
+    )
+    if spills:
+        first = sorting.take(1 << 20)
+        assert first.column("s").to_pylist() == sorted(first.column("s").to_pylist())
+        assert any(tmp_path.rglob("*"))
+        assert first.num_rows + sum(part.num_rows for part in taken(sorting, 1 << 20)) == 1_000_000
+    else:
+        with pytest.raises(LimitExceededError):
+            sorting.take(1 << 20)
+        assert small.run("SELECT 1 AS one", {}).to_pydict() == {"one": [1]}
+    small.close()
 
 
 def test_an_answer_that_is_there_is_taken_in_slices() -> None:
