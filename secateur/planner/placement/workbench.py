@@ -139,7 +139,9 @@ class Workbench:
         scan = self._scans[relation]
         for mention in [mention for mention, name in mentions(node) if name == relation]:
             settle_applied(mention, relation)
-            moved = self._scan_draft(scan, columns_read(mention, scan), route)
+            # A key by which the rows go may be equal to another column that is read, and be named nowhere once its condition has been applied.
+            read = {*columns_read(mention, scan), *(() if route is None else route.columns)}
+            moved = self._scan_draft(scan, tuple(name for name in scan.columns if name in read), route)
             # What else stands in the node, such as joins in parentheses, stays.
             mention.set("this", exp.to_identifier(moved))
             as_mention(mention, moved)

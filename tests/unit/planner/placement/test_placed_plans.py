@@ -8,6 +8,7 @@ import pytest
 
 from secateur.engine.plan import Strategy
 from secateur.engine.stage import Exchange
+from secateur.planner.placement import search
 
 
 @pytest.mark.parametrize(
@@ -138,3 +139,13 @@ def test_a_join_in_parentheses_is_no_query(bench: Any, source: str) -> None:
     plan = bench.select(f"SELECT c.name, x.m, y.id FROM customers c JOIN {source} ON c.name = x.priority").plan
     assert plan.strategy is Strategy.PLACED
     assert all(stage.fragment.sql.startswith("SELECT") for stage in plan.stages)
+
+
+def test_a_key_by_which_rows_go_goes_along(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two equal columns of a scan the one names the other; what makes them equal is applied where the rows are, and leaves one of them unread."""
+    monkeypatch.setattr(search, "_SHUFFLED_MIN", 0.0)
+    monkeypatch.setattr(search, "_SHUFFLE_SHARE", 1e-6)
+    plan = bench.select("SELECT p.amount FROM orders o JOIN orders p ON o.priority = p.priority WHERE p.customer_id = p.priority").plan
+    shuffled = [stage for stage in plan.stages if stage.exchange is Exchange.SHUFFLE]
+    assert shuffled
+    assert all({*stage.columns} <= {*stage.fragment.schema.names} for stage in shuffled)
