@@ -11,6 +11,7 @@ from secateur.engine.kernels.arrow_fragment import ArrowFragment
 from secateur.engine.kernels.result_types import sql_type
 from secateur.partitioning.types import SqlType
 from secateur.planner.fragments.arrow_compiler import compile_arrow
+from secateur.planner.text.trees import children_of
 
 __all__ = ["arrow_form"]
 
@@ -38,7 +39,7 @@ def _is_within(tree: exp.Expr, nodes_max: int, depth_max: int) -> bool:
         count += len(level)
         if count > nodes_max:
             return False
-        level = [child for node in level for child in node.iter_expressions()]
+        level = [child for node in level for child in children_of(node)]
         if not level:
             return True
     return False

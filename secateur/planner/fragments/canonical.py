@@ -14,7 +14,7 @@ from sqlglot import exp
 from secateur.planner.query import Scan, is_columns_call, renames_columns
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.folding import folded
-from secateur.planner.text.trees import copied
+from secateur.planner.text.trees import children_of, copied
 
 __all__ = [
     "Cut",
@@ -115,7 +115,7 @@ def unresolved_in(node: exp.Expr) -> list[exp.Column]:
             if not is_canonical(part):
                 found.append(part)
         elif not isinstance(part, exp.Query):
-            pending.extend(part.iter_expressions())
+            pending.extend(children_of(part))
     return found
 
 

@@ -31,7 +31,7 @@ from secateur.planner.query import Query
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.folding import folded
 from secateur.planner.text.second_reading import SecondReading
-from secateur.planner.text.trees import copied
+from secateur.planner.text.trees import children_of, copied
 
 __all__ = ["Cutter", "Halves", "TypesOf", "cut"]
 
@@ -390,7 +390,7 @@ def _columns_outside_aggregates(node: exp.Expr) -> bool:
         if isinstance(item, exp.Column):
             return True
         if aggregate_name(item.this if isinstance(item, exp.Filter) else item) is None:
-            pending.extend(item.iter_expressions())
+            pending.extend(children_of(item))
     return False
 
 

@@ -15,7 +15,7 @@ from secateur.planner.relations.calls import windows_in
 from secateur.planner.relations.names import Names
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.folding import folded
-from secateur.planner.text.trees import copied
+from secateur.planner.text.trees import children_of, copied
 
 __all__ = [
     "ORDERING",
@@ -105,7 +105,7 @@ def _outside_queries(part: exp.Expr) -> Iterator[exp.Expr]:
             continue
         yield node
         if not isinstance(node, exp.Column):
-            pending.extend(node.iter_expressions())
+            pending.extend(children_of(node))
 
 
 def _starred(names: Names, alias: str | None) -> list[exp.Expr]:

@@ -29,6 +29,7 @@ from secateur.planner.placement.scan_rows import is_applied
 from secateur.planner.predicates.predicate import flat
 from secateur.planner.relations.names import Names
 from secateur.planner.text.folding import folded
+from secateur.planner.text.trees import children_of
 
 __all__ = ["Lookup", "lookup_of", "with_asked_keys"]
 
@@ -168,7 +169,7 @@ def _is_null_of_none(select: exp.Select) -> bool:
         if isinstance(node, _NULL_OF_NONE):
             found = True
         elif isinstance(node, _STRICT):
-            pending.extend(node.iter_expressions())
+            pending.extend(children_of(node))
         else:
             return False
     return found

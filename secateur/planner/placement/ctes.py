@@ -28,6 +28,8 @@ def without_ctes(tree: exp.Expr, compute: Callable[[exp.CTE], str], recurse: Cal
     Raises:
         Cut: A mention that is more than a name.
     """
+    if tree.find(exp.With) is None:
+        return tree
     _drop_unused(tree)
     for holder in list(tree.walk(bfs=True)):
         with_ = holder.args.get("with_")

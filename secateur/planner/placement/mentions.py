@@ -8,7 +8,7 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.planner.query import Query
-from secateur.planner.text.trees import copied
+from secateur.planner.text.trees import copied, tables_in
 
 __all__ = ["as_mention", "mention_of", "mentions", "moved_mention", "moved_query", "passed_relation", "passes_rows_on", "relations_in", "tagged_tree"]
 
@@ -31,7 +31,7 @@ def mention_of(node: exp.Expr) -> str | None:
 
 def mentions(tree: exp.Expr) -> Iterator[tuple[exp.Table, str]]:
     """The mentions in a tree with their relations."""
-    for node in tree.find_all(exp.Table):
+    for node in tables_in(tree):
         relation = mention_of(node)
         if relation is not None:
             yield node, relation

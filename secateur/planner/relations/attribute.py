@@ -10,6 +10,7 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.partitioning.types import SqlType, TypeKind
+from secateur.planner.text.trees import children_of
 
 __all__ = ["Attribute", "columns_in", "compares_alike", "is_exact", "occurrence", "renumber"]
 
@@ -77,4 +78,4 @@ def columns_in(node: exp.Expr) -> Iterator[exp.Column]:
             if isinstance(item.this, exp.Identifier):
                 yield item
         elif not isinstance(item, (exp.Literal, exp.Query, exp.Window)):
-            pending.extend(item.iter_expressions())
+            pending.extend(children_of(item))

@@ -35,6 +35,7 @@ from secateur.planner.relations.nodes import (
 )
 from secateur.planner.relations.restriction import Restriction, bind
 from secateur.planner.text.folding import folded
+from secateur.planner.text.trees import children_of
 
 __all__ = ["Builder", "Columns", "Ctes", "Output", "TooLargeError", "build_relations"]
 
@@ -411,13 +412,13 @@ class _Select:
 
 def subqueries_in(part: exp.Expr) -> Iterator[exp.Expr]:
     """The outermost queries inside of an expression, without recursion."""
-    pending = list(part.iter_expressions())
+    pending = children_of(part)
     while pending:
         item = pending.pop()
         if isinstance(item, exp.Query) and not (isinstance(item, exp.Subquery) and not holds_query(item)):
             yield item
         elif not isinstance(item, (exp.Literal, exp.Column)):
-            pending.extend(item.iter_expressions())
+            pending.extend(children_of(item))
 
 
 def _is_mentioned(holder: exp.Expr, name: str) -> bool:

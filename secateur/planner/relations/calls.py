@@ -8,6 +8,7 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.planner.text.folding import folded
+from secateur.planner.text.trees import children_of
 
 __all__ = ["aggregates_in", "may_aggregate", "may_be_many", "names_a_window", "windows_in"]
 
@@ -29,7 +30,7 @@ def windows_in(part: exp.Expr) -> Iterator[exp.Window]:
         if isinstance(item, exp.Window):
             yield item
         if not isinstance(item, (exp.Literal, exp.Query)):
-            pending.extend(item.iter_expressions())
+            pending.extend(children_of(item))
 
 
 def names_a_window(predicate: exp.Expr) -> bool:
@@ -45,7 +46,7 @@ def may_be_many(item: exp.Expr) -> bool:
         if isinstance(node, exp.Star) or (isinstance(node, exp.Anonymous) and folded(node.name) in ("columns", "unnest", "unpack")):
             return True
         if not isinstance(node, (exp.Literal, exp.Query)) and not (isinstance(node, exp.Count) and isinstance(node.this, exp.Star)):
-            pending.extend(node.iter_expressions())
+            pending.extend(children_of(node))
     return False
 
 
@@ -68,7 +69,7 @@ def aggregates_in(part: exp.Expr, aggregates: Collection[str]) -> Iterator[str]:
         elif name is not None and name not in _GROUPINGS and (name in aggregates or isinstance(item, exp.AggFunc)):
             yield name
         if not isinstance(item, (exp.Literal, exp.Query)):
-            pending.extend(item.iter_expressions())
+            pending.extend(children_of(item))
 
 
 def may_aggregate(part: exp.Expr | None, aggregates: Collection[str] | None = None) -> bool:
@@ -92,11 +93,11 @@ def may_aggregate(part: exp.Expr | None, aggregates: Collection[str] | None = No
         if isinstance(item, exp.Window):
             pending.extend(_inside_window(item))
         elif not isinstance(item, exp.Literal):
-            pending.extend(item.iter_expressions())
+            pending.extend(children_of(item))
     return False
 
 
 def _inside_window(window: exp.Window) -> Iterator[exp.Expr]:
     """Its function aggregates no rows; what is inside of the call may: sum(count(*)) OVER ()."""
-    for child in window.iter_expressions():
-        yield from child.iter_expressions() if isinstance(child, exp.Func) else [child]
+    for child in children_of(window):
+        yield from children_of(child) if isinstance(child, exp.Func) else [child]

@@ -4,7 +4,7 @@ import pytest
 from sqlglot import exp
 
 from secateur.planner.text.dialect import parse_query, to_sql, tokenize
-from secateur.planner.text.trees import copied
+from secateur.planner.text.trees import children_of, copied, tables_in
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,10 @@ def test_a_tree_of_any_depth() -> None:
     for number in range(5_000):
         tree = exp.Add(this=tree, expression=exp.Literal.number(number))
     assert sum(1 for _ in copied(tree).walk()) == 10_001
+
+
+def test_ways_through_a_tree_are_those_of_the_library() -> None:
+    sql = "WITH c AS (SELECT x.a FROM t AS x) SELECT (SELECT max(b) FROM u WHERE u.a = c.a) FROM c JOIN (v JOIN w USING (a)) USING (a) WHERE EXISTS (FROM y)"
+    tree = parse_query(sql, tokenize(sql))
+    assert [table.name for table in tables_in(tree)] == [table.name for table in tree.find_all(exp.Table)]
+    assert all(children_of(node) == list(node.iter_expressions()) for node in tree.walk())
