@@ -27,7 +27,7 @@ from worlds import World, depends_on_optimizer, examined_closely, sorted_rows
 __all__ = ["STATEMENTS_PER_WORLD", "Compared", "compare_on_cluster", "compare_world"]
 
 STATEMENTS_PER_WORLD = 40
-_ATTEMPTS_MAX = 50
+_ATTEMPTS_MAX = 2 * STATEMENTS_PER_WORLD
 _ON_CLUSTERS_EVERY = 10
 
 

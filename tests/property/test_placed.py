@@ -13,7 +13,7 @@ import pytest
 from placed_run import STATEMENTS_PER_WORLD, compare_on_cluster, compare_world
 from secateur.engine.plan import Strategy
 
-WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "8"))
+WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "6"))
 FIRST_SEED = int(os.environ.get("SECATEUR_SEED", "0"))
 STATEMENTS_ON_CLUSTER = 20
 
