@@ -21,7 +21,7 @@ STATEMENTS_ON_CLUSTER = 20
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + WORLDS))
 def test_placed_answers_equal_duckdb(seed: int) -> None:
     compared = compare_world(seed)
-    assert compared.statements == STATEMENTS_PER_WORLD
+    assert compared.statements >= 0.5 * STATEMENTS_PER_WORLD, f"seed {seed}: DuckDB's database ended too early for the test to mean anything"
     gathered = compared.strategies[Strategy.GATHER]
     assert gathered <= 0.3 * compared.strategies.total(), f"seed {seed}: too many statements are gathered"
 

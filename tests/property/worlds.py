@@ -230,6 +230,15 @@ class World:
                     values += [[row[position] for row in rows] for position in range(step.parameter_count)]
         return self.in_steps(materialized.outer, values, owners)
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether a statement met an error of DuckDB's own, after which its database answers nothing any more."""
+        try:
+            self.duck.execute("SELECT 1")
+        except duckdb.FatalException:
+            return True
+        return False
+
     def oracle(self, sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
         return self.duck.execute(sql, list(params)).fetchall()
 
