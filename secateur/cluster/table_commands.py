@@ -49,7 +49,7 @@ class TableCommands:
         self._executor = executor
         self._ranges = RangeChanger(peers)
 
-    async def create(self, table: TableDef, *, if_not_exists: bool, or_replace: bool) -> None:
+    async def create(self, table: TableDef, *, if_not_exists: bool, or_replace: bool = False) -> None:
         """Give a table its id and owners, and tell the members; a table in whose place it comes goes when the new one is there.
 
         Raises:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -89,6 +90,29 @@ def test_a_name_is_taken_once() -> None:
             await create(world)
 
     assert run(twice).ops("m1") == ["create_table"]
+
+
+def test_a_table_goes_when_the_one_in_its_place_is_there() -> None:
+    async def replaced(world: World) -> None:
+        await create(world)
+        await world.commands.create(replace(TABLE, name="T"), if_not_exists=False, or_replace=True)
+
+    world = run(replaced)
+    assert [(table.name, table.table_id) for table in world.state.catalog.tables()] == [("T", 2)]
+    assert all(world.ops(member) == ["create_table", "create_table", "drop_table"] for member in ("m1", "m2", "m3"))
+    assert list(world.state.topology.owners) == [TABLE.scheme.affinity_group()]
+
+
+def test_a_table_stays_when_the_one_in_its_place_is_refused() -> None:
+    async def refused(world: World) -> None:
+        await create(world)
+        world.peers.failures["m2", "create_table"] = DeadlineError("too slow")
+        with pytest.raises(DeadlineError):
+            await world.commands.create(TABLE, if_not_exists=False, or_replace=True)
+
+    world = run(refused)
+    assert [table.table_id for table in world.state.catalog.tables()] == [1]
+    assert list(world.state.topology.owners) == [TABLE.scheme.affinity_group()]
 
 
 def test_nothing_is_left_of_a_table_that_a_member_refuses() -> None:
