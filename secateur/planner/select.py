@@ -28,7 +28,7 @@ from secateur.partitioning.types import SqlType
 from secateur.planner.binding_errors import in_users_terms
 from secateur.planner.fragments.arrow_form import arrow_form
 from secateur.planner.fragments.canonical import Cut, canonical_select
-from secateur.planner.placement.cost import bytes_of
+from secateur.planner.placement.cost import estimate_of
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.query import Query, Scan, bind_query
 from secateur.planner.scans.scan_reading import QueryReading, ScanReading, read_query
@@ -130,8 +130,8 @@ class BoundSelect:
         is_of_system = any(scan.system is not None for scan in query.scans)
         repeatable = reading is not None and reading.is_repeatable
         local = Fragment.over(query.sql, self._schemas, self.columns, _arrow(query, self._schemas, self.columns) if read.is_faithful else None)
-        costs = {scan.scan.relation: bytes_of(scan, self._picture.of(scan.scan.table.table_id)) for scan in read.scans}
-        found = staged(query, read, self._schemas, self.columns, self._params, costs)
+        estimates = {scan.scan.relation: estimate_of(scan, self._picture.of(scan.scan.table.table_id)) for scan in read.scans}
+        found = staged(query, read, self._schemas, self.columns, self._params, estimates)
         if found.strategy is Strategy.TWO_STAGE:
             local = replace(local, row_by_row=found.stages[0].fragment.row_by_row)
         trees = [(scan.bounds_in_steps or scan.bounds).tree for scan in read.scans]

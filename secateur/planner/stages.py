@@ -24,10 +24,11 @@ from secateur.planner.fragments.canonical import Cut, named
 from secateur.planner.fragments.merged_order import is_worth_merging, merge_keys, order_clause
 from secateur.planner.fragments.two_stage import Halves, cut
 from secateur.planner.fragments.unstable import is_stable, settle_unstable
+from secateur.planner.placement.cost import Estimate
 from secateur.planner.placement.drafts import Draft
 from secateur.planner.placement.place import place
-from secateur.planner.placement.scan_rows import ScanRows
-from secateur.planner.query import Query, is_columns_call
+from secateur.planner.placement.scan_rows import ScanRows, is_about_scan
+from secateur.planner.query import Query
 from secateur.planner.scans.scan_reading import QueryReading, ScanReading
 from secateur.planner.scans.scope import Scope
 from secateur.planner.text.dialect import parse_query, to_sql, tokenize
@@ -59,7 +60,7 @@ class Staged:
     reads_clock: bool = False
 
 
-def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns, params: Sequence[Any], costs: Mapping[str, float]) -> Staged:
+def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns, params: Sequence[Any], estimates: Mapping[str, Estimate]) -> Staged:
     """The stages of a query.
 
     Args:
@@ -68,7 +69,7 @@ def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns,
         schemas: The columns of each scan that it may need.
         columns: Name and type of each column of its result.
         params: Values of its parameters, for their types.
-        costs: About how many bytes the rows of each scan have that it needs.
+        estimates: What is thought of the rows of each scan that it needs.
     """
     binder = _Binder(params)
     reading = read.second
@@ -87,13 +88,13 @@ def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns,
         rows = {scan.scan.relation: rows_of(scan, unstable) for scan in read.scans} if unstable else gathered
         if len(query.scans) == 1:
             try:
-                halves = _halved(query, read, reading, schemas, columns, binder, is_large=is_worth_merging(costs.values()))
+                halves = _halved(query, read, reading, schemas, columns, binder, is_large=is_worth_merging(estimate.bytes for estimate in estimates.values()))
                 return Staged(halves, Strategy.TWO_STAGE, reads_clock=reads_clock)
             except Cut:
                 pass
         if query.is_placed:
             raise Cut("a common table expression has the name of a relation of the plan: call it otherwise than a letter and a number")
-        drafts = place(query, reading, tuple(columns), schemas, binder.describe, rows, costs.__getitem__)
+        drafts = place(query, reading, tuple(columns), schemas, binder.describe, rows, estimates.__getitem__)
         placed, whole = _placed_stages(drafts, query, schemas, binder), _gathered_stages(query, read, gathered, schemas, columns, None)
         return Staged(placed, Strategy.PLACED, gathered=whole, reads_clock=reads_clock)
     except Cut as refused:
@@ -218,16 +219,7 @@ def rows_of(read: ScanReading, unstable: Collection[str] | None) -> ScanRows:
 def applied_conjuncts(read: ScanReading, unstable: Collection[str] | None) -> list[exp.Expr]:
     """What may be applied to the rows of a scan before anything else: conjuncts about it alone; ``unstable`` as for :func:`rows_of`."""
     known = () if unstable is None else read.scope.local
-    return [conjunct for conjunct in known if _is_local(conjunct, read.scope) and is_stable(conjunct, unstable or ())]
-
-
-def _is_local(conjunct: exp.Expr, scope: Scope) -> bool:
-    """Whether a conjunct reads columns of its scan and nothing else."""
-    columns = list(conjunct.find_all(exp.Column))
-    # A lambda and a list comprehension have names of their own; COLUMNS() names columns by a pattern.
-    foreign = conjunct.find(exp.Query, exp.Lambda, exp.Comprehension, exp.AggFunc, exp.Window, exp.Star) is not None
-    foreign = foreign or any(map(is_columns_call, conjunct.find_all(exp.Anonymous)))
-    return bool(columns) and not foreign and all(scope.column_of(column) is not None for column in columns)
+    return [conjunct for conjunct in known if is_about_scan(conjunct, read.scope) and is_stable(conjunct, unstable or ())]
 
 
 def _bare(conjunct: exp.Expr, scope: Scope) -> exp.Expr:

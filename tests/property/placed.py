@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from secateur.planner.placement import search
+from secateur.planner.placement import search, semi_joins
 from worlds import World
 
 __all__ = ["EXCHANGES", "Placeable", "exchange_by", "placed_world"]
@@ -52,6 +52,8 @@ def exchange_by(patch: pytest.MonkeyPatch, exchange: str) -> None:
     patch.setattr(search, "_ROUTED_MIN", 0.0 if exchange == "route" else never)
     patch.setattr(search, "_SHUFFLED_MIN", 0.0 if exchange == "shuffle" else never)
     patch.setattr(search, "_SHUFFLE_SHARE", 1e-6 if exchange == "shuffle" else 0.5)
+    patch.setattr(semi_joins, "_SAVED_MIN", never if exchange == "shuffle" else -1.0)
+    patch.setattr(semi_joins, "_SHARE_MAX", 1.0)
 
 
 def placed_world(rng: random.Random, names: Sequence[str] = ()) -> World:

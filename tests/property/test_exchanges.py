@@ -11,7 +11,7 @@ import pytest
 
 from secateur.engine.stage import Exchange
 from secateur.partitioning.table import TableDef
-from secateur.planner.placement import search
+from secateur.planner.placement import search, semi_joins
 from worlds import World, check
 
 SEED = int(os.environ.get("SECATEUR_SEED", "20261121"))
@@ -69,6 +69,10 @@ def _statements(rng: random.Random) -> Iterator[str]:
         yield f"SELECT a.k FROM l a WHERE {word} (SELECT 1 FROM o b WHERE b.k = a.j AND b.v > 1)"
         yield f"SELECT a.k FROM l a WHERE {word} (SELECT count(*) FROM o b WHERE b.k = a.j AND b.v > 1)"
         yield f"SELECT a.k FROM g a WHERE {word} (SELECT * FROM l b JOIN r c ON b.k = c.k WHERE b.j = a.j)"
+    for on in ("a.k = b.k", "a.j = b.k AND b.v = c.v", "a.k = b.k AND b.k = c.k", "a.s = b.s AND a.k = c.k AND a.v = 1"):
+        names = [rng.choice(["l", "r", "w", "e"]) for _ in range(3)]
+        yield f"SELECT a.k, b.k, c.j FROM {names[0]} a, {names[1]} b, {names[2]} c WHERE {on} AND b.s = 'a' AND c.v > 1 AND c.j = a.j"
+        yield f"SELECT count(*), sum(d.v) FROM o d LEFT JOIN ({names[0]} a JOIN {names[1]} b ON a.k = b.k AND b.s = 'a') ON d.j = a.j AND b.v = 1"
     yield "SELECT a.k, (SELECT max(b.v) FROM o b WHERE b.j = a.j) AS m FROM l a"
     yield "SELECT a.k FROM l a WHERE a.v <= (SELECT 1 * sum(b.v) FROM r b WHERE b.j = a.k)"
     yield "SELECT a.k FROM l a JOIN w ON w.k = a.j AND w.s = 'a' WHERE a.v >= (SELECT min(b.v) FROM o b WHERE b.j = w.k AND b.s = 'b')"
@@ -83,6 +87,8 @@ def test_exchanges_change_no_answer(monkeypatch: pytest.MonkeyPatch, routed: flo
     monkeypatch.setattr(search, "_ROUTED_MIN", routed)
     monkeypatch.setattr(search, "_SHUFFLED_MIN", shuffled)
     monkeypatch.setattr(search, "_SHUFFLE_SHARE", 0.5 if shuffled else 1e-6)
+    monkeypatch.setattr(semi_joins, "_SAVED_MIN", 1e18 if wanted is Exchange.SHUFFLE else -1.0)
+    monkeypatch.setattr(semi_joins, "_SHARE_MAX", 1.0)
     seen: Counter[Exchange] = Counter()
     for number in range(2):
         rng = random.Random(SEED + number)

@@ -7,62 +7,182 @@ Source: Selinger et al., "Access Path Selection" (1979), for the selectivities w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from math import prod
-from typing import Final
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
 
 from sqlglot import exp
 
-from secateur.partitioning.statistics import TableStatistics
+from secateur.partitioning.statistics import ColumnStatistics, TableStatistics
+from secateur.planner.placement.scan_rows import is_about_scan
+from secateur.planner.predicates.predicate import flat
 from secateur.planner.scans.scan_reading import ScanReading
 
-__all__ = ["bytes_of", "share_of"]
+__all__ = ["Estimate", "estimate_of", "share_of"]
 
 _UNKNOWN_BYTES: Final = 1e6
 _RANGE: Final = 1 / 3
 _PATTERN: Final = 0.1
 _OTHER: Final = 0.5
+_COMPARISONS: Final = (exp.GT, exp.GTE, exp.LT, exp.LTE)
 
 
-def bytes_of(read: ScanReading, statistics: TableStatistics | None) -> float:
-    """About how many bytes the rows and columns of a scan have that the statement needs. More columns cost more also where nothing is known."""
-    scan = read.scan
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What is thought of the rows of a scan that a statement needs.
+
+    Attributes:
+        bytes: About how many bytes they have in the columns that it needs. More columns cost more also where nothing is known.
+        share: About which share of the rows of the table they are.
+    """
+
+    bytes: float
+    share: float
+
+
+def estimate_of(read: ScanReading, statistics: TableStatistics | None) -> Estimate:
+    """The estimate of a scan, of its predicates and of the statistics of its table, if there are any."""
+    share = share_of([conjunct for conjunct in read.scope.local if is_about_scan(conjunct, read.scope)], read, statistics)
     if statistics is None:
-        return _UNKNOWN_BYTES * (1 + len(scan.columns) / 100)
-    width = sum(column.nbytes for name, column in statistics.columns.items() if name in scan.columns)
-    return max(width * share_of(read.scope.local, read, statistics), 1.0)
+        return Estimate(_UNKNOWN_BYTES * (1 + len(read.scan.columns) / 100), share)
+    width = sum(column.nbytes for name, column in statistics.columns.items() if name in read.scan.columns)
+    return Estimate(max(width * share, 1.0), share)
 
 
-def share_of(conjuncts: Iterable[exp.Expr], read: ScanReading, statistics: TableStatistics) -> float:
+def share_of(conjuncts: Iterable[exp.Expr], read: ScanReading, statistics: TableStatistics | None) -> float:
     """About what share of the rows of a scan meets some conjuncts about it."""
-    return prod(_selectivity(conjunct.unnest(), read, statistics) for conjunct in conjuncts)
+    return _Selectivity(read, statistics).of_all(conjunct.unnest() for conjunct in conjuncts)
 
 
-def _selectivity(conjunct: exp.Expr, read: ScanReading, statistics: TableStatistics) -> float:
-    """The share of rows for which a conjunct is TRUE."""
-    match conjunct:
-        case exp.EQ():
-            return min((1 / distinct for side in (conjunct.this, conjunct.expression) if (distinct := _distinct(side, read, statistics))), default=_PATTERN)
-        case exp.In() if conjunct.expressions:
-            distinct = _distinct(conjunct.this, read, statistics)
-            return min(1.0, len(conjunct.expressions) / distinct) if distinct else _OTHER
-        case exp.GT() | exp.GTE() | exp.LT() | exp.LTE() | exp.Between():
-            return _RANGE
-        case exp.Like() | exp.ILike():
-            return _PATTERN
-        case exp.Or():
-            return min(1.0, sum(_selectivity(side.unnest(), read, statistics) for side in (conjunct.this, conjunct.expression)))
-        case exp.And():
-            return _selectivity(conjunct.this.unnest(), read, statistics) * _selectivity(conjunct.expression.unnest(), read, statistics)
-        case exp.Not():
-            return 1 - _selectivity(conjunct.this.unnest(), read, statistics)
+class _Selectivity:
+    """The shares of rows for which predicates of a scan are TRUE."""
+
+    def __init__(self, read: ScanReading, statistics: TableStatistics | None) -> None:
+        self._scope = read.scope
+        self._columns = {} if statistics is None else statistics.columns
+
+    def of_all(self, conjuncts: Iterable[exp.Expr]) -> float:
+        """Of an AND; the bounds of one column are one range."""
+        share = 1.0
+        ranges: dict[str, list[exp.Expr]] = {}
+        for conjunct in conjuncts:
+            name = self._bounded(conjunct)
+            if name is None:
+                share *= self._of(conjunct)
+            else:
+                ranges.setdefault(name, []).append(conjunct)
+        for name, bounds in ranges.items():
+            share *= self._between(self._columns[name], bounds)
+        return share
+
+    def _of(self, conjunct: exp.Expr) -> float:
+        match conjunct:
+            case exp.EQ():
+                return self._equal(conjunct)
+            case exp.NEQ():
+                return 1 - self._equal(conjunct)
+            case exp.In() if conjunct.expressions:
+                distinct = self._distinct(conjunct.this)
+                return min(1.0, len(conjunct.expressions) / distinct) if distinct else _OTHER
+            case exp.GT() | exp.GTE() | exp.LT() | exp.LTE() | exp.Between():
+                return _RANGE
+            case exp.Like() | exp.ILike():
+                return _PATTERN
+            case exp.Or():
+                return min(1.0, sum(self.of_all([side.unnest()]) for side in (conjunct.this, conjunct.expression)))
+            case exp.And():
+                return self.of_all(side.unnest() for side in flat(conjunct, exp.And))
+            case exp.Not():
+                return 1 - self.of_all([conjunct.this.unnest()])
+            case _:
+                return _OTHER
+
+    def _equal(self, comparison: exp.Binary) -> float:
+        known = [distinct for side in (comparison.this, comparison.expression) if (distinct := self._distinct(side))]
+        return 1 / max(known) if known else _PATTERN
+
+    def _bounded(self, conjunct: exp.Expr) -> str | None:
+        """The column of which a conjunct is a bound that is a constant, where the values of the column are known to lie between some."""
+        if not isinstance(conjunct, (*_COMPARISONS, exp.Between)):
+            return None
+        sides = [conjunct.this] if isinstance(conjunct, exp.Between) else [conjunct.this, conjunct.expression]
+        names = [name for side in sides if (name := self._column(side)) is not None]
+        known = self._columns.get(names[0]) if len(names) == 1 else None
+        if known is None or _distance(known.minimum, known.maximum) is None:
+            return None
+        return names[0] if all(_distance(known.minimum, value) is not None for _, value in self._bounds(conjunct)) else None
+
+    def _bounds(self, conjunct: exp.Expr) -> Sequence[tuple[bool, Any]]:
+        """Whether each bound is an upper one, and its value."""
+        if isinstance(conjunct, exp.Between):
+            return (False, _constant(conjunct.args["low"])), (True, _constant(conjunct.args["high"]))
+        is_less = isinstance(conjunct, (exp.LT, exp.LTE))
+        if self._column(conjunct.this) is None:
+            return ((not is_less, _constant(conjunct.this)),)
+        return ((is_less, _constant(conjunct.expression)),)
+
+    def _between(self, column: ColumnStatistics, conjuncts: Sequence[exp.Expr]) -> float:
+        whole = _distance(column.minimum, column.maximum) or 0.0
+        start, stop = 0.0, whole
+        for is_upper, value in (bound for conjunct in conjuncts for bound in self._bounds(conjunct)):
+            place = _distance(column.minimum, value) or 0.0
+            start, stop = (start, min(stop, place)) if is_upper else (max(start, place), stop)
+        # At least one of the values that there are: bounds may be met by one alone.
+        least = 1 / column.distinct if column.distinct else 0.0
+        return min(1.0, max((stop - start) / whole, least)) if whole else _RANGE
+
+    def _distinct(self, side: exp.Expr) -> int | None:
+        """How many values the column has that a side of a comparison is."""
+        name = self._column(side)
+        known = None if name is None else self._columns.get(name)
+        return known.distinct if known is not None else None
+
+    def _column(self, side: exp.Expr) -> str | None:
+        side = side.unnest()
+        return self._scope.column_of(side) if isinstance(side, exp.Column) else None
+
+
+def _constant(node: exp.Expr) -> Any:
+    """The number or the moment that a literal is; None for anything else."""
+    node = node.unnest()
+    if isinstance(node, exp.Neg):
+        value = _constant(node.this)
+        return -value if isinstance(value, Decimal) else None
+    if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.is_string:
+        try:
+            return datetime.fromisoformat(node.this.name)
+        except ValueError:
+            return None
+    if isinstance(node, exp.Literal) and not node.is_string:
+        try:
+            return Decimal(node.name)
+        except InvalidOperation:
+            return None
+    return None
+
+
+def _distance(start: Any, stop: Any) -> float | None:
+    """How far it is from one value to another; None between values that are no numbers and no moments, or not both."""
+    start, stop = _comparable(start), _comparable(stop)
+    if start is None or stop is None or type(start) is not type(stop):
+        return None
+    between = stop - start
+    return between.total_seconds() if isinstance(between, timedelta) else float(between)
+
+
+def _comparable(value: Any) -> Any:
+    match value:
+        case bool():
+            return None
+        case int() | Decimal():
+            return Decimal(value)
+        case float():
+            return Decimal(value) if value - value == 0 else None
+        case datetime():
+            return value.replace(tzinfo=None)
+        case date():
+            return datetime.combine(value, time())
         case _:
-            return _OTHER
-
-
-def _distinct(side: exp.Expr, read: ScanReading, statistics: TableStatistics) -> int | None:
-    """How many values the column has that a side of a comparison is."""
-    side = side.unnest()
-    name = read.scope.column_of(side) if isinstance(side, exp.Column) else None
-    known = None if name is None else statistics.columns.get(name)
-    return known.distinct if known is not None else None
+            return None

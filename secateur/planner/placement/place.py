@@ -23,6 +23,7 @@ from secateur.planner.fragments.canonical import Cut
 from secateur.planner.fragments.merged_order import is_worth_merging
 from secateur.planner.placement.blocks import ORDERING, core_of, inside_of, is_source, nested_queries, ordered_source, title_of, without_order
 from secateur.planner.placement.correlated import Lookup, lookup_of, with_asked_keys
+from secateur.planner.placement.cost import Estimate
 from secateur.planner.placement.ctes import without_ctes
 from secateur.planner.placement.cut_select import cut_select, named_as_asked, passing, without_order_and_limit
 from secateur.planner.placement.drafts import Columns, Draft, Schema
@@ -50,7 +51,7 @@ def place(
     schemas: Mapping[str, Schema],
     describe: Callable[[str, Mapping[str, Schema]], Columns],
     rows_of: Mapping[str, ScanRows],
-    cost_of: Callable[[str], float],
+    estimate_of: Callable[[str], Estimate],
 ) -> tuple[Draft, ...]:
     """Place a query.
 
@@ -61,7 +62,7 @@ def place(
         schemas: The columns of each scan that the query may need.
         describe: DuckDB's binder.
         rows_of: For each scan what restricts the rows that the query may need.
-        cost_of: What it costs to send the rows of a scan to every member.
+        estimate_of: What is thought of the rows of a scan.
 
     Returns:
         Its stages in the order in which they can run; the last one has the answer.
@@ -71,7 +72,7 @@ def place(
     """
     if reading.has_collations:
         raise Cut("a collation decides what is equal")
-    placer = _Placer(query, Workbench(query.scans, reading, schemas, describe, rows_of, cost_of))
+    placer = _Placer(query, Workbench(query.scans, reading, schemas, describe, rows_of, estimate_of))
     try:
         return placer.place(columns)
     except DatabaseError as error:
@@ -271,4 +272,4 @@ class _Placer:
             if all(relation in broadcast for relation in relations_in(query) if self._bench.is_partitioned_scan(relation)):
                 self._compute(query)
         for relation in filter(found.moving.__contains__, relations_in(node)):
-            self._bench.move_scan(node, relation, found.routes.get(relation))
+            self._bench.move_scan(node, relation, found.routes.get(relation), found.semi_joins.get(relation, ()))

@@ -10,10 +10,11 @@ from sqlglot import exp
 
 from secateur.planner.predicates.predicate import flat
 from secateur.planner.query import Scan, is_columns_call, joins_unnamed, renames_columns
+from secateur.planner.scans.scope import Scope
 from secateur.planner.text.dialect import quoted
 from secateur.planner.text.folding import folded
 
-__all__ = ["ScanRows", "columns_read", "is_applied", "mark_applied", "settle_applied"]
+__all__ = ["ScanRows", "columns_read", "hint_selection", "is_about_scan", "is_applied", "mark_applied", "settle_applied"]
 
 _APPLIED: Final = "applied to"
 
@@ -32,9 +33,18 @@ class ScanRows:
     where: str
     read: str
 
-    def sql(self, relation: str, columns: Sequence[str]) -> str:
-        """The SELECT of some columns."""
-        return f"SELECT {', '.join(map(quoted, columns))} FROM {relation}" + (f" WHERE {self.where}" if self.where else "")
+    def sql(self, source: str, columns: Sequence[str]) -> str:
+        """The SELECT of some columns. ``source`` is the relation of the scan, or what stands for it in FROM."""
+        return f"SELECT {', '.join(map(quoted, columns))} FROM {source}" + (f" WHERE {self.where}" if self.where else "")
+
+
+def is_about_scan(conjunct: exp.Expr, scope: Scope) -> bool:
+    """Whether a conjunct reads columns of its scan and nothing else."""
+    columns = list(conjunct.find_all(exp.Column))
+    # A lambda and a list comprehension have names of their own; COLUMNS() names columns by a pattern.
+    foreign = conjunct.find(exp.Query, exp.Lambda, exp.Comprehension, exp.AggFunc, exp.Window, exp.Star) is not None
+    foreign = foreign or any(map(is_columns_call, conjunct.find_all(exp.Anonymous)))
+    return bool(columns) and not foreign and all(scope.column_of(column) is not None for column in columns)
 
 
 def mark_applied(relation: str, rows: ScanRows) -> None:
@@ -57,16 +67,38 @@ def settle_applied(mention: exp.Table, relation: str) -> None:
     select = mention.parent_select
     if select is None or not isinstance(holder, (exp.From, exp.Join)) or holder.parent is not select:
         return
-    joins = [join for join in select.args.get("joins") or [] if isinstance(join, exp.Join)]
     where = select.args.get("where")
-    if isinstance(where, exp.Where) and all(_is_inner(join) for join in joins):
+    inner = _joins_inner(mention, select)
+    if isinstance(where, exp.Where) and inner:
         _settle(where.this, relation)
-    for join in joins:
+    for join in _joins_of(select):
         condition = join.args.get("on")
         # ON of the join whose right side is the scan is evaluated on its own rows, whatever the left side is filled up with.
-        inner = all(_is_inner(other) for other in joins)
         if isinstance(condition, exp.Expr) and (inner or (join is holder and str(join.args.get("side") or "").upper() in ("", "LEFT"))):
             _settle(condition, relation)
+
+
+def hint_selection(mention: exp.Table, scan: Scan, columns: Sequence[str]) -> None:
+    """Say in the text that the rows of a moved scan are few of its table's, by a condition that all of them meet: a column without NULLs is not NULL.
+
+    DuckDB sees a relation whose filter has been applied elsewhere as the whole of something, which each row of a table finds a partner in; behind a filter it
+    sees a selection, and joins it first. In q09 of TPC-H that halves the time.
+
+    Args:
+        mention: That of the scan, before it is replaced.
+        scan: The scan.
+        columns: The columns that are sent; nothing happens if all of them may be NULL.
+    """
+    select = mention.parent_select
+    never_null = next((column.name for column in scan.table.columns if not column.nullable and column.name in columns), None)
+    if never_null is None or select is None or not _joins_inner(mention, select):
+        return
+    column = exp.column(exp.to_identifier(never_null, quoted=True), table=exp.to_identifier(scan.alias, quoted=True))
+    hint: exp.Expr = exp.Not(this=exp.Is(this=column, expression=exp.Null()))
+    where = select.args.get("where")
+    if isinstance(where, exp.Where):
+        hint = exp.And(this=exp.Paren(this=where.this), expression=hint)
+    select.set("where", exp.Where(this=hint))
 
 
 def columns_read(mention: exp.Table, scan: Scan) -> tuple[str, ...]:
@@ -88,6 +120,16 @@ def columns_read(mention: exp.Table, scan: Scan) -> tuple[str, ...]:
     if starred or whole_rows or by_pattern or renames_columns(mention) or any(map(joins_unnamed, node.find_all(exp.Join))):
         return scan.columns
     return tuple(name for name in scan.columns if folded(name) in names) or scan.columns[:1]
+
+
+def _joins_of(select: exp.Select) -> list[exp.Join]:
+    return [join for join in select.args.get("joins") or [] if isinstance(join, exp.Join)]
+
+
+def _joins_inner(mention: exp.Table, select: exp.Select) -> bool:
+    """Whether a table stands in FROM itself, where there are inner joins alone."""
+    holder = mention.parent
+    return isinstance(holder, (exp.From, exp.Join)) and holder.parent is select and all(map(_is_inner, _joins_of(select)))
 
 
 def _is_inner(join: exp.Join) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from secateur.planner.placement.semi_joins import SemiJoin
 from secateur.planner.placement.spread import Pieces, Route, Scattered, Spread, Spreads, Whole
 from secateur.planner.relations.equality import Classes
 from secateur.planner.relations.nodes import Relation, Scan, postorder
@@ -36,6 +37,7 @@ class Found:
         routes: How the latter are routed, by the names of their relations.
         cost: How much moves.
         spread: What comes of it.
+        semi_joins: What reduces scans that move, by the names of their relations.
     """
 
     staying: frozenset[str]
@@ -43,6 +45,7 @@ class Found:
     cost: float
     spread: Pieces | Whole
     routes: Mapping[str, Route] = field(default_factory=dict)
+    semi_joins: Mapping[str, tuple[SemiJoin, ...]] = field(default_factory=dict)
 
     @property
     def in_pieces(self) -> bool:

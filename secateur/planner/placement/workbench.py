@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from sqlglot import exp
 
 from secateur.engine.kernels.result_types import sql_type
 from secateur.errors import DatabaseError
 from secateur.planner.placement.blocks import ORDERING, TOP_CLAUSES, core_of, inside_of, nested_queries, parts_in
+from secateur.planner.placement.cost import Estimate
 from secateur.planner.placement.drafts import Columns, Drafts, Schema
 from secateur.planner.placement.mentions import as_mention, mentions, relations_in
-from secateur.planner.placement.scan_rows import ScanRows, columns_read, settle_applied
+from secateur.planner.placement.scan_rows import ScanRows, columns_read, hint_selection, settle_applied
 from secateur.planner.placement.search import Found, find_anchor
+from secateur.planner.placement.semi_joins import SemiJoin, reduced_sql, reducing_scans, semi_joins, share_left
 from secateur.planner.placement.spread import Route, Scattered
 from secateur.planner.query import Scan
 from secateur.planner.relations.build import Builder
@@ -26,6 +29,9 @@ from secateur.planner.text.trees import copied
 
 __all__ = ["Workbench"]
 
+_SELECTION_MAX: Final = 0.5
+"""Moved rows that are at most this share of their table's are called a selection."""
+
 
 class Workbench:
     """One statement being placed.
@@ -36,12 +42,11 @@ class Workbench:
         schemas: The columns of each scan that it may need.
         describe: DuckDB's binder.
         rows_of: For each scan what restricts the rows that it may need.
-        cost_of: What it costs to send the rows of a scan to every member.
+        estimate_of: What is thought of the rows of a scan.
 
     Attributes:
         drafts: The stages so far.
         rows_of: As given.
-        cost_of: As given.
     """
 
     def __init__(
@@ -51,15 +56,19 @@ class Workbench:
         schemas: Mapping[str, Schema],
         describe: Callable[[str, Mapping[str, Schema]], Columns],
         rows_of: Mapping[str, ScanRows],
-        cost_of: Callable[[str], float],
+        estimate_of: Callable[[str], Estimate],
     ) -> None:
         self.drafts = Drafts(schemas, describe)
         self.rows_of = rows_of
         self._scans = {scan.relation: scan for scan in scans}
-        self.cost_of = cost_of
+        self._estimate_of = estimate_of
         self._orderless = reading.has_orderless_aggregates
         self._aggregates = reading.aggregates()
-        self._moved_scans: dict[tuple[str, str, tuple[str, ...], Route | None], str] = {}
+        self._moved_scans: dict[Hashable, str] = {}
+
+    def cost_of(self, relation: str) -> float:
+        """What it costs to send the rows of a scan to every member."""
+        return self._estimate_of(relation).bytes
 
     def is_partitioned(self, node: exp.Expr) -> bool:
         """Whether rows of a query are at single members."""
@@ -124,7 +133,13 @@ class Workbench:
     def find(self, query: exp.Expr) -> Found | Scattered:
         builder = self._builder(query)
         root = builder.query(query, Names(), {})
-        return find_anchor(root.relation, builder.loose, self.cost_of, orderless=self._orderless)
+        joins = semi_joins(root.relation, self._estimate_of)
+
+        def cost_moved(relation: str) -> float:
+            return self.cost_of(relation) * share_left(joins.get(relation, ()))
+
+        found = find_anchor(root.relation, builder.loose, cost_moved, orderless=self._orderless)
+        return found if isinstance(found, Scattered) else replace(found, semi_joins=joins)
 
     def names(self, select: exp.Select) -> Names:
         return FromClause(self._builder(select), {}, Names()).read(select).names
@@ -135,29 +150,36 @@ class Workbench:
             self.move_scan(node, relation)
         return node
 
-    def move_scan(self, node: exp.Expr, relation: str, route: Route | None = None) -> None:
+    def move_scan(self, node: exp.Expr, relation: str, route: Route | None = None, joins: Sequence[SemiJoin] = ()) -> None:
         scan = self._scans[relation]
         for mention in [mention for mention, name in mentions(node) if name == relation]:
             settle_applied(mention, relation)
             # A key by which the rows go may be equal to another column that is read, and be named nowhere once its condition has been applied.
             read = {*columns_read(mention, scan), *(() if route is None else route.columns)}
-            moved = self._scan_draft(scan, tuple(name for name in scan.columns if name in read), route)
+            columns = tuple(name for name in scan.columns if name in read)
+            if self._estimate_of(relation).share * share_left(joins) <= _SELECTION_MAX:
+                hint_selection(mention, scan, columns)
+            moved = self._scan_draft(scan, columns, route, joins)
             # What else stands in the node, such as joins in parentheses, stays.
             mention.set("this", exp.to_identifier(moved))
             as_mention(mention, moved)
 
-    def _scan_draft(self, scan: Scan, names: tuple[str, ...], route: Route | None) -> str:
+    def _scan_draft(self, scan: Scan, names: tuple[str, ...], route: Route | None, joins: Sequence[SemiJoin]) -> str:
         """The relation of the rows of a scan."""
-        rows = self.rows_of[scan.relation]
-        key = (rows.read, rows.where, names, route)
+        key = (names, route, self._identity(scan.relation, joins))
         moved = self._moved_scans.get(key)
         if moved is None:
-            sql = rows.sql(scan.relation, names)
-            columns = self.drafts.describe(sql, [scan.relation])
+            sql, relations = reduced_sql(scan.relation, names, joins, self.rows_of), list(dict.fromkeys([scan.relation, *reducing_scans(joins)]))
+            columns = self.drafts.describe(sql, relations)
             moved = self._moved_scans[key] = self.drafts.add(
-                f"scan {scan.alias}", sql, [scan.relation], columns, at_coordinator=False, row_by_row=True, route=route
+                f"scan {scan.alias}", sql, relations, columns, at_coordinator=False, row_by_row=not joins, route=route
             )
         return moved
+
+    def _identity(self, relation: str, joins: Sequence[SemiJoin]) -> Hashable:
+        """Equal for scans that read the same rows."""
+        rows = self.rows_of[relation]
+        return rows.read, rows.where, tuple((join.on, self._identity(join.relation, join.by)) for join in joins)
 
     def _builder(self, tree: exp.Expr) -> Builder:
         scans, moved = [], {}

@@ -1,0 +1,71 @@
+"""Which share of the rows of a table a scan is thought to have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from secateur.partitioning.statistics import ColumnStatistics, TableStatistics
+from secateur.planner.placement.cost import estimate_of
+from secateur.planner.plan_settings import PlanSettings
+from secateur.planner.query import bind_query
+from secateur.planner.scans.scan_reading import ScanReading, read_query
+from secateur.planner.text.dialect import tokenize
+from secateur.planner.text.parameters import read_parameters
+
+COLUMNS = {
+    "customer_id": ColumnStatistics(4000, 0, 100, "a", "z"),
+    "id": ColumnStatistics(8000, 0, 1000, 1, 1001),
+    "priority": ColumnStatistics(4000, 0, 4, "a", "z"),
+    "amount": ColumnStatistics(16000, 0, 500, Decimal("-50.00"), Decimal("150.00")),
+    "day": ColumnStatistics(4000, 0, 100, date(2024, 1, 1), date(2024, 4, 10)),
+}
+
+
+def scan(bench: Any, where: str) -> ScanReading:
+    sql = f"SELECT * FROM orders WHERE {where}"
+    tokens, parameters = read_parameters(sql, tokenize(sql))
+    (found,) = read_query(bind_query(sql, tokens, parameters, bench.relation), PlanSettings()).scans
+    return found
+
+
+@pytest.mark.parametrize(
+    ("where", "share"),
+    [
+        pytest.param("priority = 'a'", 1 / 4, id="one of four values"),
+        pytest.param("priority <> 'a'", 3 / 4, id="three of four"),
+        pytest.param("priority IN ('a', 'b')", 1 / 2, id="two of four"),
+        pytest.param("day >= DATE '2024-01-11' AND day < DATE '2024-01-21'", 0.1, id="ten days of a hundred"),
+        pytest.param("day BETWEEN DATE '2024-01-11' AND DATE '2024-01-21'", 0.1, id="BETWEEN"),
+        pytest.param("DATE '2024-01-11' > day", 0.1, id="turned round"),
+        pytest.param("day < DATE '2023-01-01'", 0.01, id="before all values"),
+        pytest.param("day > DATE '2020-01-01'", 1.0, id="after none"),
+        pytest.param("amount > 100", 0.25, id="decimals"),
+        pytest.param("amount > -10.5 AND priority = 'a'", 160.5 / 200 / 4, id="a negative bound, and another column"),
+        pytest.param("amount > 100 OR priority = 'a'", 0.5, id="OR"),
+        pytest.param("NOT amount > 100", 0.75, id="NOT"),
+        pytest.param("priority > 'm'", 1 / 3, id="texts have no distance"),
+        pytest.param("id > amount", 1 / 3, id="two columns"),
+        pytest.param("day > CAST('tomorrow' AS DATE)", 1 / 3, id="no moment"),
+    ],
+)
+def test_shares(bench: Any, where: str, share: float) -> None:
+    assert estimate_of(scan(bench, where), TableStatistics(1, 1000, COLUMNS)).share == pytest.approx(share)
+
+
+def test_one_value_is_a_share_of_its_own(bench: Any) -> None:
+    alone = {**COLUMNS, "day": replace(COLUMNS["day"], maximum=date(2024, 1, 1))}
+    assert estimate_of(scan(bench, "day > DATE '2024-01-01'"), TableStatistics(1, 1000, alone)).share == pytest.approx(1 / 3)
+
+
+def test_bytes_are_those_of_the_share(bench: Any) -> None:
+    assert estimate_of(scan(bench, "priority = 'a'"), TableStatistics(1, 1000, COLUMNS)).bytes == pytest.approx(36000 / 4)
+
+
+def test_without_statistics_predicates_count_all_the_same(bench: Any) -> None:
+    known, unknown = (estimate_of(scan(bench, where), None) for where in ("priority = 'a'", "TRUE"))
+    assert known.share < unknown.share == 1.0
