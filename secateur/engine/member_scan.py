@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from struct import pack, unpack
 from typing import Any
@@ -53,6 +53,22 @@ class MemberScan:
         """
         if self.rows is not None:
             return self.rows.select(list(self.columns))
+        self._check(store)
+        return store.relation(self.table_id, self.partitions, self.columns, self.key_slice)
+
+    def opened(self, store: MemberStore) -> Callable[[], pa.Table]:
+        """The rows as they are now, for the DuckDB kernel: what this returns reads them, in any thread, columns perhaps in the form that scans read fastest.
+
+        Raises:
+            Error: As :meth:`read`.
+        """
+        if self.rows is not None or self.key_slice is not None or not self.columns:
+            rows = self.read(store)
+            return lambda: rows
+        self._check(store)
+        return store.scan(self.table_id, self.partitions, self.columns)
+
+    def _check(self, store: MemberStore) -> None:
         here = store.data_version(self.table_id)
         if self.published is not None and here.published != self.published:
             raise DataChangedError(f"load {self.published} was the last one where the statement began, here it is {here.published}", table_id=self.table_id)
@@ -60,7 +76,6 @@ class MemberScan:
             store.marks.note(self.mark, self.table_id, here.changes)
         if self.since is not None and self.partitions and not store.marks.is_unchanged(self.since, self.table_id, here.changes):
             raise KeysChangedError("the table has changed since the keys of its rows were found", table_id=self.table_id)
-        return store.relation(self.table_id, self.partitions, self.columns, self.key_slice)
 
     def to_wire(self) -> list[Any]:
         """Plain data for msgpack; :meth:`from_wire` reads it back."""

@@ -18,6 +18,7 @@ from secateur.storage.key_windows import KeyWindows
 from secateur.storage.layout import TableLayout
 from secateur.storage.partition import Partition
 from secateur.storage.read_marks import ReadMarks
+from secateur.storage.scan_form import scanned
 from secateur.storage.store_loads import StoreLoads
 
 __all__ = ["DataVersion", "MemberStore", "TableStats"]
@@ -179,6 +180,28 @@ class MemberStore:
             return pa.concat_tables(pieces)
         empty = layout.schema.empty_table()
         return empty if positions is None else empty.select(positions)
+
+    def scan(self, table_id: int, partitions: Iterable[int], columns: Sequence[str]) -> Callable[[], pa.Table]:
+        """All rows of some partitions for the DuckDB kernel, as they are now.
+
+        Args:
+            table_id: The table.
+            partitions: Partitions hosted here; one that is named twice is read once.
+            columns: Columns wanted, at least one, in that order, found without regard to case.
+
+        Returns:
+            Reads them, in any thread and at any time, as :func:`~secateur.storage.scan_form.scanned` does.
+
+        Raises:
+            UnknownTableError: The table is not here.
+            UnknownColumnError: No such column.
+            TopologyChangedError: A partition is not here.
+        """
+        table = self._tables.table(table_id)
+        layout = table.layout
+        positions = layout.column_positions(columns)
+        snapshots = [partition.snapshot() for partition in table.pick(partitions)]
+        return lambda: scanned([snapshot.fold() for snapshot in snapshots], positions, layout.schema)
 
     def write(self, table_id: int, partition: int, rows: pa.Table, mode: str) -> int:
         """Write rows of one partition directly, visible at once.

@@ -62,5 +62,4 @@ def index_of(rows: SortedRows, order: KeyOrder) -> SortedIndex:
     if index is None:
         # Two threads may both get here; they make equal indexes and either may stay.
         index = rows.indexes[names] = SortedIndex(rows, order)
-        rows.nbytes += index.nbytes
     return index

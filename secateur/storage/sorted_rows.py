@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from secateur.storage.key_order import Cells, KeyOrder
 from secateur.storage.key_view import Cell, CellView
+from secateur.storage.scan_form import ScanForm
 
 if TYPE_CHECKING:
     from secateur.storage.sorted_index import SortedIndex
@@ -26,16 +27,23 @@ class SortedRows:
         order: The key order of the table.
     """
 
-    __slots__ = ("_order", "_views", "indexes", "nbytes", "rows", "table")
+    __slots__ = ("_order", "_own_bytes", "_views", "indexes", "rows", "scan_form", "table")
 
     def __init__(self, table: pa.Table, order: KeyOrder) -> None:
         self.table = table
         self.rows: int = table.num_rows
-        self.nbytes: int = table.get_total_buffer_size()
+        self._own_bytes: int = table.get_total_buffer_size()
         self._order = order
         self._views: tuple[CellView, ...] | None = None
         self.indexes: dict[tuple[str, ...], SortedIndex] = {}
-        """Secondary indexes that were made so far, by their columns; their bytes count as those of the rows."""
+        """Secondary indexes that were made so far, by their columns."""
+        self.scan_form = ScanForm()
+        """Columns that were converted for scans so far."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows, and of what was made of them."""
+        return self._own_bytes + self.scan_form.nbytes + sum(index.nbytes for index in self.indexes.values())
 
     def equal_range(self, prefix: Cells) -> tuple[int, int]:
         """Positions ``[start, stop)`` of the rows whose key begins with a prefix; both are where it would be inserted when there is none.

@@ -51,15 +51,15 @@ class FragmentCall:
         offload: Offload[pa.Table] = context.offload(lambda: run(self.fragment, relations, self._params, cancellation=self._cancellation))
         return lambda: offload.result() if offload.done() else None
 
-    def open(self, context: ProcessorContext, relations: Mapping[str, pa.Table]) -> FragmentParts:
-        """Begin the call, whose answer is taken in parts."""
+    def open(self, context: ProcessorContext, relations: Mapping[str, pa.Table], scans: Mapping[str, Callable[[], pa.Table]]) -> FragmentParts:
+        """Begin the call, whose answer is taken in parts; ``scans`` are relations that are read in the thread of the call."""
         answer = self._services.open_answer
-        return FragmentParts(
-            lambda: answer(self.fragment, relations, self._params, cancellation=self._cancellation),
-            context,
-            self._services.executor,
-            is_short=self._is_short(relations),
-        )
+
+        def start() -> PartedAnswer:
+            read = {relation: scan() for relation, scan in scans.items()}
+            return answer(self.fragment, {**relations, **read}, self._params, cancellation=self._cancellation)
+
+        return FragmentParts(start, context, self._services.executor, is_short=not scans and self._is_short(relations))
 
     def _is_short(self, relations: Mapping[str, pa.Table]) -> bool:
         return self.fragment.arrow is not None and sum(table.num_rows for table in relations.values()) <= _INLINE_ROWS_MAX

@@ -5,7 +5,7 @@ An answer is passed on in parts, each made when the one before has found room: w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -46,23 +46,28 @@ class FragmentStageSupplier(ProcessorSupplier):
         self._call: FragmentCall | None = None
         self._budget: GatherBudget | None = None
         self._relations: dict[str, pa.Table] = {}
+        self._opened: dict[str, Callable[[], pa.Table]] = {}
 
     def init(self, context: SupplierContext) -> None:
         self._call = FragmentCall.of(self._fragment, context)
         self._budget = context.service(GatherBudget)
         if self._scans:
             store = context.service(MemberServices).store
-            self._relations = {scan.relation: scan.read(store) for scan in self._scans}
+            if self._fragment.arrow is None and not self._fragment.is_row_by_row:
+                self._opened = {scan.relation: scan.opened(store) for scan in self._scans}
+            else:
+                self._relations = {scan.relation: scan.read(store) for scan in self._scans}
 
     def get(self, count: int) -> Sequence[Processor]:
         assert self._call is not None
         assert self._budget is not None
         relations, self._relations = self._relations, {}
+        opened, self._opened = self._opened, {}
         if self._fragment.is_row_by_row:
             known = {**{name: schema.empty_table() for name, schema in self._inputs}, **relations}
             ((relation, rows),) = known.items()
             return [FragmentRows(self._call, relation, rows) for _ in range(count)]
-        return [_FragmentStage(self._call, self._inputs, relations, self._budget) for _ in range(count)]
+        return [_FragmentStage(self._call, self._inputs, relations, opened, self._budget) for _ in range(count)]
 
     def to_spec(self) -> Any:
         inputs = [[relation, schema.serialize().to_pybytes()] for relation, schema in self._inputs]
@@ -76,10 +81,18 @@ class FragmentStageSupplier(ProcessorSupplier):
 
 
 class _FragmentStage(Processor):
-    def __init__(self, call: FragmentCall, inputs: tuple[tuple[str, pa.Schema], ...], relations: Mapping[str, pa.Table], budget: GatherBudget) -> None:
+    def __init__(
+        self,
+        call: FragmentCall,
+        inputs: tuple[tuple[str, pa.Schema], ...],
+        relations: Mapping[str, pa.Table],
+        opened: Mapping[str, Callable[[], pa.Table]],
+        budget: GatherBudget,
+    ) -> None:
         self._call = call
         self._inputs = inputs
         self._relations = dict(relations)
+        self._opened = dict(opened)
         self._budget = budget
         self._gathered: list[list[pa.RecordBatch]] = [[] for _ in inputs]
         self._gathered_bytes = 0
@@ -98,7 +111,7 @@ class _FragmentStage(Processor):
 
     def complete(self) -> bool:
         if self._parts is None:
-            self._parts = self._call.open(self.context, self._take_relations())
+            self._parts = self._call.open(self.context, self._take_relations(), self._take_opened())
         while self._emitter is not None or not (self._has_emitted and self._parts.is_done):
             if self._emitter is None:
                 part = self._parts.poll()
@@ -117,6 +130,7 @@ class _FragmentStage(Processor):
 
     def close(self) -> None:
         self._relations.clear()
+        self._opened.clear()
         self._gathered.clear()
         self._emitter = None
         if self._parts is not None:
@@ -130,6 +144,10 @@ class _FragmentStage(Processor):
             self._budget.take(size - before)
         else:
             self._budget.give_back(before - size)
+
+    def _take_opened(self) -> dict[str, Callable[[], pa.Table]]:
+        opened, self._opened = self._opened, {}
+        return opened
 
     def _take_relations(self) -> dict[str, pa.Table]:
         relations, self._relations = self._relations, {}
