@@ -9,7 +9,10 @@ import pyarrow as pa
 __all__ = ["PIECE_BYTES", "RowPieces"]
 
 PIECE_BYTES: Final = 4 << 20
-"""What one call of a kernel reads: enough that starting the call does not matter, little enough to be held many times."""
+"""What the first call of a kernel reads: what it answers may be all of it, and be held many times."""
+_PIECE_BYTES_MAX: Final = 64 << 20
+"""What later calls read where little comes of it: then starting a call, and sending what it answers, is what costs."""
+_KEPT_MIN: Final = 0.25
 _PIECE_ROWS_MIN: Final = 1024
 
 
@@ -20,12 +23,14 @@ class RowPieces:
         relation: The rows.
     """
 
-    __slots__ = ("_position", "_relation", "_rows_max")
+    __slots__ = ("_position", "_relation", "_rows_limit", "_rows_max", "_taken_bytes")
 
     def __init__(self, relation: pa.Table) -> None:
         self._relation = relation
         self._position = 0
         self._rows_max = 0
+        self._rows_limit = 0
+        self._taken_bytes = 0
 
     @property
     def is_done(self) -> bool:
@@ -37,9 +42,17 @@ class RowPieces:
         if not self._rows_max:
             # Not before: counting the bytes of many partitions takes its time, which the threads that take pieces have.
             self._rows_max = max(_PIECE_ROWS_MIN, self._relation.num_rows * PIECE_BYTES // max(self._relation.nbytes, 1))
+            self._rows_limit = self._rows_max * (_PIECE_BYTES_MAX // PIECE_BYTES)
+            self._taken_bytes = PIECE_BYTES
         piece = self._relation.slice(self._position, self._rows_max)
         self._position += max(piece.num_rows, 1)
         return piece
+
+    def answered(self, nbytes: int) -> None:
+        """What was taken last came to an answer of so many bytes; if that is little, the next piece is twice as large."""
+        if nbytes < _KEPT_MIN * self._taken_bytes and self._rows_max < self._rows_limit:
+            self._rows_max *= 2
+            self._taken_bytes *= 2
 
     def drop(self) -> None:
         """Leave the rest."""

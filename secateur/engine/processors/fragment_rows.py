@@ -65,6 +65,7 @@ class FragmentRows(Processor):
             if result is None:
                 return False
             self._poll = None
+            self._pieces.answered(result.nbytes)
             if not result.num_rows and not self._is_last:
                 return True
             self._emitter = Emitter(self.outbox, small_batches_of(result))

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from secateur.engine import row_pieces
 from secateur.engine.row_pieces import PIECE_BYTES, RowPieces
 
 
@@ -19,6 +20,18 @@ def test_pieces_together_are_the_relation_and_none_is_large() -> None:
     assert len(pieces) > 3
     assert pa.concat_tables(pieces).equals(relation)
     assert max(piece.nbytes for piece in pieces) <= 1.1 * PIECE_BYTES
+
+
+def test_pieces_of_which_little_remains_grow_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_pieces, "PIECE_BYTES", 8 << 10)
+    monkeypatch.setattr(row_pieces, "_PIECE_BYTES_MAX", 16 * (8 << 10))
+    pieces = RowPieces(pa.table({"a": range(64 << 10)}))
+    sizes = []
+    while not pieces.is_done:
+        sizes.append(pieces.take().num_rows)
+        pieces.answered(1000 if len(sizes) != 2 else 8 << 10)
+    assert sizes[:7] == [1024 * times for times in (1, 2, 2, 4, 8, 16, 16)]
+    assert sum(sizes) == 64 << 10
 
 
 def test_a_small_relation_is_one_piece_and_an_empty_one_too() -> None:
