@@ -23,6 +23,7 @@ from secateur.planner.scans.scan_reading import ScanReading
 __all__ = ["Estimate", "estimate_of", "share_of"]
 
 _UNKNOWN_BYTES: Final = 1e6
+_UNKNOWN_ROWS: Final = 1e4
 _RANGE: Final = 1 / 3
 _PATTERN: Final = 0.1
 _OTHER: Final = 0.5
@@ -35,10 +36,12 @@ class Estimate:
 
     Attributes:
         bytes: About how many bytes they have in the columns that it needs. More columns cost more also where nothing is known.
+        rows: About how many they are.
         share: About which share of the rows of the table they are.
     """
 
     bytes: float
+    rows: float
     share: float
 
 
@@ -46,9 +49,9 @@ def estimate_of(read: ScanReading, statistics: TableStatistics | None) -> Estima
     """The estimate of a scan, of its predicates and of the statistics of its table, if there are any."""
     share = share_of([conjunct for conjunct in read.scope.local if is_about_scan(conjunct, read.scope)], read, statistics)
     if statistics is None:
-        return Estimate(_UNKNOWN_BYTES * (1 + len(read.scan.columns) / 100), share)
+        return Estimate(_UNKNOWN_BYTES * (1 + len(read.scan.columns) / 100), _UNKNOWN_ROWS, share)
     width = sum(column.nbytes for name, column in statistics.columns.items() if name in read.scan.columns)
-    return Estimate(max(width * share, 1.0), share)
+    return Estimate(max(width * share, 1.0), statistics.rows * share, share)
 
 
 def share_of(conjuncts: Iterable[exp.Expr], read: ScanReading, statistics: TableStatistics | None) -> float:

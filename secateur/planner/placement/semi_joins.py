@@ -31,8 +31,10 @@ __all__ = ["SemiJoin", "reduced_sql", "reducing_scans", "semi_joins", "share_lef
 
 _SHARE_MAX: Final = 0.5
 """A semi-join that leaves more than this share of the rows is left out."""
-_SAVED_MIN: Final = 1e6
+_SAVED_MIN: Final = 3e6
 """Bytes that have to stay where they are to be worth a kernel call at each member."""
+_ROW_BYTES: Final = 32
+"""What it costs to join a row that has moved, in bytes that move."""
 _DEPTH_MAX: Final = 3
 
 
@@ -72,7 +74,8 @@ def semi_joins(root: Relation, estimate_of: Callable[[str], Estimate]) -> Mappin
             # What is mentioned twice has rows for two blocks.
             if not scan.scan.table.replicated and scans.count(scan.scan.relation) == 1:
                 joins = block.reducing(scan, shares, frozenset({scan}))
-                if estimate_of(scan.scan.relation).bytes * (1 - share_left(joins)) > _SAVED_MIN:
+                whole = estimate_of(scan.scan.relation)
+                if (whole.bytes + _ROW_BYTES * whole.rows) * (1 - share_left(joins)) > _SAVED_MIN:
                     found[scan.scan.relation] = joins
     return found
 
