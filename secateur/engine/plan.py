@@ -116,7 +116,7 @@ class SelectPlan:
         gathered: For ``PLACED`` the stages of ``GATHER``. A stage may evaluate what the whole statement evaluates behind a filter, so an error in the data has
             to be one of the whole as well.
         strategy: How the cut was made.
-        gather_reason: Why the strategy is ``GATHER``, or None.
+        gather_reason: Why the strategy is ``GATHER``; for ``PLACED`` what the coordinator gets as it is, and why. None where there is nothing.
         columns: Name and SQL type text of each result column.
         parameter_count: How many parameters the statement has.
         parameter_names: Their names in order of index when they are named (``$name``), else empty.

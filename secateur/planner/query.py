@@ -25,11 +25,23 @@ from secateur.planner.system.tables import SCHEMA as SYSTEM_SCHEMA
 from secateur.planner.text.dialect import parse_query, quoted, tokenize
 from secateur.planner.text.folding import folded
 from secateur.planner.text.parameters import Parameters
-from secateur.planner.text.positions import located
+from secateur.planner.text.positions import located, position_of
 from secateur.planner.text.splicing import Splice, Spliced, splice, spliced
 from secateur.planner.views.view import Read, ViewDef
 
-__all__ = ["Query", "Scan", "bind_query", "holds_query", "is_columns_call", "joins_unnamed", "near_names", "reads_of", "renames_columns", "spliced"]
+__all__ = [
+    "Query",
+    "Scan",
+    "bind_query",
+    "holds_query",
+    "is_columns_call",
+    "joins_unnamed",
+    "may_recur",
+    "near_names",
+    "reads_of",
+    "renames_columns",
+    "spliced",
+]
 
 _LEFT_OUT: Final = frozenset({MAIN, SYSTEM_SCHEMA, INFORMATION_SCHEMA})
 _VIEWS_MAX: Final = 500
@@ -75,6 +87,7 @@ class Query:
         parameters: Its parameters.
         views: The ids of the views that it reads.
         is_placed: Whether a common table expression has a name that relations of plans have, so that relations are named with their place.
+        is_reread: Whether the tree was read from ``sql``, and not from the user's own text.
     """
 
     text: str
@@ -85,6 +98,19 @@ class Query:
     parameters: Parameters
     views: tuple[int, ...] = ()
     is_placed: bool = False
+    is_reread: bool = False
+
+    def place_of(self, node: exp.Expr) -> tuple[int, int] | None:
+        """Line and column, both from 1, of the first name in a part of the tree in the user's text; None where none has a place."""
+        starts = [int(part.meta["start"]) for part in node.walk() if "start" in part.meta]
+        if not starts:
+            return None
+        return position_of(self.text, self.spliced.origin(min(starts))[0] if self.is_reread else min(starts))
+
+    def located(self, reason: str, node: exp.Expr | None) -> str:
+        """A reason with the place of what it is about."""
+        place = None if node is None else self.place_of(node)
+        return reason if place is None else f"{reason} (line {place[0]}, column {place[1]})"
 
     @property
     def sql(self) -> str:
@@ -121,7 +147,8 @@ def bind_query(text: str, tokens: Sequence[Token], parameters: Parameters, find:
     first, last = tokens[0].start, tokens[-1].end + 1
     common = [*qualified, *((start, end, f"${index + 1}") for start, end, index in parameters.spans)]
     own = splice(text, first, last, splices + common)
-    if binder.is_rewritten or qualified or binder.is_placed:
+    is_reread = bool(binder.is_rewritten or qualified or binder.is_placed)
+    if is_reread:
         # The text that runs is more than the user's with other names: its tree is read from itself.
         tree = parse_query(own.sql, tokenize(own.sql))
         scans = tuple(replace(scan, node=node) for scan, node in zip(binder.scans, _relation_nodes(tree), strict=True))
@@ -133,7 +160,7 @@ def bind_query(text: str, tokens: Sequence[Token], parameters: Parameters, find:
             scan.node.set("catalog", None)
             if not scan.node.alias:
                 scan.node.set("alias", exp.TableAlias(this=exp.to_identifier(scan.alias, quoted=True)))
-    return Query(text, own, spliced(text, first, last, gathered + common), tree, scans, parameters, tuple(sorted(binder.views)), binder.is_placed)
+    return Query(text, own, spliced(text, first, last, gathered + common), tree, scans, parameters, tuple(sorted(binder.views)), binder.is_placed, is_reread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +337,7 @@ def _collect_tables(tree: exp.Expr) -> list[exp.Table]:
         if isinstance(with_, exp.With):
             for cte in with_.expressions:
                 name = folded(cte.alias)
-                pending.append((cte.this, hidden | {name} if with_.args.get("recursive") else hidden))
+                pending.append((cte.this, hidden | {name} if may_recur(with_, cte) else hidden))
                 hidden = hidden | {name}
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and (node.args.get("db") is not None or folded(node.name) not in hidden):
             found.append(node)
@@ -365,6 +392,11 @@ def _children(value: object) -> list[exp.Expr]:
 def is_columns_call(node: exp.Expr) -> bool:
     """Whether a node is ``COLUMNS(...)``."""
     return isinstance(node, exp.Anonymous) and folded(node.name) == "columns"
+
+
+def may_recur(with_: exp.With, cte: exp.CTE) -> bool:
+    """Whether a common table expression means itself by its own name: in WITH RECURSIVE one that is a UNION. In any other it is that of a table."""
+    return bool(with_.args.get("recursive")) and isinstance(cte.this.unnest(), exp.Union)
 
 
 def joins_unnamed(join: exp.Join) -> bool:

@@ -48,7 +48,7 @@ class Staged:
     Attributes:
         stages: In the order in which they can run; the last one has the answer.
         strategy: How they were found.
-        reason: Why everything is gathered, or None.
+        reason: Why everything is gathered; for a placed statement what is gathered for a part of it, and why. None where nothing is.
         gathered: For a placed statement the stages that gather everything.
         reads_clock: Whether the stages have the time at which they start as one more parameter.
     """
@@ -76,8 +76,6 @@ def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns,
     unstable = None if reading is None else reading.unstable()
     gathered = {scan.scan.relation: rows_of(scan, unstable) for scan in read.scans}
     try:
-        if any(scan.system is not None for scan in query.scans):
-            raise Cut("it reads system tables, whose rows are where the statement is coordinated")
         if reading is None or not read.is_faithful:
             raise Cut("it is written in a form that is not taken apart")
         if query.tree.find(exp.PositionalColumn) is not None:
@@ -86,7 +84,7 @@ def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns,
         if reads_clock:
             binder = _Binder([*params, datetime.now(UTC)])
         rows = {scan.scan.relation: rows_of(scan, unstable) for scan in read.scans} if unstable else gathered
-        if len(query.scans) == 1:
+        if len(query.scans) == 1 and query.scans[0].system is None:
             try:
                 halves = _halved(query, read, reading, schemas, columns, binder, is_large=is_worth_merging(estimate.bytes for estimate in estimates.values()))
                 return Staged(halves, Strategy.TWO_STAGE, reads_clock=reads_clock)
@@ -94,11 +92,11 @@ def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns,
                 pass
         if query.is_placed:
             raise Cut("a common table expression has the name of a relation of the plan: call it otherwise than a letter and a number")
-        drafts = place(query, reading, tuple(columns), schemas, binder.describe, rows, estimates.__getitem__)
+        drafts, parts = place(query, reading, tuple(columns), schemas, binder.describe, rows, estimates.__getitem__)
         placed, whole = _placed_stages(drafts, query, schemas, binder), _gathered_stages(query, read, gathered, schemas, columns, None)
-        return Staged(placed, Strategy.PLACED, gathered=whole, reads_clock=reads_clock)
+        return Staged(placed, Strategy.PLACED, parts, gathered=whole, reads_clock=reads_clock)
     except Cut as refused:
-        return Staged(_gathered_stages(query, read, gathered, schemas, columns, binder), Strategy.GATHER, str(refused))
+        return Staged(_gathered_stages(query, read, gathered, schemas, columns, binder), Strategy.GATHER, query.located(str(refused), refused.node))
 
 
 def _gathered_stages(
@@ -135,6 +133,7 @@ def _placed_stages(drafts: Sequence[Draft], query: Query, schemas: Schemas, bind
                 limit=draft.limit,
                 columns=() if route is None else route.columns,
                 route=None if route is None or route.anchor is None else scans[route.anchor],
+                keeps_unmatched=route is not None and route.keeps_unmatched,
             )
         )
     return tuple(stages)

@@ -176,6 +176,7 @@ when distributed: in 3 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   x1 subquery: at the coordinator over x0, to the coordinator
   final: at the coordinator over x1
+  gathered: rel_orders, for a window that is not partitioned by the partitioning key (line 1, column 23)
 */
 ----
 -- qualify on the key of a named window
@@ -314,6 +315,7 @@ when distributed: in 4 stages
   x1 scan c: at the members over c, to the coordinator
   x2 up: at the coordinator over x0, x1, to the coordinator
   final: at the coordinator over x2
+  gathered: c, for each step of the recursion up needs the rows of the step before (line 1, column 16)
 */
 ----
 -- inner join carries over the key
@@ -579,10 +581,9 @@ scan rel_customers AS c: 1 of 16 partitions [p10]
 scan rel_orders AS o: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: in 3 stages
-  x0 scan c: at the members over c, to the coordinator
-  x1 scan o: at the members over o, to the coordinator
-  final: at the coordinator over x0, x1
+when distributed: in 2 stages
+  x0 join c: at the members over c, o, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- a scan that cannot be pruned keeps its owners while the other reads one partition

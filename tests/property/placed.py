@@ -148,7 +148,10 @@ class Placeable:
         rng = self.rng
         before = len(self._ctes)
         texts = []
-        for _ in range(rng.choice([1, 1, 2])):
+        recursive = rng.random() < 0.25
+        if recursive:
+            texts.append(self._recursion())
+        for _ in range(rng.choice([1, 1, 2]) - recursive):
             made = self._query(depth - 1, (), None)
             name = rng.choice([self._name("cte"), self._name("cte"), self._name("cte"), *(["items"] if "items" not in {cte for cte, _ in self._ctes} else [])])
             texts.append(f"{name} AS {rng.choice(['', '', 'MATERIALIZED ', 'NOT MATERIALIZED '])}({made.sql})")
@@ -156,7 +159,20 @@ class Placeable:
         made = self._query(depth, outer, kinds)
         del self._ctes[before:]
         inside = f"SELECT * FROM ({made.sql})" if made.sql.startswith("WITH") else made.sql
-        return _Made(f"WITH {', '.join(texts)} {inside}", made.columns)
+        return _Made(f"WITH {'RECURSIVE ' if recursive else ''}{', '.join(texts)} {inside}", made.columns)
+
+    def _recursion(self) -> str:
+        """Rows that are reached from some rows in a few steps."""
+        rng = self.rng
+        name, alias = self._name("cte"), self._name("x")
+        hidden = {cte for cte, _ in self._ctes}
+        tables = [table for table in self.tables if table not in hidden]
+        first = f"SELECT k::BIGINT AS k, 0 AS i FROM {rng.choice(tables)} {alias}{self._where(self._source('', alias, (('k', 'i'), ('i', 'i'))).reach, (), 0)}"
+        step = (
+            f"SELECT {alias}.{rng.choice('ij')}::BIGINT, {name}.i + 1 FROM {rng.choice(tables)} {alias} JOIN {name} ON {alias}.k = {name}.k WHERE {name}.i < 2"
+        )
+        self._ctes.append((name, (("k", "i"), ("i", "i"))))
+        return f"{name} AS ({first} {rng.choice(['UNION', 'UNION ALL'])} {step})"
 
     def _set_operation(self, depth: int, outer: tuple[_Column, ...], kinds: str | None) -> _Made:
         rng = self.rng
@@ -285,6 +301,8 @@ class Placeable:
         rng = self.rng
         alias = self._name("x")
         self._room -= 1
+        if rng.random() < 0.04:
+            return self._source(f"{rng.choice(['range(-1, 3)', 'generate_series(3)', 'unnest([0::BIGINT, 1, 1, NULL])'])} {alias}(k)", alias, (("k", "i"),))
         if depth <= 0 or rng.random() < 0.75:
             hidden = {name for name, _ in self._ctes}
             tables = [(name, tuple((column, _KINDS.get(column, column)) for column in _TABLES[name])) for name in self.tables if name not in hidden]
@@ -305,8 +323,13 @@ class Placeable:
             ["JOIN"] * 6
             + ["LEFT JOIN"] * 4
             + ["RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN"] * 2
-            + [",", "CROSS JOIN", "LATERAL", "USING", "USING", "NATURAL", "ASOF"]
+            + [",", "CROSS JOIN", "LATERAL", "USING", "USING", "NATURAL", "ASOF", "UNNEST"]
         )
+        if kind == "UNNEST":
+            alias = self._name("x")
+            elements = f"[{self._column(left.reach, 'i').text}, {self._column(left.reach, 'i').text}]"
+            column = self._source("", alias, (("i", "i"),))
+            return _Source(f"{left.sql}, unnest({elements}) {alias}(i)", (*left.reach, *column.reach), (*left.starred, *column.starred))
         if kind == "LATERAL":
             return self._lateral(left, depth, outer)
         right = self._item(depth, outer)
@@ -524,6 +547,7 @@ class Placeable:
                 f"{column.text} {rng.choice(['=', '<'])} {self._column(reach, column.kind).text}",
                 f"{column.text} BETWEEN {constant} AND {self._constant(column.kind)}",
                 f"coalesce({column.text} = {constant}, TRUE)",
+                f"{self._column(reach, 'd').text} <= {rng.choice(['current_date', 'today()', 'now()::TIMESTAMP', 'localtimestamp'])}",
             ]
         )
 

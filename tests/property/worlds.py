@@ -170,7 +170,7 @@ class World:
                 if not stage.at_coordinator:
                     inputs = {name: self.exchanged(plan, int(name[1:]), rows, kept, member, owners) for name, rows in inputs.items()}
                 parts = {number: self.owned(plan.scans[number], kept[number], member, owners) for number in stage.scans}
-                if stage.at_coordinator or any(parts.values()) or any(plan.stages[number].exchange is Exchange.SHUFFLE for number in stage.inputs):
+                if stage.at_coordinator or any(parts.values()) or any(plan.stages[number].spreads for number in stage.inputs):
                     scans = {plan.scans[number].relation: self.slices(plan.scans[number], params, ids) for number, ids in parts.items()}
                     answers.append(run(stage.fragment, scans | inputs, given))
             outputs[stage_relation(index)] = pa.concat_tables(answers) if answers else stage.fragment.schema.empty_table()
@@ -191,11 +191,14 @@ class World:
         assert stage.exchange is Exchange.ROUTE
         assert stage.route is not None
         scheme = plan.scans[stage.route].tree.scheme
-        for column in stage.columns:
-            rows = rows.filter(rows[column].is_valid())
+        if not stage.keeps_unmatched:
+            for column in stage.columns:
+                rows = rows.filter(rows[column].is_valid())
         keys = pa.table({name: rows[column] for name, column in zip(scheme.columns, stage.columns, strict=True)})
         mine = self.owned(plan.scans[stage.route], kept[stage.route], member, owners)
-        return rows.filter(pa.array(np.isin(scheme.partitions_of(keys, strays_allowed=True), mine)))
+        partitions = scheme.partitions_of(keys, strays_allowed=True)
+        strays = ~np.isin(partitions, kept[stage.route]) if stage.keeps_unmatched and member == 0 else np.zeros(len(partitions), dtype=bool)
+        return rows.filter(pa.array(np.isin(partitions, mine) | strays))
 
     def rows_needed(self, table: str, where: str, params: Sequence[Any]) -> tuple[set[int], set[tuple[Any, ...]]]:
         """The partitions and the primary keys of the rows for which DuckDB finds a predicate TRUE."""

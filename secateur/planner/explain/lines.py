@@ -100,7 +100,7 @@ def stages_text(plan: SelectPlan) -> list[str]:
         what = f" over {', '.join(read)}" if read else ""
         goes = "" if is_last else _GOES[stage.exchange] + (", in order" if stage.order else "")
         lines.append(f"  {'' if is_last else f'{stage_relation(index)} '}{stage.name}: {where}{what}{goes}")
-    return lines
+    return [*lines, f"  gathered: {plan.gather_reason}"] if plan.gather_reason else lines
 
 
 def _key_text(key: Sequence[Any]) -> str:

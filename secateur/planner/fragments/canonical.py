@@ -39,7 +39,16 @@ _BEHIND_WHERE: Final = ("group", "having", "windows", "qualify", "distinct", "or
 
 
 class Cut(Exception):  # noqa: N818 - not an error: it says that a statement stays whole, and why
-    """A statement cannot be cut into partial and final; the message is the reason."""
+    """A statement cannot be cut into partial and final.
+
+    Args:
+        reason: Why, in the user's terms.
+        node: What of the statement is meant, where it is a part.
+    """
+
+    def __init__(self, reason: str, node: exp.Expr | None = None) -> None:
+        super().__init__(reason)
+        self.node = node
 
 
 def canonical_select(select: exp.Select, scan: Scan) -> exp.Select:
@@ -134,7 +143,18 @@ def has_shadowed_names(select: exp.Select, columns: Collection[str]) -> bool:
     aliased = [(folded(item.alias), item.this) for item in select.expressions if isinstance(item, exp.Alias)]
     shadowed = {alias for alias, item in aliased if alias in columns and not (isinstance(item, exp.Column) and folded(item.name) == alias)}
     parts = [part for clause in _BEHIND_WHERE for part in _listed(select.args.get(clause))]
-    return bool(shadowed) and any(folded(column.name) in shadowed for part in parts for column in part.find_all(exp.Column))
+    return bool(shadowed) and any(folded(column.name) in shadowed and not _is_alias_alone(column) for part in parts for column in part.find_all(exp.Column))
+
+
+def _is_alias_alone(column: exp.Column) -> bool:
+    """Whether a column node of a canonical SELECT is all that ORDER BY orders by, and no column of FROM: then it is the alias, whatever else has the name."""
+    ordered = column.parent
+    return (
+        isinstance(ordered, exp.Ordered)
+        and isinstance(ordered.parent, exp.Order)
+        and isinstance(ordered.parent.parent, exp.Select)
+        and not is_canonical(column)
+    )
 
 
 def _listed(part: object) -> list[exp.Expr]:

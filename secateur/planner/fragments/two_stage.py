@@ -89,9 +89,6 @@ def cut(query: Query, reading: SecondReading, column_count: int, types_of: Types
     scan = query.scans[0]
     if scan.node.parent is not select.args["from_"]:
         raise Cut("it does not read one table plainly")
-    distinct = select.args.get("distinct")
-    if isinstance(distinct, exp.Distinct) and distinct.args.get("on"):
-        raise Cut("DISTINCT ON needs all rows in one place")
     canonical = canonical_select(select, scan)
     if len(canonical.expressions) != column_count:
         raise Cut("its columns are not those of the SELECT list")
@@ -127,17 +124,20 @@ class Cutter:
         self._types_of = types_of
         self._relation = relation
         self._items = [item.this if isinstance(item, exp.Alias) else item for item in select.expressions]
-        self._aliases: dict[str, int] = {}
-        for position, item in enumerate(select.expressions):
-            if isinstance(item, exp.Alias):
-                self._aliases.setdefault(folded(item.alias), position)
+        aliases = [(folded(item.alias), position) for position, item in enumerate(select.expressions) if isinstance(item, exp.Alias)]
+        self._aliases = dict(aliases)
+        if len(self._aliases) < len(aliases):
+            raise Cut("two columns of the SELECT list have one alias")
         for item in self._items:
             if unresolved_in(item):
                 raise Cut(f"{to_sql(item)} refers to another column of the SELECT list")
         if has_shadowed_names(select, columns):
             raise Cut("a name means a column of the table and another of the SELECT list")
         self._select = select
-        self._distinct = "DISTINCT " if select.args.get("distinct") else ""
+        distinct = select.args.get("distinct")
+        self._distinct = "DISTINCT " if distinct else ""
+        on = distinct.args.get("on") if isinstance(distinct, exp.Distinct) else None
+        self._distinct_on = [] if on is None else list(on.expressions) if isinstance(on, exp.Tuple) else [on]
 
     def plain(self) -> Halves:
         """Rows, or groups that no two members share: the partial does everything on what it has; the final sorts, limits and removes duplicates once more."""
@@ -149,7 +149,7 @@ class Cutter:
             position = self._output_position(expression)
             if position is not None:
                 name = f"c{position}"
-            elif self._distinct:
+            elif self._distinct and not self._distinct_on:
                 raise Cut("DISTINCT is ordered by something that is not in the SELECT list")
             else:
                 name = f"o{len(hidden)}"
@@ -158,12 +158,15 @@ class Cutter:
             merged.append(SortKey(name, bool(ordered.args.get("desc")), bool(ordered.args.get("nulls_first"))))
         limit, offset = self._limit_and_offset()
         order = f" ORDER BY {', '.join(keys)}" if keys else ""
-        # Sorting without a limit would be done twice for nothing.
-        top = f"{order}{self._partial_limit(limit, offset)}" if limit else ""
+        distinct = apart = self._distinct
+        if self._distinct_on:
+            apart, distinct = self._first_of_each(hidden)
+        # Sorting without a limit would be done twice for nothing, unless it says which row is the first.
+        top = f"{order}{self._partial_limit(limit, offset)}" if limit else order if self._distinct_on else ""
         names = ", ".join(f"c{position}" for position in range(len(self._items)))
-        partial = f"SELECT {self._distinct}{', '.join(outputs + hidden)} FROM {self._source}{self._behind_where()}{top}"
+        partial = f"SELECT {apart}{', '.join(outputs + hidden)} FROM {self._source}{self._behind_where()}{top}"
         row_by_row = not (self._distinct or order or limit or offset or self._behind_where())
-        head = f"SELECT {self._distinct}{names} FROM {self._relation}"
+        head = f"SELECT {distinct}{names} FROM {self._relation}"
         final = f"{head}{order}{_clause('LIMIT', limit)}{_clause('OFFSET', offset)}"
         if self._distinct:
             return Halves(partial, final)
@@ -172,13 +175,23 @@ class Cutter:
         rows = None if order else _row_limit(limit, offset)
         return Halves(partial, final, limit=rows, passing=None if rows is None else head)
 
+    def _first_of_each(self, hidden: list[str]) -> tuple[str, str]:
+        """DISTINCT ON of the partial and of the final; what it names goes along as hidden columns."""
+        resolved = [to_sql(self._by_ordinal(item) or self._expanded(item)) for item in self._distinct_on]
+        hidden.extend(f"{text} AS d{position}" for position, text in enumerate(resolved))
+        return f"DISTINCT ON ({', '.join(resolved)}) ", f"DISTINCT ON ({', '.join(f'd{position}' for position in range(len(resolved)))}) "
+
     def _behind_where(self) -> str:
-        """GROUP BY, HAVING and QUALIFY as they are, for groups that no two members share."""
-        clauses = [self._select.args.get(key) for key in ("group", "having", "qualify")]
-        return "".join(f" {to_sql(clause).strip()}" for clause in clauses if clause is not None)
+        """GROUP BY, HAVING, WINDOW and QUALIFY for groups that no two members share; as they are, but for aliases, which the partial does not have."""
+        clauses = {key: self._select.args.get(key) for key in ("group", "having", "qualify")}
+        behind = exp.Select(**{key: copied(self._expanded(clause)) for key, clause in clauses.items() if clause is not None})
+        behind.set("windows", [copied(self._expanded(window)) for window in self._select.args.get("windows") or []])
+        return to_sql(behind).removeprefix("SELECT").rstrip()
 
     def aggregated(self) -> Halves:
         """Grouped or not: the partial aggregates by group, the final combines the groups."""
+        if self._distinct_on:
+            raise Cut("DISTINCT ON of groups of several members")
         asked: dict[str, None] = {}
 
         def noted(expression: str) -> str:
@@ -214,8 +227,8 @@ class Cutter:
         limit, offset = self._limit_and_offset()
         qualify = self._select.args.get("qualify")
         final_qualify = "" if qualify is None else f" QUALIFY {lift(self._expanded(qualify.this))}"
-        grouped_by = {**keys, **partial.further_keys}
-        columns = [f"{text} AS {name}" for text, name in (*grouped_by.items(), *partial.by_sql.items())]
+        grouped_by = [*keys.items(), *partial.further_keys.items()]
+        columns = [f"{text} AS {name}" for text, name in (*grouped_by, *partial.by_sql.items())]
         if not columns:
             raise Cut("it aggregates nothing")
         partial_group = f" GROUP BY {', '.join(str(position + 1) for position in range(len(grouped_by)))}" if grouped_by else ""

@@ -51,7 +51,7 @@ def settle_unstable(tree: exp.Expr, reading: SecondReading, clock: int) -> bool:
         raise Cut(f"what {', '.join(strange or sorted(unstable))} gives depends on when and where it is evaluated")
     for name, node in calls:
         if name in _RANDOM and not _is_for_each_row(node, tree, reading):
-            raise Cut(f"{name}() is evaluated elsewhere than for each row of the outermost SELECT")
+            raise Cut(f"{name}() is evaluated elsewhere than for each row of the outermost SELECT", node)
     clocks = [(name, node) for name, node in calls if name in _CLOCKS]
     for name, node in clocks:
         shown = exp.cast(exp.Parameter(this=exp.Literal.number(clock)), "TIMESTAMPTZ", dialect="duckdb")

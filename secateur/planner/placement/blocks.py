@@ -9,9 +9,9 @@ from sqlglot import exp
 
 from secateur.planner.fragments.canonical import Cut, check_spellings, grouping_expressions, is_canonical, is_order_alias, key_of, mark_spelling, named
 from secateur.planner.placement.mentions import mentions, relations_in
-from secateur.planner.query import is_columns_call
+from secateur.planner.query import holds_query, is_columns_call
 from secateur.planner.relations.build import subqueries_in
-from secateur.planner.relations.calls import windows_in
+from secateur.planner.relations.calls import has_windows
 from secateur.planner.relations.names import Names
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.folding import folded
@@ -23,9 +23,9 @@ __all__ = [
     "behind_from",
     "canonical_block",
     "core_of",
-    "has_windows",
     "inside_of",
     "is_source",
+    "is_windowed",
     "nested_queries",
     "ordered_source",
     "parts_in",
@@ -151,7 +151,8 @@ def _resolved(node: exp.Column, names: Names) -> exp.Column | None:
 
 def is_source(query: exp.Expr) -> bool:
     """Whether a query is an item of FROM."""
-    return isinstance(query, exp.Subquery) and isinstance(query.parent, (exp.From, exp.Join))
+    parent = query.parent
+    return isinstance(query, exp.Subquery) and (isinstance(parent, (exp.From, exp.Join)) or (isinstance(parent, exp.Subquery) and not holds_query(parent)))
 
 
 def without_order(query: exp.Expr) -> exp.Expr:
@@ -163,12 +164,13 @@ def without_order(query: exp.Expr) -> exp.Expr:
 
 
 def inside_of(query: exp.Expr) -> exp.Expr:
-    """A query in parentheses without them and its alias."""
+    """A query in parentheses without them, its alias, and what it is joined with."""
     if not isinstance(query, exp.Subquery):
         return query
     if any(query.args.get(key) for key in ORDERING):
         copy = copied(query)
         copy.set("alias", None)
+        copy.set("joins", None)
         return copy
     return query.this if isinstance(query.this, exp.Expr) else query
 
@@ -191,9 +193,9 @@ def behind_from(core: exp.Select) -> str:
     return to_sql(core).removeprefix("SELECT * FROM ")
 
 
-def has_windows(select: exp.Select) -> bool:
+def is_windowed(select: exp.Select) -> bool:
     """Whether a SELECT calls something over a window, or has QUALIFY."""
-    return select.args.get("qualify") is not None or any(True for clause in TOP_CLAUSES for part in parts_in(select, clause) for _ in windows_in(part))
+    return select.args.get("qualify") is not None or any(has_windows(part) for clause in TOP_CLAUSES for part in parts_in(select, clause))
 
 
 def title_of(select: exp.Select) -> str:

@@ -82,17 +82,24 @@ def _put(holder: exp.Expr, cte: exp.CTE, compute: Callable[[exp.CTE], str], *, o
     found = [node for node in holder.find_all(exp.Table) if _is_mention(node, name)]
     if not found:
         return
-    strange = [key for node in found for key, value in node.args.items() if value and key not in ("this", "alias")]
+    strange = [key for node in found for key, value in node.args.items() if value and key not in ("this", "alias", "joins")]
     if strange:
         raise Cut(f"{strange[0].upper()} of a common table expression")
     if len(found) == 1 and once:
         (node,) = found
         body = cte.this
-        node.replace(exp.Subquery(this=body.this if isinstance(body, exp.Subquery) and not _modified(body) else body, alias=_alias(node, cte)))
+        query = body.this if isinstance(body, exp.Subquery) and not _modified(body) else body
+        node.replace(_with_joins(exp.Subquery(this=query, alias=_alias(node, cte)), node))
         return
     relation = compute(cte)
     for node in found:
-        node.replace(moved_mention(relation, _alias(node, cte)))
+        node.replace(_with_joins(moved_mention(relation, _alias(node, cte)), node))
+
+
+def _with_joins(item: exp.Expr, node: exp.Table) -> exp.Expr:
+    """An item of FROM with what a mention is joined with in parentheses: ``(cte JOIN t ON ...)``."""
+    item.set("joins", node.args.get("joins"))
+    return item
 
 
 def _is_mention(node: exp.Table, name: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from sqlglot import exp
@@ -13,10 +13,13 @@ from secateur.planner.fragments.aggregates import AGGREGATES
 from secateur.planner.fragments.canonical import Cut, has_shadowed_names, is_canonical
 from secateur.planner.fragments.merged_order import merge_keys
 from secateur.planner.fragments.two_stage import Cutter, Halves
-from secateur.planner.placement.blocks import TOP_CLAUSES, behind_from, canonical_block, core_of, has_windows, parts_in, title_of
+from secateur.planner.placement.blocks import ORDERING, TOP_CLAUSES, behind_from, canonical_block, core_of, is_windowed, parts_in, title_of
 from secateur.planner.placement.drafts import Columns
-from secateur.planner.placement.mentions import moved_mention, relations_in
+from secateur.planner.placement.mentions import moved_mention, moved_query, relations_in
+from secateur.planner.placement.search import is_dealt
+from secateur.planner.placement.spread import Route
 from secateur.planner.placement.workbench import Workbench
+from secateur.planner.relations.calls import windows_in
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.folding import folded
 from secateur.planner.text.trees import copied
@@ -25,6 +28,10 @@ __all__ = ["Passing", "cut_select", "named_as_asked", "passing", "without_order_
 
 _NAMES: Final = "names"
 _PASSING: Final = "passing"
+_DEALT_BY: Final = frozenset(
+    {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "VARCHAR", "DATE", "TIMESTAMP", "BOOLEAN", "UUID"}
+)
+"""The types of which equal values certainly have equal hashes."""
 
 
 class Passing(NamedTuple):
@@ -45,10 +52,12 @@ def cut_select(bench: Workbench, select: exp.Select, columns: Callable[[], Colum
     """The SELECT in two: the core, and as much of the rest as is exact, at the members."""
     try:
         canonical, known = canonical_block(select, bench.names(select))
-    except Cut:
-        return bench.all_moved(select)
-    if has_shadowed_names(canonical, known) or not all(map(bench.stands_alone, bench.queries_behind(select))):
-        return bench.all_moved(select)
+    except Cut as refused:
+        return bench.all_moved(select, str(refused))
+    if has_shadowed_names(canonical, known):
+        return bench.all_moved(select, "a name means a column of FROM and another one of the SELECT list")
+    if not all(map(bench.stands_alone, bench.queries_behind(select))):
+        return bench.all_moved(select, "a subquery of groups or windows is about the rows around it")
     core = core_of(select)
     source, sources = behind_from(core), relations_in(core)
     core.set("where", None)
@@ -59,8 +68,13 @@ def cut_select(bench: Workbench, select: exp.Select, columns: Callable[[], Colum
 
     try:
         halves = _halves(bench, canonical, Cutter(canonical, source, known, types_of, bench.drafts.next_relation), in_pieces=in_pieces)
-    except Cut:
+    except Cut as refused:
         halves = _columns_alone(canonical, source, bench.drafts.next_relation)
+        scans = list(filter(bench.is_partitioned_scan, sources))
+        key = _dealing_key(canonical, bench) if is_dealt(sum(map(bench.cost_of, scans))) and not in_pieces else None
+        if key is not None and types_of([to_sql(key)])[0] in _DEALT_BY:
+            return _dealt(bench, select, halves, key, columns)
+        bench.note_gathered(select, scans, str(refused))
     relations = relations_in(select)
     partial = bench.parsed(halves.partial, relations)
     described = bench.drafts.describe(halves.partial, relations_in(partial))
@@ -86,15 +100,57 @@ def without_order_and_limit(final: exp.Expr) -> exp.Expr:
 
 
 def _halves(bench: Workbench, select: exp.Select, cutter: Cutter, *, in_pieces: bool) -> Halves:
-    distinct = select.args.get("distinct")
-    if select.args.get("windows") or (isinstance(distinct, exp.Distinct) and distinct.args.get("on")):
-        raise Cut("DISTINCT ON and named windows need all rows in one place")
     aggregated = bench.is_aggregated(select)
-    if in_pieces or not (aggregated or has_windows(select)):
+    if in_pieces or not (aggregated or is_windowed(select)):
         return cutter.plain()
-    if aggregated and bench.aggregates_of(select) <= AGGREGATES:
-        return cutter.aggregated()
-    raise Cut("it needs all rows in one place")
+    if not aggregated:
+        raise Cut("a window that is not partitioned by the partitioning key")
+    uncut = sorted(bench.aggregates_of(select) - AGGREGATES)
+    if uncut or select.args.get("windows"):
+        raise Cut(f"{', '.join(uncut)}() over groups of several members" if uncut else "a named window of groups of several members")
+    return cutter.aggregated()
+
+
+def _dealing_key(select: exp.Select, bench: Workbench) -> exp.Column | None:
+    """A column of FROM in which all rows agree that a group or a window of a canonical SELECT is about; None where there is none."""
+    named = {folded(window.this.name): window for window in select.args.get("windows") or []}
+    windows = [window for clause in TOP_CLAUSES if clause != "windows" for part in parts_in(select, clause) for window in windows_in(part)]
+    about = [_partition_of(window, named) for window in windows]
+    group = select.args.get("group")
+    if bench.is_aggregated(select):
+        plain = isinstance(group, exp.Group) and not any(value for key, value in group.args.items() if key != "expressions")
+        about.append([_by_ordinal(part, select) for part in group.expressions] if plain and isinstance(group, exp.Group) else [])
+    columns = [{to_sql(part): part for part in parts if isinstance(part, exp.Column) and is_canonical(part)} for parts in about]
+    shared = [text for text in columns[0] if all(text in others for others in columns)] if columns else []
+    return columns[0][shared[0]] if shared else None
+
+
+def _by_ordinal(part: exp.Expr, select: exp.Select) -> exp.Expr:
+    is_ordinal = isinstance(part, exp.Literal) and not part.is_string and part.this.isdecimal() and 1 <= int(part.this) <= len(select.expressions)
+    return select.expressions[int(part.name) - 1].unalias() if is_ordinal else part
+
+
+def _partition_of(window: exp.Window, named: Mapping[str, exp.Window]) -> list[exp.Expr]:
+    alias = window.args.get("alias")
+    if isinstance(alias, exp.Identifier):
+        known = named.get(folded(alias.name))
+        return [] if known is None or known.args.get("alias") else list(known.args.get("partition_by") or [])
+    return list(window.args.get("partition_by") or [])
+
+
+def _dealt(bench: Workbench, select: exp.Select, halves: Halves, key: exp.Column, columns: Callable[[], Columns]) -> exp.Expr:
+    """The columns that a SELECT is about, dealt to the members by a key, and the SELECT over what each of them gets."""
+    relations = relations_in(select)
+    partial = bench.parsed(halves.partial, relations)
+    described = bench.drafts.describe(halves.partial, relations_in(partial))
+    name = described[[to_sql(item.unalias()) for item in partial.expressions].index(to_sql(key))][0]
+    route = Route(None, f"dealt by {name}", (name,))
+    relation = bench.drafts.add(title_of(select), halves.partial, relations_in(partial), described, at_coordinator=False, route=route)
+    whole = bench.parsed(halves.final, [*relations, relation])
+    assert isinstance(whole, exp.Select)
+    if not any(whole.args.get(part) for part in (*ORDERING, "distinct")):
+        return moved_query(bench.drafts.add(f"groups {relation}", to_sql(whole), relations_in(whole), columns(), at_coordinator=False))
+    return cut_select(bench, whole, columns, in_pieces=True)
 
 
 def _columns_alone(select: exp.Select, source: str, relation: str) -> Halves:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from sqlglot import exp
+
 from secateur.engine.processors.sort_key import SortKey
 from secateur.engine.row_limit import RowLimit
 from secateur.partitioning.types import SqlType
@@ -12,7 +14,7 @@ from secateur.planner.fragments.canonical import Cut
 from secateur.planner.fragments.merged_order import order_clause
 from secateur.planner.placement.spread import Route
 
-__all__ = ["Draft", "Drafts", "Schema"]
+__all__ = ["Draft", "Drafts", "Gathered", "Schema"]
 
 Schema = Mapping[str, SqlType | str]
 Columns = tuple[tuple[str, str], ...]
@@ -43,6 +45,21 @@ class Draft:
     route: Route | None = None
     order: tuple[SortKey, ...] = ()
     limit: RowLimit | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Rows that the coordinator gets as they are.
+
+    Attributes:
+        names: What the statement calls the tables.
+        reason: Why, in the user's terms.
+        node: The part of the statement that needs them, as it has become.
+    """
+
+    names: tuple[str, ...]
+    reason: str
+    node: exp.Expr
 
 
 class Drafts:

@@ -30,7 +30,7 @@ from secateur.planner.placement.drafts import Columns, Draft, Schema
 from secateur.planner.placement.mentions import moved_mention, moved_query, passed_relation, passes_rows_on, relations_in, tagged_tree
 from secateur.planner.placement.scan_rows import ScanRows, mark_applied
 from secateur.planner.placement.search import Found
-from secateur.planner.placement.spread import Scattered
+from secateur.planner.placement.spread import Pieces, Scattered
 from secateur.planner.placement.workbench import Workbench
 from secateur.planner.query import Query, holds_query
 from secateur.planner.text.dialect import to_sql
@@ -40,6 +40,7 @@ from secateur.planner.text.trees import copied
 __all__ = ["place"]
 
 _NODES_MAX: Final = 20_000
+_ORDERED: Final = "a subquery stands behind the order of rows of several members"
 _INTEGERS: Final = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"})
 _EXACT: Final = frozenset({"VARCHAR", "DATE", "UUID", "BOOLEAN", "TIMESTAMP"})
 
@@ -52,7 +53,7 @@ def place(
     describe: Callable[[str, Mapping[str, Schema]], Columns],
     rows_of: Mapping[str, ScanRows],
     estimate_of: Callable[[str], Estimate],
-) -> tuple[Draft, ...]:
+) -> tuple[tuple[Draft, ...], str | None]:
     """Place a query.
 
     Args:
@@ -65,7 +66,7 @@ def place(
         estimate_of: What is thought of the rows of a scan.
 
     Returns:
-        Its stages in the order in which they can run; the last one has the answer.
+        Its stages in the order in which they can run, the last one has the answer; and what the coordinator gathers for them, and why, or None.
 
     Raises:
         Cut: It is not taken apart; the message says why.
@@ -74,7 +75,7 @@ def place(
         raise Cut("a collation decides what is equal")
     placer = _Placer(query, Workbench(query.scans, reading, schemas, describe, rows_of, estimate_of))
     try:
-        return placer.place(columns)
+        return placer.place(columns), placer.gathered()
     except DatabaseError as error:
         raise Cut(f"its parts do not bind: {error.message}") from error
 
@@ -91,6 +92,7 @@ class _Placer:
         tree = tagged_tree(self._query)
         if sum(1 for _ in tree.walk()) > _NODES_MAX:
             raise Cut("it is too long to be taken apart")
+        self._bench.move_system_tables(tree)
         final = self._gathered(without_ctes(tree, self._compute_cte, self._compute_recursion))
         done = passing(final)
         if done is not None and (done.limit or is_worth_merging(map(self._bench.cost_of, self._bench.rows_of))):
@@ -103,6 +105,11 @@ class _Placer:
             self._bench.drafts.limit(relation, done.limit)
         return tuple(self._bench.drafts.drafts)
 
+    def gathered(self) -> str | None:
+        """What the coordinator gets as it is, and why; None where there is nothing."""
+        found = [f"{', '.join(part.names)}, for {self._query.located(part.reason, part.node)}" for part in self._bench.gathered]
+        return "; ".join(dict.fromkeys(found)) or None
+
     def _compute_cte(self, cte: exp.CTE) -> str:
         return self._computed(without_ctes(cte.this, self._compute_cte, self._compute_recursion), cte.alias)
 
@@ -112,7 +119,8 @@ class _Placer:
         self._compute_beside(cte.this)
         with_ = exp.With(expressions=[cte], recursive=True)
         query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=exp.Table(this=cte.args["alias"].this.copy())), with_=with_)
-        return self._at_coordinator(cte.alias, self._bench.all_moved(query), self._bench.columns_as_rows(query))
+        reason = f"each step of the recursion {cte.alias} needs the rows of the step before"
+        return self._at_coordinator(cte.alias, self._bench.all_moved(query, reason), self._bench.columns_as_rows(query))
 
     def _compute_beside(self, node: exp.Expr) -> None:
         """Compute the queries inside that do not mention the recursion."""
@@ -133,9 +141,9 @@ class _Placer:
                 return self._set_operation(node)
             case exp.Subquery() if holds_query(node):
                 node.set("this", named_as_asked(self._gathered(node.this)))
-                return self._bench.all_moved(node)
+                return self._bench.all_moved(node, _ORDERED)
             case _:
-                return self._bench.all_moved(node)
+                return self._bench.all_moved(node, "it is no SELECT")
 
     def _set_operation(self, node: exp.SetOperation) -> exp.Expr:
         bare = without_order(node)
@@ -146,10 +154,10 @@ class _Placer:
             query = moved_query(self._bench.drafts.add("set operation", to_sql(bare), relations_in(bare), columns, at_coordinator=False))
             for key in ORDERING:
                 query.set(key, node.args.get(key))
-            return self._bench.all_moved(query)
+            return self._bench.all_moved(query, _ORDERED)
         for key in ("this", "expression"):
             node.set(key, named_as_asked(self._gathered(node.args[key])))
-        return self._bench.all_moved(node)
+        return self._bench.all_moved(node, _ORDERED)
 
     # SELECT
 
@@ -157,17 +165,21 @@ class _Placer:
         source = ordered_source(select)
         if source is not None and not self._bench.is_aggregated(select):
             source.set("this", named_as_asked(self._gathered(source.this)))
-            return self._bench.all_moved(select)
+            return self._bench.all_moved(select, _ORDERED)
         if self._bench.aggregates_from_inside(select):
-            return self._bench.all_moved(select)
+            return self._bench.all_moved(select, "a subquery aggregates the rows around it")
         columns = self._bench.later_columns(select)
         found = self._prepared(select)
         if isinstance(found, Scattered):
             for query in self._computable(select):
                 self._compute(query)
             found = self._bench.find(self._bench.core(select))
-        if isinstance(found, Scattered) or not found.in_pieces or any(map(self._bench.is_partitioned, self._bench.queries_behind(select))):
-            return self._bench.all_moved(select)
+        if isinstance(found, Scattered):
+            return self._bench.all_moved(select, found.reason)
+        if not isinstance(found.spread, Pieces):
+            return self._bench.all_moved(select, found.spread.once or "FROM has the same rows at every member")
+        if any(map(self._bench.is_partitioned, self._bench.queries_behind(select))):
+            return self._bench.all_moved(select, "a subquery of groups or windows reads partitioned tables")
         whole = self._bench.find(without_order(select))
         in_pieces = isinstance(whole, Found) and whole.in_pieces and whole.cost <= found.cost
         self._move(select, whole if in_pieces and isinstance(whole, Found) else found)
@@ -195,7 +207,7 @@ class _Placer:
         """
         behind = {id(query) for query in self._bench.queries_behind(select)}
         for query in self._computable(select):
-            found = None if id(query) in behind else self._bench.find(query)
+            found = None if id(query) in behind else self._bench.find(inside_of(query))
             if not isinstance(found, Found) or not found.in_pieces or (found.moving and not is_source(query)):
                 self._compute(query)
             elif found.moving and isinstance(query, exp.Subquery) and isinstance(query.this, exp.Select):
@@ -245,7 +257,9 @@ class _Placer:
         alias = query.args.get("alias")
         if is_source(query):
             relation = self._computed(inside_of(query), query.alias or "subquery")
-            query.replace(moved_mention(relation, alias.copy() if isinstance(alias, exp.TableAlias) else None))
+            mention = moved_mention(relation, alias.copy() if isinstance(alias, exp.TableAlias) else None)
+            mention.set("joins", query.args.get("joins"))
+            query.replace(mention)
             return
         rows = moved_query(self._computed(inside_of(query), "subquery"))
         query.replace(exp.Subquery(this=rows) if isinstance(query, exp.Subquery) else rows)

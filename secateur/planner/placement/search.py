@@ -15,14 +15,15 @@ from typing import Final
 from secateur.planner.placement.semi_joins import SemiJoin
 from secateur.planner.placement.spread import Pieces, Route, Scattered, Spread, Spreads, Whole
 from secateur.planner.relations.equality import Classes
-from secateur.planner.relations.nodes import Relation, Scan, postorder
+from secateur.planner.relations.nodes import Join, JoinKind, Relation, Scan, postorder
 
-__all__ = ["Found", "find_anchor"]
+__all__ = ["Found", "find_anchor", "is_dealt"]
 
 _ROUTED_MIN: Final = 250_000.0
 """Bytes up to which it is quicker to send everything to everybody than to look at each row."""
 _SHUFFLED_MIN: Final = 16e6
 """Bytes up to which tables stay where they are rather than being dealt anew."""
+_KEEPING: Final = frozenset({JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL})
 _SHUFFLE_SHARE: Final = 0.5
 """What it costs to send each row to one member, to a member of its own among others, of what it costs to send it to all of a few members."""
 
@@ -102,14 +103,47 @@ def find_anchor(relation: Relation, beside: Sequence[Relation], cost_of: Callabl
         if best is None or cost < best.cost:
             best = Found(staying, moving, cost, found)
     scans = {node.scan.relation: node for node in postorder(relation) if isinstance(node, Scan)}
+    has_outer_joins = any(isinstance(node, Join) and node.kind in _KEEPING for node in postorder(relation))
     routable = best is not None and any(cost_of(name) > _ROUTED_MIN for name in best.moving)
     if routable or best is None or best.cost > _SHUFFLED_MIN:
         classes = Classes.of(spreads.equalities())
         if best is not None and routable:
             best = _with_routes(best, scans, classes, spreads, cost_of)
+        best = _around_one(scans, classes, spreads, inside, forced, best, cost_of) if has_outer_joins else best
         if best is None or best.cost > _SHUFFLED_MIN:
             best = _shuffled(scans, classes, spreads, inside, forced, best, cost_of)
     return everything if best is None else best
+
+
+def is_dealt(cost: float) -> bool:
+    """Whether rows are so many that they are dealt anew to the members by hash, rather than being brought to one place."""
+    return cost > _SHUFFLED_MIN
+
+
+def _around_one(
+    scans: Mapping[str, Scan],
+    classes: Classes,
+    spreads: Spreads,
+    inside: Sequence[str],
+    forced: frozenset[str],
+    best: Found | None,
+    cost_of: Callable[[str], float],
+) -> Found | None:
+    """One scan stays, and those that are joined with it by its partitioning key come to it, also with rows that find none: what an outer join has to keep.
+
+    Returns:
+        ``best`` where that is not cheaper.
+    """
+    for anchor in (name for name in inside if name not in forced):
+        found = {other: _route(scans[other], scans[anchor], classes) for other in inside if other != anchor and other not in forced}
+        routes = {other: replace(route, keeps_unmatched=True) for other, route in found.items() if route is not None}
+        moving = frozenset(inside) - {anchor} | forced
+        cost = sum(cost_of(name) * (_SHUFFLE_SHARE if name in routes else 1.0) for name in moving)
+        if routes and (best is None or cost < best.cost):
+            spread = spreads.under(moving - routes.keys(), routes)
+            if isinstance(spread, Pieces):
+                best = Found(frozenset({anchor}), moving, cost, spread, routes)
+    return best
 
 
 def _shuffled(

@@ -99,11 +99,13 @@ class Route:
         anchor: The other scan, which stays; None where rows are dealt by hash.
         group: Its affinity group, or a name for rows that are dealt alike.
         columns: What stands for its partitioning key, in order; by what rows are dealt.
+        keeps_unmatched: Whether rows of no partition of the anchor that is read go along, those of equal columns to one member, or are left out.
     """
 
     anchor: str | None
     group: str
     columns: tuple[str, ...]
+    keeps_unmatched: bool = False
 
 
 Spread: TypeAlias = Whole | Pieces | Scattered
@@ -211,7 +213,7 @@ class _Reader:
             pieces = Pieces(scan.table.scheme.affinity_group(), frozenset({place}), anchors=frozenset({scan.relation}))
         else:
             pieces = Pieces(route.group, frozenset({tuple(columns[name] for name in route.columns)}))
-            if route.anchor is not None:
+            if route.anchor is not None and not route.keeps_unmatched:
                 pieces = replace(pieces, dropped=frozenset({route.anchor}))
         classes = self._equalities.classes(known)
         # For each row around, the rows that matter here are on the member where that row is.
@@ -275,6 +277,7 @@ class _Reader:
             case _:
                 assert_never(kind)
         left = self.read(relation.left, left_known, around)
+        # Then the right side is evaluated for each row of the left one, on the member where that is.
         inside = around
         if isinstance(left, Pieces) and self._equalities.is_correlated(relation.right, relation.left):
             inside = (*around, left)
@@ -285,7 +288,7 @@ class _Reader:
         if isinstance(left, Whole) and isinstance(right, Whole):
             both = left if left.once else right
             return self._once(both, "an ASOF JOIN takes any of the rows that are as near") if isinstance(relation.right, Nearest) else both
-        once = next((side.once for side in (left, right) if isinstance(side, Whole) and side.once), None)
+        once = next((side.once for side in (left, right) if isinstance(side, Whole) and side.once and (inside is around or side is left)), None)
         if once:
             return Scattered(once)
         holding = on if kind in (JoinKind.FULL, JoinKind.ANTI) else (*known, *on)

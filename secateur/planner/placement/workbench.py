@@ -10,9 +10,9 @@ from sqlglot import exp
 
 from secateur.engine.kernels.result_types import sql_type
 from secateur.errors import DatabaseError
-from secateur.planner.placement.blocks import ORDERING, TOP_CLAUSES, core_of, inside_of, nested_queries, parts_in
+from secateur.planner.placement.blocks import ORDERING, TOP_CLAUSES, core_of, inside_of, is_source, nested_queries, parts_in
 from secateur.planner.placement.cost import Estimate
-from secateur.planner.placement.drafts import Columns, Drafts, Schema
+from secateur.planner.placement.drafts import Columns, Drafts, Gathered, Schema
 from secateur.planner.placement.mentions import as_mention, mentions, relations_in
 from secateur.planner.placement.scan_rows import ScanRows, columns_read, hint_selection, settle_applied
 from secateur.planner.placement.search import Found, find_anchor
@@ -20,10 +20,10 @@ from secateur.planner.placement.semi_joins import SemiJoin, reduced_sql, reducin
 from secateur.planner.placement.spread import Route, Scattered
 from secateur.planner.query import Scan
 from secateur.planner.relations.build import Builder
-from secateur.planner.relations.calls import aggregates_in, windows_in
+from secateur.planner.relations.calls import aggregates_in, has_windows
 from secateur.planner.relations.from_clause import FromClause
 from secateur.planner.relations.names import Names
-from secateur.planner.text.dialect import parse_query, to_sql, tokenize
+from secateur.planner.text.dialect import parse_query, quoted, to_sql, tokenize
 from secateur.planner.text.second_reading import SecondReading
 from secateur.planner.text.trees import copied
 
@@ -46,6 +46,7 @@ class Workbench:
 
     Attributes:
         drafts: The stages so far.
+        gathered: What the coordinator gets as it is, and why.
         rows_of: As given.
     """
 
@@ -59,6 +60,7 @@ class Workbench:
         estimate_of: Callable[[str], Estimate],
     ) -> None:
         self.drafts = Drafts(schemas, describe)
+        self.gathered: list[Gathered] = []
         self.rows_of = rows_of
         self._scans = {scan.relation: scan for scan in scans}
         self._estimate_of = estimate_of
@@ -82,7 +84,7 @@ class Workbench:
         """FROM and WHERE, and the subqueries of the SELECT list if it is about the rows of FROM."""
         if self.is_aggregated(select):
             return core_of(select)
-        items = [item for item in select.expressions if nested_queries(item) and not any(True for _ in windows_in(item))]
+        items = [item for item in select.expressions if nested_queries(item) and not has_windows(item)]
         return core_of(select, [exp.Star(), *map(copied, items)])
 
     def is_aggregated(self, select: exp.Select) -> bool:
@@ -107,9 +109,7 @@ class Workbench:
     def queries_behind(self, select: exp.Select) -> list[exp.Expr]:
         """The queries in clauses that are evaluated behind the core."""
         aggregated = self.is_aggregated(select)
-        parts = [
-            part for clause in TOP_CLAUSES for part in parts_in(select, clause) if aggregated or clause != "expressions" or any(True for _ in windows_in(part))
-        ]
+        parts = [part for clause in TOP_CLAUSES for part in parts_in(select, clause) if aggregated or clause != "expressions" or has_windows(part)]
         return [query for part in parts for query in nested_queries(part)]
 
     def later_columns(self, query: exp.Expr) -> Callable[[], Columns]:
@@ -122,7 +122,8 @@ class Workbench:
 
     def stands_alone(self, query: exp.Expr) -> bool:
         """Whether a query is about nothing outside of it: it binds by itself. DuckDB looks for a name inside first, among aliases too."""
-        if isinstance(query, exp.Subquery) and any(value for key, value in query.args.items() if key not in ("this", "alias", *ORDERING)):
+        own = {"this", "alias", *ORDERING, *(["joins"] if is_source(query) else [])}
+        if isinstance(query, exp.Subquery) and any(value for key, value in query.args.items() if key not in own):
             return False
         try:
             self.columns_as_rows(inside_of(query))
@@ -144,11 +145,29 @@ class Workbench:
     def names(self, select: exp.Select) -> Names:
         return FromClause(self._builder(select), {}, Names()).read(select).names
 
-    def all_moved(self, node: exp.Expr) -> exp.Expr:
-        """The query over the rows of its scans, the last resort."""
-        for relation in filter(self.is_partitioned_scan, relations_in(node)):
+    def all_moved(self, node: exp.Expr, reason: str) -> exp.Expr:
+        """The query over the rows of its scans, the last resort; ``reason`` says why."""
+        moved = list(filter(self.is_partitioned_scan, relations_in(node)))
+        self.note_gathered(node, moved, reason)
+        for relation in moved:
             self.move_scan(node, relation)
         return node
+
+    def note_gathered(self, node: exp.Expr, relations: Sequence[str], reason: str) -> None:
+        """Remember that the coordinator gets rows of some scans as they are."""
+        if relations:
+            self.gathered.append(Gathered(tuple(dict.fromkeys(self._scans[relation].alias for relation in relations)), reason, node))
+
+    def move_system_tables(self, tree: exp.Expr) -> None:
+        """Put the rows of system tables, which only the coordinator has, where these are mentioned."""
+        for mention, relation in list(mentions(tree)):
+            scan = self._scans[relation]
+            if scan.system is not None:
+                sql = f"SELECT {', '.join(map(quoted, scan.columns))} FROM {relation}"
+                columns = self.drafts.describe(sql, [relation])
+                moved = self.drafts.add(f"scan {scan.alias}", sql, [relation], columns, at_coordinator=True, row_by_row=True)
+                mention.set("this", exp.to_identifier(moved))
+                as_mention(mention, moved)
 
     def move_scan(self, node: exp.Expr, relation: str, route: Route | None = None, joins: Sequence[SemiJoin] = ()) -> None:
         scan = self._scans[relation]

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from secateur.partitioning.types import SqlType, TypeKind
 from secateur.planner.predicates.predicate import flat
-from secateur.planner.query import Query, holds_query
+from secateur.planner.query import Query, holds_query, may_recur
 from secateur.planner.query import Scan as TableScan
 from secateur.planner.relations.attribute import Attribute
 from secateur.planner.relations.calls import may_aggregate, may_be_many, names_a_window, windows_in
@@ -167,7 +167,7 @@ class Builder:
         reach = dict(ctes)
         for cte in with_.expressions:
             name = folded(cte.alias)
-            if with_.args.get("recursive"):
+            if may_recur(with_, cte):
                 itself = {**reach, name: Cte(cte, None, {})}
                 self.loose.append(self.query(cte.this, outer, itself).relation)
                 reach[name] = Cte(cte, None, {})

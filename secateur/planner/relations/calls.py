@@ -10,7 +10,7 @@ from sqlglot import exp
 from secateur.planner.text.folding import folded
 from secateur.planner.text.trees import children_of
 
-__all__ = ["aggregates_in", "may_aggregate", "may_be_many", "names_a_window", "windows_in"]
+__all__ = ["aggregates_in", "has_windows", "may_aggregate", "may_be_many", "names_a_window", "windows_in"]
 
 _GROUPINGS: Final = frozenset({"grouping", "grouping_id"})
 """They say of a group which columns it is of, and are no aggregates."""
@@ -31,6 +31,11 @@ def windows_in(part: exp.Expr) -> Iterator[exp.Window]:
             yield item
         if not isinstance(item, (exp.Literal, exp.Query)):
             pending.extend(children_of(item))
+
+
+def has_windows(part: exp.Expr) -> bool:
+    """Whether an expression calls something over a window, outside of its subqueries."""
+    return any(True for _ in windows_in(part))
 
 
 def names_a_window(predicate: exp.Expr) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from sqlglot import exp
 
 from secateur.planner.fragments.canonical import Cut
-from secateur.planner.placement.blocks import behind_from, canonical_block, core_of, has_windows, nested_queries, ordered_source, title_of, without_order
+from secateur.planner.placement.blocks import behind_from, canonical_block, core_of, is_windowed, nested_queries, ordered_source, title_of, without_order
 from secateur.planner.placement.mentions import tagged_tree
 from secateur.planner.query import Query
 from secateur.planner.relations.build import Builder
@@ -61,7 +61,7 @@ def test_queries_inside(sql: str, queries: list[str]) -> None:
     ],
 )
 def test_windows(sql: str, *, expected: bool) -> None:
-    assert has_windows(parsed(sql)) is expected
+    assert is_windowed(parsed(sql)) is expected
 
 
 @pytest.mark.parametrize(

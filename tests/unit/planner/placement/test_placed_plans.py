@@ -111,6 +111,27 @@ def test_what_only_passes_rows_on(bench: Any, sql: str, passes_on: bool) -> None
             ["scan o: members", "scan c: members", "final: coordinator"],
             id="a subquery about rows of the SELECT around it",
         ),
+        pytest.param(
+            "SELECT id, rank() OVER w FROM orders o JOIN customers USING (customer_id) WINDOW w AS (PARTITION BY o.customer_id ORDER BY id) ORDER BY 2 LIMIT 3",
+            ["join o: members", "final: coordinator"],
+            id="a named window",
+        ),
+        pytest.param(
+            "SELECT c.name, q.id FROM customers c, LATERAL (SELECT o.id FROM orders o WHERE o.customer_id = c.customer_id ORDER BY o.amount LIMIT 2) q",
+            ["join c: members", "final: coordinator"],
+            id="the first rows of each",
+        ),
+        pytest.param(
+            "SELECT score, n FROM customers c LEFT JOIN ((SELECT customer_id, count(*) AS n FROM orders GROUP BY 1) q JOIN airlines ON code = q.customer_id) "
+            "ON c.customer_id = q.customer_id",
+            ["join c: members", "final: coordinator"],
+            id="a join in parentheses",
+        ),
+        pytest.param(
+            "SELECT o.id, m.value FROM orders o FULL JOIN metrics m ON o.customer_id = m.host",
+            ["scan m: members, route", "join o: members", "final: coordinator"],
+            id="an outer join that keeps the rows of both sides",
+        ),
     ],
 )
 def test_stages(bench: Any, sql: str, stages: list[str]) -> None:
@@ -149,3 +170,71 @@ def test_a_key_by_which_rows_go_goes_along(bench: Any, monkeypatch: pytest.Monke
     shuffled = [stage for stage in plan.stages if stage.exchange is Exchange.SHUFFLE]
     assert shuffled
     assert all({*stage.columns} <= {*stage.fragment.schema.names} for stage in shuffled)
+
+
+@pytest.mark.parametrize(
+    ("sql", "reason"),
+    [
+        pytest.param(
+            "SELECT *\nFROM (SELECT o.id FROM orders o\n  POSITIONAL JOIN metrics m)",
+            "o, m, for a POSITIONAL JOIN compares more than its condition names (line 2, column 14)",
+            id="a join by positions",
+        ),
+        pytest.param(
+            "SELECT priority, median(amount) FROM orders o JOIN customers c USING (customer_id) GROUP BY 1",
+            "o, c, for median() over groups of several members (line 1, column 8)",
+            id="an aggregate",
+        ),
+        pytest.param(
+            "SELECT id, sum(amount) OVER (ORDER BY id) FROM orders",
+            "orders, for a window that is not partitioned by the partitioning key (line 1, column 8)",
+            id="a window",
+        ),
+        pytest.param(
+            "WITH RECURSIVE r AS (SELECT 'a' AS k UNION SELECT c.name FROM customers c JOIN r ON c.customer_id = r.k) SELECT * FROM r",
+            "c, for each step of the recursion r needs the rows of the step before (line 1, column 16)",
+            id="a recursion",
+        ),
+        pytest.param("SELECT o.id FROM orders o JOIN customers c USING (customer_id) ORDER BY id LIMIT 3", None, id="nothing"),
+    ],
+)
+def test_what_is_gathered_is_told_with_its_place(bench: Any, sql: str, reason: str | None) -> None:
+    assert bench.select(sql).plan.gather_reason == reason
+    assert ("gathered:" in bench.explain(sql).text) is (reason is not None)
+
+
+def test_places_in_a_view_are_where_it_is_mentioned(bench: Any) -> None:
+    bench.create_view("CREATE VIEW pairs AS SELECT o.id FROM orders o POSITIONAL JOIN metrics m")
+    assert bench.select("SELECT id FROM pairs").plan.gather_reason.endswith("(line 1, column 16)")
+
+
+@pytest.mark.parametrize(
+    ("sql", "stages"),
+    [
+        pytest.param(
+            "SELECT priority, median(amount) FROM orders GROUP BY 1 ORDER BY 2 LIMIT 3",
+            ["scan orders: shuffle", "scan x0: gather", "final: gather"],
+            id="an aggregate without parts",
+        ),
+        pytest.param(
+            "SELECT id, rank() OVER (PARTITION BY priority ORDER BY id) FROM orders",
+            ["scan orders: shuffle", "groups x0: gather", "final: gather"],
+            id="a window",
+        ),
+        pytest.param(
+            "SELECT DISTINCT day, count(*) OVER (PARTITION BY priority) FROM orders",
+            ["scan orders: shuffle", "scan x0: gather", "final: gather"],
+            id="DISTINCT of windows, which several members may have alike",
+        ),
+        pytest.param(
+            "SELECT id, rank() OVER (PARTITION BY priority ORDER BY id), sum(id) OVER (PARTITION BY day) FROM orders",
+            ["scan orders: gather", "final: gather"],
+            id="windows that agree in nothing",
+        ),
+        pytest.param("SELECT sum(id), median(amount) FROM orders GROUP BY amount", ["scan orders: gather", "final: gather"], id="a decimal"),
+        pytest.param("SELECT priority, median(amount) FROM orders GROUP BY ROLLUP (priority)", ["scan orders: gather", "final: gather"], id="sets"),
+    ],
+)
+def test_many_rows_are_dealt_by_what_groups_and_windows_have_in_common(bench: Any, monkeypatch: pytest.MonkeyPatch, sql: str, stages: list[str]) -> None:
+    monkeypatch.setattr(search, "_SHUFFLED_MIN", 0.0)
+    assert [f"{stage.name}: {stage.exchange.value}" for stage in bench.select(sql).plan.stages] == stages
