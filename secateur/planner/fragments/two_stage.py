@@ -263,6 +263,9 @@ class Cutter:
             found = [item for item in self._items if not _aggregates(item)]
             if any(_aggregates(item) and _columns_outside_aggregates(item) for item in self._items):
                 raise Cut("GROUP BY ALL groups by a part of an expression")
+            if not any(map(reads_columns, found)):
+                # By constants DuckDB does not group: then there is one group of no rows, or without aggregates none at all.
+                raise Cut("GROUP BY ALL groups by no column")
             return _distinct(found)
         if {key for key, value in group.args.items() if value} - {"expressions", "rollup", "cube", "grouping_sets"}:
             raise Cut("GROUP BY has a form that is not taken apart")
