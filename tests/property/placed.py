@@ -302,7 +302,7 @@ class Placeable:
         alias = self._name("x")
         self._room -= 1
         if rng.random() < 0.04:
-            return self._source(f"{rng.choice(['range(-1, 3)', 'generate_series(3)', 'unnest([0::BIGINT, 1, 1, NULL])'])} {alias}(k)", alias, (("k", "i"),))
+            return self._source(f"{rng.choice(['range(-1, 3)', 'generate_series(3)'])} {alias}(k)", alias, (("k", "i"),))
         if depth <= 0 or rng.random() < 0.75:
             hidden = {name for name, _ in self._ctes}
             tables = [(name, tuple((column, _KINDS.get(column, column)) for column in _TABLES[name])) for name in self.tables if name not in hidden]
