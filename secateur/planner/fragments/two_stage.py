@@ -263,6 +263,9 @@ class Cutter:
             found = [item for item in self._items if not _aggregates(item)]
             if any(_aggregates(item) and _columns_outside_aggregates(item) for item in self._items):
                 raise Cut("GROUP BY ALL groups by a part of an expression")
+            behind = [clause.this for key in ("having", "qualify") if isinstance(clause := self._select.args.get(key), exp.Expr)]
+            if any(map(_columns_outside_aggregates, behind)):
+                raise Cut("GROUP BY ALL groups by the columns of HAVING and QUALIFY as well")
             if not any(map(reads_columns, found)):
                 # By constants DuckDB does not group: then there is one group of no rows, or without aggregates none at all.
                 raise Cut("GROUP BY ALL groups by no column")
