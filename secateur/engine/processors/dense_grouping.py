@@ -5,6 +5,7 @@ Source: perfect hash aggregation as in DuckDB (``PerfectAggregateHashTable``); h
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from math import prod
@@ -51,6 +52,24 @@ Ints = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
 
 
+class _Rooms(threading.local):
+    """Arrays for a block of rows, kept by each thread that groups. Made anew they go back to the operating system each time, which costs more than counting."""
+
+    def __init__(self) -> None:
+        self._offsets: Ints = np.empty(0, dtype=np.int64)
+        self._doubles: Doubles = np.empty(0)
+
+    def of(self, rows: int) -> tuple[Ints, Doubles]:
+        if rows > _BLOCK_ROWS:
+            return np.empty(rows, dtype=np.int64), np.empty(rows)
+        if not len(self._offsets):
+            self._offsets, self._doubles = np.empty(_BLOCK_ROWS, dtype=np.int64), np.empty(_BLOCK_ROWS)
+        return self._offsets, self._doubles
+
+
+_rooms: Final = _Rooms()
+
+
 class _Span(NamedTuple):
     """The values of a key: from ``low`` on, ``size`` places, of which the last is that of NULL."""
 
@@ -94,8 +113,7 @@ def _grouped(spans: Sequence[_Span], keys: Sequence[Any], arguments: Mapping[str
     firsts = np.full(place_count, -1, dtype=np.int64)
     columns = [_Column(state, arguments, place_count) for state in states]
     block_rows = min(max(_BLOCK_ROWS, place_count), row_count)
-    # Arrays of this size, made anew for each block, may go back to the operating system each time: that cost twice what the counting does.
-    offsets, doubles = np.empty(block_rows, dtype=np.int64), np.empty(block_rows)
+    offsets, doubles = _rooms.of(block_rows)
     for start in range(0, row_count, block_rows):
         places = _places([key.slice(start, block_rows) for key in keys], spans, offsets)
         found: Ints | None = None
@@ -124,8 +142,9 @@ def _span(key: Any, *, is_sample: bool = False) -> _Span:
 
 def _extremes(values: Any) -> tuple[int, int]:
     """The smallest and largest value; 0 and 0 where there is none."""
-    found = pc.min_max(values).as_py()
-    return (0, 0) if found["min"] is None else (found["min"], found["max"])
+    found = [pc.min_max(chunk).as_py() for chunk in _chunks(values)]
+    known = [(pair["min"], pair["max"]) for pair in found if pair["min"] is not None]
+    return (min(low for low, _ in known), max(high for _, high in known)) if known else (0, 0)
 
 
 def _places(keys: Sequence[Any], spans: Sequence[_Span], room: Ints) -> Ints:

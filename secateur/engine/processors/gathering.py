@@ -27,7 +27,7 @@ class GatheringProcessor(Processor):
     """Keeps what :meth:`reduce` makes of its input, and emits what :meth:`answer` makes of that.
 
     A reduction happens when as many new rows have come as are kept, and at least a block of them, so that each row is reduced a bounded number of times on
-    average.
+    average. Rows go on coming meanwhile, until they are as many again.
 
     Args:
         bytes_max: Bound on what is kept.
@@ -42,6 +42,7 @@ class GatheringProcessor(Processor):
         self._kept_bytes = 0
         self._work: Offload[pa.Table | None] | None = None
         self._emitter: Emitter | None = None
+        self._is_answering = False
 
     def reduce(self, kept: pa.Table | None, new: pa.Table) -> pa.Table:
         """What has to be kept of new rows and of what earlier reductions kept. Runs in a thread."""
@@ -61,35 +62,30 @@ class GatheringProcessor(Processor):
         return False
 
     def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
-        if self._work is None and self._emitter is None:
-            self._new.add(batch)
-            if not self.is_full():
-                self._check(self._new.bytes)
-                return True
+        if not self._settled(waits=self.is_full()):
+            return False
+        if self._work is None and self.is_full():
             self._begin(self._reduction())
-        if self._emitter is None:
-            if not self._is_over():
-                return False
-            assert self._kept is not None
-            if not self.passes_on(self._kept):
-                self._check(self._kept_bytes)
-                return True
-            self._emitter = Emitter(self.outbox, batches_of(self._kept))
-            self._kept = None
-        return self._emit()
+        self._new.add(batch)
+        self._check(self._new.bytes)
+        if self._work is None and self.is_full():
+            self._begin(self._reduction())
+        return True
 
     def complete(self) -> bool:
+        if not self._is_answering:
+            if not self._settled(waits=True):
+                return False
+            reduction = self._reduction()
+            self._is_answering = True
+            self._begin(lambda: self.answer(reduction()))
         if self._emitter is None:
-            if self._work is None:
-                reduction = self._reduction()
-                self._begin(lambda: self.answer(reduction()))
             if not self._is_over():
                 return False
             if self._kept is None:
                 return True
-            self._emitter = Emitter(self.outbox, batches_of(self._kept))
-            self._kept = None
-        return self._emitter.emit()
+            self._pass_on(self._kept)
+        return self._emit()
 
     def close(self) -> None:
         self._kept = self._emitter = self._work = None
@@ -107,6 +103,18 @@ class GatheringProcessor(Processor):
     def _begin(self, call: Callable[[], pa.Table | None]) -> None:
         self._work = self.context.offload(call)
 
+    def _settled(self, *, waits: bool) -> bool:
+        """Deal with a reduction that is over. False while what it made has no room downstream, or it is still under way and has to be waited for."""
+        if self._work is not None:
+            if not self._is_over():
+                return not waits
+            assert self._kept is not None
+            if self.passes_on(self._kept):
+                self._pass_on(self._kept)
+            else:
+                self._check(self._kept_bytes)
+        return self._emitter is None or self._emit()
+
     def _is_over(self) -> bool:
         assert self._work is not None
         if not self._work.done():
@@ -114,6 +122,10 @@ class GatheringProcessor(Processor):
         self._kept, self._work = self._work.result(), None
         self._kept_bytes = 0 if self._kept is None else self._kept.nbytes
         return True
+
+    def _pass_on(self, kept: pa.Table) -> None:
+        self._emitter = Emitter(self.outbox, batches_of(kept))
+        self._kept, self._kept_bytes = None, 0
 
     def _emit(self) -> bool:
         assert self._emitter is not None
