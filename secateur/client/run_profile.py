@@ -14,8 +14,8 @@ class StageWork:
     """What one stage of a query did on one member.
 
     Attributes:
-        stage: Its name, as EXPLAIN has it; a query that one member answers whole has the one stage ``local``, and what is changed in several partitions ends
-            with the stage ``publish``.
+        stage: Its name, as EXPLAIN has it; a query that one member answers whole has the one stage ``local``, what is changed in several partitions ends with
+            the stage ``publish``, what is changed in one with ``copy``, for the members that keep a backup of it.
         member: Id of the member.
         partitions: Partitions read there, a replicated table counting as one; 0 for a stage that reads none.
         rows_in: Rows that came from other stages; for ``local``, the rows read from the partitions.

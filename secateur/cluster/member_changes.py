@@ -118,7 +118,10 @@ class MemberChanges:
         make = partial(self._change_partition, plan, params, partitions, finding, args["change_id"], pruning=pruning, work=work)
         rows = await self._writes.write_once(table_id, args["change_id"], make)
         answer = {"rows": rows, "members_touched": 1 + len(backups)}
-        return Reply(answer if work is None else {**answer, "work": work})
+        if work is None:
+            return Reply(answer)
+        copied = f"copy {self._places.table(table_id).name}"
+        return Reply({**answer, "work": [*work, *(work_of(copied, member, partitions=1, rows_in=rows, rows_out=rows) for member in backups)]})
 
     async def stage(self, request: Request) -> Reply:
         """Find the rows of some partitions and stage what becomes of them, here and on the backups; no other write comes in between from now on.
