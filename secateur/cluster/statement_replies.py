@@ -46,7 +46,7 @@ from secateur.planner.statement import (
 from secateur.planner.views.view import ViewDef
 from secateur.wire import Reply, encode_table
 
-__all__ = ["Params", "PlanningView", "StatementReplies"]
+__all__ = ["Params", "PlanningView", "StatementReplies", "bounded_depth"]
 
 _FRAMES_MAX: Final = 10_000
 
@@ -120,13 +120,13 @@ class StatementReplies:
             NotSupportedError: It is right, but not implemented.
         """
         started_s = time.perf_counter()
-        with _bounded_depth():
+        with bounded_depth():
             statement = self._planner.prepare(sql, params, view, settings)
         return statement, self._reply(statement, sql, params, settings, view, planned_s=time.perf_counter() - started_s)
 
     def explain(self, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView) -> Reply:
         """How a statement would run: ``text`` and ``json`` in the header."""
-        with _bounded_depth():
+        with bounded_depth():
             statement = self._planner.prepare(sql, params, view, settings)
         explained = explain(statement.target if isinstance(statement, ExplainStatement) else statement, params, view, settings)
         return Reply({"text": explained.text, "json": explained.json})
@@ -210,7 +210,7 @@ class StatementReplies:
 
 
 @contextmanager
-def _bounded_depth() -> Iterator[None]:
+def bounded_depth() -> Iterator[None]:
     """Room for the parser, which takes some 25 frames for a pair of parentheses, and what it means when that is not enough."""
     frames = sys.getrecursionlimit()
     sys.setrecursionlimit(max(frames, _FRAMES_MAX))

@@ -64,7 +64,7 @@ class Partitioned:
         columns: The key columns. Keys of different integer widths agree; NULL is a key like any other.
         scheme: None: the key is hashed over the routing partitions of the job, all of which are dealt over the participants. With a table's scheme, a row goes
             to the member that owns its partition of that table (if it takes part): the rows meet the table's data. ``columns`` then stand for the scheme's
-            columns, in order.
+            columns, in order; one may stand for several.
         table: In place of ``scheme``: the scheme that this table has when the job starts; ``columns`` may then be left out, for columns of the same names. A
             row without a partition of the table goes to any consumer, which has to know what to do with it: a sink of the table has a range made for it,
             or says why it cannot be written.
@@ -192,7 +192,7 @@ class Edge:
             columns, scheme, table = self.routing.columns, self.routing.scheme, self.routing.table
             if table is not None and scheme is not None:
                 raise DagError(f"edge {self.name} is partitioned like the table {table!r} and by a scheme; give one of them")
-            if (table is None and not columns) or len(set(columns)) != len(columns):
+            if (table is None and not columns) or (scheme is None and len(set(columns)) != len(columns)):
                 raise DagError(f"edge {self.name} is partitioned by {columns!r}; name at least one column, each once")
             if scheme is not None and len(columns) != len(scheme.columns):
                 raise DagError(f"edge {self.name} is partitioned by {columns!r}, but the scheme hashes {scheme.columns!r}; name as many columns, in that order")

@@ -17,6 +17,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from secateur.cluster.statement_replies import bounded_depth
 from secateur.engine.kernels.fragment import run
 from secateur.engine.plan import ScanPlan, SelectPlan
 from secateur.engine.stage import Exchange, stage_relation
@@ -139,7 +140,8 @@ class World:
         self.version += 1
 
     def prepare(self, sql: str, params: Sequence[Any], settings: Mapping[str, Any] | None = None) -> SelectStatement:
-        statement = self.planner.prepare(sql, params, self, settings)
+        with bounded_depth():  # as the controller does
+            statement = self.planner.prepare(sql, params, self, settings)
         assert isinstance(statement, SelectStatement)
         return statement
 
@@ -174,7 +176,8 @@ class World:
                     scans = {plan.scans[number].relation: self.slices(plan.scans[number], params, ids) for number, ids in parts.items()}
                     answers.append(run(stage.fragment, scans | inputs, given))
             outputs[stage_relation(index)] = pa.concat_tables(answers) if answers else stage.fragment.schema.empty_table()
-        return outputs[stage_relation(len(plan.stages) - 1)]
+        answer, limit = outputs[stage_relation(len(plan.stages) - 1)], plan.stages[-1].limit
+        return answer if limit is None else answer.slice(limit.skipped, limit.taken)
 
     @staticmethod
     def owned(scan: ScanPlan, kept: Sequence[int], member: int, owners: Owners) -> list[int]:

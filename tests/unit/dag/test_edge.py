@@ -31,6 +31,7 @@ def test_from_to_sets_ordinals() -> None:
     [
         pytest.param(lambda e: e.partitioned("k", "n"), "routing", Partitioned(("k", "n")), id="partitioned"),
         pytest.param(lambda e: e.partitioned("x", "y", scheme=SCHEME), "routing", Partitioned(("x", "y"), SCHEME), id="partitioned like a table"),
+        pytest.param(lambda e: e.partitioned("x", "x", scheme=SCHEME), "routing", Partitioned(("x", "x"), SCHEME), id="one column for two of a table"),
         pytest.param(lambda e: e.partitioned(table="t"), "routing", Partitioned((), None, "t"), id="partitioned like a table by name"),
         pytest.param(lambda e: e.broadcast(), "routing", Broadcast(), id="broadcast"),
         pytest.param(lambda e: e.isolated(), "routing", Isolated(), id="isolated"),
