@@ -182,8 +182,8 @@ def test_a_slow_reader_holds_up_the_members(large: Cluster, sql: str) -> None:
             assert cursor.fetchmany(10_000)
             # A statement that may have to be run in another form has more ready when it begins.
             assert sum(member["open_result_bytes"] for member in stats(large)) <= 5 * PART
-            # All members are in this process: what waits at each of them, and on its way between them.
-            assert pa.total_allocated_bytes() - before <= 20 * PART
+            # All members are in this process: what waits at each of them, and on its way between them. It differs with who is ahead of whom.
+            assert pa.total_allocated_bytes() - before <= 28 * PART
         assert sum(member["open_results"] for member in stats(large)) == 1
         cursor.close()
         eventually(lambda: nothing_is_open(large))
