@@ -30,6 +30,11 @@ _EXACT_IN_DOUBLE_MAX: Final = 2**53
 _BLOCK_ROWS: Final = 1 << 16
 #: So many rows of values whose sum in each block is exact in a DOUBLE have a sum that fits a BIGINT.
 _ROWS_MAX: Final = _BLOCK_ROWS << 10
+#: Each block adds to every place, so with many places blocks are larger.
+_ROWS_PER_PLACE: Final = 4
+_ROOM_ROWS_MAX: Final = 1 << 19
+#: With fewer rows of a block to each place, taking a count and a sum apart costs more than another pass over the rows.
+_PACKED_ROWS_PER_PLACE_MIN: Final = 8
 #: A key may lie outside of the first block's by this part of its span.
 _MARGIN: Final = 8
 _FUNCTIONS: Final = frozenset({AggregateFunction.COUNT_ROWS, AggregateFunction.COUNT, AggregateFunction.SUM})
@@ -60,10 +65,10 @@ class _Rooms(threading.local):
         self._doubles: Doubles = np.empty(0)
 
     def of(self, rows: int) -> tuple[Ints, Doubles]:
-        if rows > _BLOCK_ROWS:
+        if rows > _ROOM_ROWS_MAX:
             return np.empty(rows, dtype=np.int64), np.empty(rows)
-        if not len(self._offsets):
-            self._offsets, self._doubles = np.empty(_BLOCK_ROWS, dtype=np.int64), np.empty(_BLOCK_ROWS)
+        if len(self._offsets) < rows:
+            self._offsets, self._doubles = np.empty(rows, dtype=np.int64), np.empty(rows)
         return self._offsets, self._doubles
 
 
@@ -112,7 +117,7 @@ def _grouped(spans: Sequence[_Span], keys: Sequence[Any], arguments: Mapping[str
     counts = np.zeros(place_count, dtype=np.int64)
     firsts = np.full(place_count, -1, dtype=np.int64)
     columns = [_Column(state, arguments, place_count) for state in states]
-    block_rows = min(max(_BLOCK_ROWS, place_count), row_count)
+    block_rows = min(max(_BLOCK_ROWS, _ROWS_PER_PLACE * place_count), row_count)
     offsets, doubles = _rooms.of(block_rows)
     for start in range(0, row_count, block_rows):
         places = _places([key.slice(start, block_rows) for key in keys], spans, offsets)
@@ -233,7 +238,10 @@ class _Column:
             self._sums += np.bincount(places, weights=doubles, minlength=len(self._sums))
             return counts
         low, high = _extremes(values)
-        if counts is None and (found := _counts_and_sums(places, doubles, min(low, 0), max(high, 0), len(self._sums))) is not None:
+        found = None
+        if counts is None and len(self._sums) * _PACKED_ROWS_PER_PLACE_MIN <= len(places):
+            found = _counts_and_sums(places, doubles, min(low, 0), max(high, 0), len(self._sums))
+        if found is not None:
             counts, sums = found
         elif max(-low, high) * len(places) > _EXACT_IN_DOUBLE_MAX:
             raise _MisfitError
