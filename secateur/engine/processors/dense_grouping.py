@@ -95,7 +95,7 @@ def grouped_densely(keys: Sequence[Any], arguments: Mapping[str, tuple[Any, SqlT
 
     Rows come from memory once, a block at a time: where keys lie is guessed from the first block, and found out from all of them when one lies elsewhere.
     Sums of integers are taken as doubles where those of a block are exact, the first of them together with the counts.
-    Cost for one key, a count and a sum: 2.5 ns a row.
+    Cost for one key, a count and a sum: 3.5 ns a row with a thousand groups, 11 to 20 ns with 100,000, of which most is the memory for them.
     """
     if not keys or any(key.type not in _KEY_TYPES for key in keys) or row_count > _ROWS_MAX:
         return None
