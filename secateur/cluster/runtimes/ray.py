@@ -18,6 +18,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from secateur.cluster.controller import Controller
 from secateur.cluster.loop_thread import LoopThread
 from secateur.cluster.member import Member
+from secateur.cluster.runtimes.process_memory import keep_freed_memory
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import OperationalError
 
@@ -47,6 +48,7 @@ class _MemberActor:
     """Hosts a member in a Ray worker process."""
 
     def __init__(self, member_id: str, settings: ClusterSettings, controller_address: str) -> None:
+        keep_freed_memory()
         self._loop = LoopThread(f"secateur-{member_id}")
         self._member = Member(member_id, settings, controller_address)
         self._start_timeout_s = settings.start_timeout_s
