@@ -128,9 +128,12 @@ def _grouped(spans: Sequence[_Span], keys: Sequence[Any], arguments: Mapping[str
             found = np.bincount(places, minlength=place_count)
         counts += found
         # Places are few and rows many: most blocks have no group that is new.
-        if np.any((firsts < 0) & (found > 0)):
-            unseen = np.flatnonzero(firsts[places] < 0)[::-1]  # backwards: of several rows that are written to one place, the first is written last
-            firsts[places[unseen]] = start + unseen
+        new = np.flatnonzero((firsts < 0) & (found > 0))
+        if len(new):
+            # Backwards: of several rows that are written to one place, the first is written last.
+            rows = np.empty(place_count, dtype=np.int64)
+            rows[places[::-1]] = np.arange(start + len(places) - 1, start - 1, -1)
+            firsts[new] = rows[new]
     groups = np.flatnonzero(counts)
     groups = groups[np.argsort(firsts[groups])]
     return [*_keys_of(groups, keys, spans), *(column.result(counts, groups) for column in columns)]
