@@ -17,8 +17,9 @@ __all__ = ["BYTES_MAX", "GatheringProcessor"]
 BYTES_MAX: Final = 1 << 30
 """Default bound on what one processor keeps."""
 
-_BLOCK_ROWS: Final = 1 << 20
-"""Rows to reduce at a time. With 100,000 keys, blocks of a quarter of it took three times as long: what is kept is grouped again with each block."""
+_BLOCK_ROWS: Final = 1 << 22
+"""Rows to reduce at a time, if their bytes let them. With 100,000 keys, blocks of a quarter of it take half as long again: what is kept is grouped anew with
+each block."""
 
 _BLOCK_BYTES: Final = 64 << 20
 
