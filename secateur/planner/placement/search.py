@@ -106,12 +106,13 @@ def find_anchor(relation: Relation, beside: Sequence[Relation], cost_of: Callabl
     has_outer_joins = any(isinstance(node, Join) and node.kind in _KEEPING for node in postorder(relation))
     routable = best is not None and any(cost_of(name) > _ROUTED_MIN for name in best.moving)
     if routable or best is None or best.cost > _SHUFFLED_MIN:
-        classes = Classes.of(spreads.equalities())
+        ways = _Ways(scans, Classes.of(spreads.equalities()), spreads, inside, forced, cost_of)
         if best is not None and routable:
-            best = _with_routes(best, scans, classes, spreads, cost_of)
-        best = _around_one(scans, classes, spreads, inside, forced, best, cost_of) if has_outer_joins else best
+            best = ways.to_owners(best)
+        if has_outer_joins:
+            best = ways.around_one(best)
         if best is None or best.cost > _SHUFFLED_MIN:
-            best = _shuffled(scans, classes, spreads, inside, forced, best, cost_of)
+            best = ways.shuffled(best)
     return everything if best is None else best
 
 
@@ -120,82 +121,86 @@ def is_dealt(cost: float) -> bool:
     return cost > _SHUFFLED_MIN
 
 
-def _around_one(
-    scans: Mapping[str, Scan],
-    classes: Classes,
-    spreads: Spreads,
-    inside: Sequence[str],
-    forced: frozenset[str],
-    best: Found | None,
-    cost_of: Callable[[str], float],
-) -> Found | None:
-    """One scan stays, and those that are joined with it by its partitioning key come to it, also with rows that find none: what an outer join has to keep.
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """How rows that are joined get to each other, if not all of them go to everybody. Each way answers with what it was given where it finds nothing cheaper.
 
-    Returns:
-        ``best`` where that is not cheaper.
+    Attributes:
+        scans: By the names of their relations.
+        classes: Which of their columns are equal.
+        spreads: What comes of an assumption.
+        inside: The scans of partitioned tables.
+        forced: Those that everybody has to have.
+        cost_of: What it costs to send the rows of a scan to every member.
     """
-    for anchor in (name for name in inside if name not in forced):
-        found = {other: _route(scans[other], scans[anchor], classes) for other in inside if other != anchor and other not in forced}
-        routes = {other: replace(route, keeps_unmatched=True) for other, route in found.items() if route is not None}
-        moving = frozenset(inside) - {anchor} | forced
-        cost = sum(cost_of(name) * (_SHUFFLE_SHARE if name in routes else 1.0) for name in moving)
-        if routes and (best is None or cost < best.cost):
-            spread = spreads.under(moving - routes.keys(), routes)
-            if isinstance(spread, Pieces):
-                best = Found(frozenset({anchor}), moving, cost, spread, routes)
-    return best
 
+    scans: Mapping[str, Scan]
+    classes: Classes
+    spreads: Spreads
+    inside: Sequence[str]
+    forced: frozenset[str]
+    cost_of: Callable[[str], float]
 
-def _shuffled(
-    scans: Mapping[str, Scan],
-    classes: Classes,
-    spreads: Spreads,
-    inside: Sequence[str],
-    forced: frozenset[str],
-    best: Found | None,
-    cost_of: Callable[[str], float],
-) -> Found | None:
-    """All scans that are joined by one column dealt anew by it, the others sent to everybody; ``best`` where that is not cheaper."""
-    tried: set[frozenset[tuple[str, str]]] = set()
-    for name in inside:
-        for attribute in scans[name].attributes:
-            dealt = {name: attribute} | {
-                other: equal
-                for other in inside
-                if other != name and other not in forced
-                for equal in [classes.equal_in(attribute, frozenset(a.owner for a in scans[other].attributes))]
-                if equal is not None and equal.type == attribute.type
+    def around_one(self, best: Found | None) -> Found | None:
+        """One scan stays, and those that are joined with it by its partitioning key come to it, also with rows that find none: what an outer join has to keep.
+
+        Returns:
+            ``best`` where that is not cheaper.
+        """
+        for anchor in (name for name in self.inside if name not in self.forced):
+            found = {
+                other: _route(self.scans[other], self.scans[anchor], self.classes) for other in self.inside if other != anchor and other not in self.forced
             }
-            key = frozenset((other, equal.name) for other, equal in dealt.items())
-            if len(dealt) < 2 or name in forced or key in tried:
-                continue
-            tried.add(key)
-            routes = {other: Route(None, f"shuffle by {attribute.name}", (equal.name,)) for other, equal in dealt.items()}
-            everybody = frozenset(inside) - routes.keys()
-            cost = sum(map(cost_of, everybody)) + _SHUFFLE_SHARE * sum(map(cost_of, routes))
-            if best is not None and cost >= best.cost:
-                continue
-            spread = spreads.under(everybody | forced, routes)
-            if isinstance(spread, Pieces):
-                best = Found(frozenset(), frozenset(inside) | forced, cost, spread, routes)
-    return best
+            routes = {other: replace(route, keeps_unmatched=True) for other, route in found.items() if route is not None}
+            moving = frozenset(self.inside) - {anchor} | self.forced
+            cost = sum(self.cost_of(name) * (_SHUFFLE_SHARE if name in routes else 1.0) for name in moving)
+            if routes and (best is None or cost < best.cost):
+                spread = self.spreads.under(moving - routes.keys(), routes)
+                if isinstance(spread, Pieces):
+                    best = Found(frozenset({anchor}), moving, cost, spread, routes)
+        return best
 
+    def shuffled(self, best: Found | None) -> Found | None:
+        """All scans that are joined by one column dealt anew by it, the others sent to everybody; ``best`` where that is not cheaper."""
+        tried: set[frozenset[tuple[str, str]]] = set()
+        for name in self.inside:
+            for attribute in self.scans[name].attributes:
+                dealt = {name: attribute} | {
+                    other: equal
+                    for other in self.inside
+                    if other != name and other not in self.forced
+                    for equal in [self.classes.equal_in(attribute, frozenset(a.owner for a in self.scans[other].attributes))]
+                    if equal is not None and equal.type == attribute.type
+                }
+                key = frozenset((other, equal.name) for other, equal in dealt.items())
+                if len(dealt) < 2 or name in self.forced or key in tried:
+                    continue
+                tried.add(key)
+                routes = {other: Route(None, f"shuffle by {attribute.name}", (equal.name,)) for other, equal in dealt.items()}
+                everybody = frozenset(self.inside) - routes.keys()
+                cost = sum(map(self.cost_of, everybody)) + _SHUFFLE_SHARE * sum(map(self.cost_of, routes))
+                if best is not None and cost >= best.cost:
+                    continue
+                spread = self.spreads.under(everybody | self.forced, routes)
+                if isinstance(spread, Pieces):
+                    best = Found(frozenset(), frozenset(self.inside) | self.forced, cost, spread, routes)
+        return best
 
-def _with_routes(found: Found, scans: Mapping[str, Scan], classes: Classes, spreads: Spreads, cost_of: Callable[[str], float]) -> Found:
-    """The same where large scans are sent to the owners of the rows that they are joined with, instead of to everybody."""
-    routes: dict[str, Route] = {}
-    for moving in sorted((name for name in found.moving if name in scans and cost_of(name) > _ROUTED_MIN), key=cost_of, reverse=True):
-        for anchor in sorted(found.staying):
-            route = _route(scans[moving], scans[anchor], classes)
-            if route is None:
-                continue
-            tried = {**routes, moving: route}
-            spread = spreads.under(found.moving - tried.keys(), tried)
-            if isinstance(spread, Pieces):
-                routes = tried
-                found = replace(found, spread=spread, routes=routes, cost=found.cost - (1 - _SHUFFLE_SHARE) * cost_of(moving))
-                break
-    return found
+    def to_owners(self, found: Found) -> Found:
+        """The same where large scans are sent to the owners of the rows that they are joined with, instead of to everybody."""
+        routes: dict[str, Route] = {}
+        for moving in sorted((name for name in found.moving if name in self.scans and self.cost_of(name) > _ROUTED_MIN), key=self.cost_of, reverse=True):
+            for anchor in sorted(found.staying):
+                route = _route(self.scans[moving], self.scans[anchor], self.classes)
+                if route is None:
+                    continue
+                tried = {**routes, moving: route}
+                spread = self.spreads.under(found.moving - tried.keys(), tried)
+                if isinstance(spread, Pieces):
+                    routes = tried
+                    found = replace(found, spread=spread, routes=routes, cost=found.cost - (1 - _SHUFFLE_SHARE) * self.cost_of(moving))
+                    break
+        return found
 
 
 def _route(moving: Scan, anchor: Scan, classes: Classes) -> Route | None:
