@@ -65,8 +65,6 @@ class GatheringProcessor(Processor):
     def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
         if not self._settled(waits=self.is_full()):
             return False
-        if self._work is None and self.is_full():
-            self._begin(self._reduction())
         self._new.add(batch)
         self._check(self._new.bytes)
         if self._work is None and self.is_full():

@@ -20,7 +20,6 @@ from secateur.errors import DagError, DataError, LimitExceededError
 
 __all__ = ["HashJoinSupplier", "JoinKind", "hash_join"]
 
-_PROBE: Final = 0
 _BUILD: Final = 1
 _BLOCK_ROWS: Final = 1 << 16
 _BLOCK_BYTES: Final = 64 << 20
