@@ -29,7 +29,7 @@ from secateur.planner.parameter_types import specimen, types_of
 from secateur.planner.pivot import read_pivot, read_unpivot
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.refused import STATEMENTS as REFUSED_STATEMENTS
-from secateur.planner.select import BoundSelect, plan_select
+from secateur.planner.select import BoundSelect
 from secateur.planner.set_option import read_set
 from secateur.planner.statement import (
     ChangeStatement,
@@ -272,21 +272,22 @@ class Planner:
 
     def _create_view(self, cursor: TokenCursor, parameters: Parameters, catalog: Catalog) -> CreateView:
         written = read_create_view(cursor)
-        query = plan_select(cursor.sql, written.query, parameters, (), written.finder(catalog.relation), catalog.version, (), catalog.settings, catalog.picture)
-        return CreateView(written.view(cursor.sql, query.plan, catalog.table), written.or_replace, written.if_not_exists)
+        find = written.finder(catalog.relation)
+        query = BoundSelect(cursor.sql, written.query, parameters, (), find, catalog.version, (), catalog.settings, catalog.picture)
+        return CreateView(written.view(cursor.sql, query.planned().plan, catalog.table), written.or_replace, written.if_not_exists)
 
     def _changes(self, sql: str, parameters: Parameters, values: Sequence[Any] | None, catalog: Catalog) -> ChangePlanner:
         """The planner of a statement that changes rows, to which the queries that it consists of come back."""
         given, types = [None] * parameters.count if values is None else list(values), types_of(values, parameters.count)
 
         def plan(text: str, tokens: Sequence[Token], own: Parameters) -> SelectStatement:
-            select = plan_select(text, tokens, own, given, catalog.relation, catalog.version, types, catalog.settings, catalog.picture)
-            return _without_system_tables(select)
+            select = BoundSelect(text, tokens, own, given, catalog.relation, catalog.version, types, catalog.settings, catalog.picture)
+            return _without_system_tables(select.planned())
 
         def plan_with_action(text: str, tokens: Sequence[Token], own: Parameters) -> SelectStatement:
             own = replace(own, count=parameters.count + 1, names=(*parameters.names, *(["action"] if parameters.names else [])))
-            select = plan_select(text, tokens, own, [*given, ""], catalog.relation, catalog.version, (*types, "str"), catalog.settings, catalog.picture)
-            return _without_system_tables(select)
+            select = BoundSelect(text, tokens, own, [*given, ""], catalog.relation, catalog.version, (*types, "str"), catalog.settings, catalog.picture)
+            return _without_system_tables(select.planned())
 
         def plan_source(text: str, tokens: Sequence[Token], own: Parameters) -> SelectStatement:
             return self._select(text, tokens, own, values, catalog)

@@ -43,24 +43,9 @@ from secateur.planner.text.second_reading import SecondReading
 from secateur.planner.views.view import ViewDef
 from secateur.wire import encode_table
 
-__all__ = ["BoundSelect", "plan_select"]
+__all__ = ["BoundSelect"]
 
 Schemas = Mapping[str, Mapping[str, SqlType | str]]
-
-
-def plan_select(
-    text: str,
-    tokens: Sequence[Token],
-    parameters: Parameters,
-    params: Sequence[Any],
-    find: Callable[[str], TableDef | ViewDef],
-    schema_version: int,
-    parameter_types: Sequence[str],
-    settings: PlanSettings,
-    picture: StatisticsPicture,
-) -> SelectStatement:
-    """Plan one query: :class:`BoundSelect`, in one go."""
-    return BoundSelect(text, tokens, parameters, params, find, schema_version, parameter_types, settings, picture).planned()
 
 
 class BoundSelect:
