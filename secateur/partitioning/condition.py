@@ -9,7 +9,7 @@ Everything here is plain frozen data with a msgpack form, so that a thin client 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,6 +94,11 @@ class Constraint:
     """What a conjunction says about one column: an intersection of choices. Without choices it says nothing."""
 
     choices: tuple[Choice, ...] = ()
+
+    @property
+    def tests(self) -> Iterator[Test]:
+        """Those of all choices."""
+        return (test for choice in self.choices for test in choice.tests)
 
     @property
     def is_constant(self) -> bool:

@@ -178,7 +178,7 @@ def _short(box: Box, params: Sequence[Any]) -> Box:
 
 def _operands(box: Box) -> Iterator[tuple[str, Operand | ParameterList]]:
     for column, constraint in box.constraints:
-        for test in (test for choice in constraint.choices for test in choice.tests):
+        for test in constraint.tests:
             yield from ((column, operand) for operand in test.operands)
 
 

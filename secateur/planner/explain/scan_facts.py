@@ -93,7 +93,7 @@ def _bound_reason(scan: ScanPlan, bounds: ScanBounds, params: Sequence[Any]) -> 
     types = dict(scheme.types)
     for box in (box for boxes in bounds.factors for box in boxes):
         for column, constraint in box.constraints:
-            for test in (test for choice in constraint.choices for test in choice.tests):
+            for test in constraint.tests:
                 values = test.values(params, types[column])
                 if allowed(test.subject, test.comparison, values, types[column]) is None:
                     if UNKNOWN in values and not any(isinstance(operand, ParameterList) for operand in test.operands):

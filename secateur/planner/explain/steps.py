@@ -51,7 +51,7 @@ def needs_values(node: Node, parameter_count: int) -> bool:
     """Whether a partition tree depends on values of subqueries: the parameters behind those of the user."""
     for box in boxes_of(node):
         for _, constraint in box.constraints:
-            for test in (test for choice in constraint.choices for test in choice.tests):
+            for test in constraint.tests:
                 if any(index >= parameter_count for operand in test.operands for index in parameters_of(operand)):
                     return True
     return False

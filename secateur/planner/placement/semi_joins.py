@@ -135,7 +135,7 @@ class _Block:
         return tuple((ours.name, theirs.name) for ours, theirs in equal.items())
 
     def _are_equal(self, mine: Attribute, theirs: Attribute) -> bool:
-        return mine.type is not None and mine.type == theirs.type and any(theirs == other for other in self.classes.equal_to(mine))
+        return mine.type is not None and mine.type == theirs.type and theirs in self.classes.equal_to(mine)
 
 
 def _blocks(root: Relation) -> Iterator[_Block]:

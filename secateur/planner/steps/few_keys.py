@@ -22,7 +22,7 @@ def is_few(tree: PartitionTree, first: int) -> bool:
 
 def has_list(tree: PartitionTree) -> bool:
     """Whether a tree depends on a list that is a parameter: few keys as a rule, though nobody knows yet."""
-    tests = (test for box in boxes_of(tree.root) for _, constraint in box.constraints for choice in constraint.choices for test in choice.tests)
+    tests = (test for box in boxes_of(tree.root) for _, constraint in box.constraints for test in constraint.tests)
     return any(isinstance(operand, ParameterList) for test in tests for operand in test.operands)
 
 

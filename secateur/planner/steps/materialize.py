@@ -268,7 +268,7 @@ def _used_parameters(outer: BoundSelect, first: int, types: Sequence[SqlType]) -
         helps = not is_few(scan.tree, first)
         for box in boxes_of(scan.tree.root):
             for column, constraint in box.constraints:
-                for test in (test for choice in constraint.choices for test in choice.tests):
+                for test in constraint.tests:
                     for operand in test.operands:
                         for index in (index for index in parameters_of(operand) if index >= first):
                             exact = test.subject == BARE and _is_exact(operand, types[index - first], column_types[column])
