@@ -33,7 +33,7 @@ STATEMENTS ?= 1000000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow generated nightly lint format types bench bench-tpc docs lock clean distclean help install java
+.PHONY: demo test test-slow generated nightly faults lint format types bench bench-tpc docs lock clean distclean help install java
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,10 @@ generated: $(STAMP) ## random statements over several tables against DuckDB, 10,
 nightly: $(STAMP) ## a million random statements against DuckDB: an hour; SEED=n repeats or goes on
 	@echo "make nightly SEED=$(SEED) STATEMENTS=$(STATEMENTS)"
 	@SECATEUR_SEED=$(SEED) SECATEUR_STATEMENTS=$(STATEMENTS) $(PY) -m pytest -v -x --durations=0 --durations-min=60 tests/property/test_soundness_volume.py $(PYTEST_ARGS)
+
+SECONDS ?= 180
+faults: $(STAMP) ## four clients while members die, freeze and lose connections, then the controller dies: SECONDS=n SEED=n
+	@$(PY) tests/faults/mixed_load.py --seconds $(SECONDS) --seed $(SEED)
 
 lint: $(STAMP) types ## ruff and mypy --strict
 	@$(PY) -m ruff check .
