@@ -41,6 +41,7 @@ from secateur.errors import (
 )
 
 if TYPE_CHECKING:
+    import secateur.connectors as connectors
     import secateur.connectors.spark as spark
     import secateur.processors as processors
     from secateur.cluster import Cluster, MemberInfo, start
@@ -87,6 +88,7 @@ __all__ = [
     "apilevel",
     "between",
     "connect",
+    "connectors",
     "from_",
     "paramstyle",
     "processors",
@@ -94,6 +96,15 @@ __all__ = [
     "start",
     "threadsafety",
 ]
+
+__version__: Final = "0.1.0.dev0"
+
+_MODULES: Final = {
+    "connectors": "secateur.connectors",
+    "processors": "secateur.processors",
+    "spark": "secateur.connectors.spark",
+}
+"""Modules that are imported when they are asked for by their short names."""
 
 _LATER: Final = {
     "Cluster": "secateur.cluster",
@@ -108,10 +119,8 @@ _LATER: Final = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "spark":
-        return importlib.import_module("secateur.connectors.spark")
-    if name == "processors":
-        return importlib.import_module("secateur.processors")
+    if name in _MODULES:
+        return importlib.import_module(_MODULES[name])
     if name not in _LATER:
         raise AttributeError(f"module 'secateur' has no attribute {name!r}")
     return getattr(importlib.import_module(_LATER[name]), name)

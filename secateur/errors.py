@@ -243,7 +243,13 @@ class JobCancelledError(OperationalError):
 
 
 class JobFailedError(OperationalError):
-    """User code in a job raised. ``details`` has ``vertex``, ``member`` and ``traceback``."""
+    """User code in a job raised. ``details`` has ``vertex``, ``member`` and ``traceback``; the traceback is a note of the error too, so that Python shows it."""
+
+    def __init__(self, message: str, **details: Any) -> None:
+        super().__init__(message, **details)
+        traceback = details.get("traceback")
+        if traceback:
+            self.add_note(f"where it was raised, on member {details.get('member')}:\n\n{str(traceback).rstrip()}")
 
 
 class LoadFailedError(OperationalError):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
@@ -16,9 +17,10 @@ _CHUNK_ROWS: Final = 1 << 20  # rows may grow when they are converted: a diction
 
 
 def as_table(data: Any) -> pa.Table | pa.RecordBatchReader:
-    """Take a table from pyarrow, pandas, polars, or anything else with ``__arrow_c_stream__``, or a mapping of column names to values.
+    """Take a table from pyarrow, pandas, polars, anything else with ``__arrow_c_stream__``, a mapping of column names to values, or a list of rows.
 
-    Arrow data are not copied. A RecordBatchReader stays one: it is read once, batch by batch.
+    Arrow data are not copied. A RecordBatchReader stays one: it is read once, batch by batch. Rows are mappings of column names to values; a column that a row
+    does not name is NULL in it.
 
     Raises:
         DataError: It is none of these, or its values do not convert.
@@ -32,10 +34,31 @@ def as_table(data: Any) -> pa.Table | pa.RecordBatchReader:
             return pa.Table.from_pandas(data, preserve_index=False)
         if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__") or isinstance(data, Mapping):
             return pa.table(data)
+        if isinstance(data, (list, tuple)) and data and all(isinstance(row, Mapping) for row in data):
+            names = dict.fromkeys(name for row in data for name in row)  # Arrow would take those of the first row for all
+            return pa.table({name: [row.get(name) for row in data] for name in names})
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise DataError(f"the {type(data).__name__} does not convert to Arrow: {error}") from error
-    kinds = "a pyarrow Table or RecordBatch, a pandas or polars DataFrame, or a dict of columns"
-    raise DataError(f"a {type(data).__module__}.{type(data).__qualname__} is no table: give {kinds}")
+    if isinstance(data, (str, os.PathLike)):
+        path = os.fspath(data)
+        raise DataError(f"{path!r} is a path, and load() takes rows: to load a file, execute COPY table FROM {_sql_text(str(path))}")
+    kinds = "a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or polars DataFrame, a dict of columns, or a list of dicts, one a row"
+    raise DataError(f"a {type(data).__module__}.{type(data).__qualname__} is no table: give {kinds}{_way_of(data)}")
+
+
+def _way_of(data: Any) -> str:
+    """What makes a table of something that is nearly one."""
+    if hasattr(data, "collect"):
+        return "; of a lazy frame, its collect()"
+    if hasattr(data, "scanner"):
+        return "; of a dataset, its scanner().to_reader()"
+    if isinstance(data, Iterable):
+        return "; of an iterable of batches, pyarrow.RecordBatchReader.from_batches(schema, batches)"
+    return ""
+
+
+def _sql_text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
 
 
 def as_chunks(data: pa.Table | pa.RecordBatchReader, chunk_bytes: int = _CHUNK_BYTES) -> Iterator[pa.Table]:

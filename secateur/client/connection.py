@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from types import TracebackType
 from typing import Final, Literal, Self, overload
 
@@ -17,9 +18,11 @@ from secateur.client.resolved_plan import ResolvedPlan
 from secateur.client.session import Session
 from secateur.client.submittable import Params, Submittable, SubmittableConfig
 from secateur.client.table_handle import TableHandle
-from secateur.errors import NotSupportedError
+from secateur.errors import Error, NotSupportedError
 
 __all__ = ["Connection"]
+
+_TABLES: Final = "SELECT table_name, partitioning, rows, bytes FROM secateur.tables ORDER BY table_name"
 
 
 class Connection:
@@ -74,17 +77,18 @@ class Connection:
         return Explain(answer.header["text"], answer.header["json"])
 
     @overload
-    def submit(self, dag: Submittable, config: SubmittableConfig, params: Params = (), *, light: Literal[False] = False) -> Job: ...
+    def submit(self, dag: Submittable, config: SubmittableConfig | None = None, params: Params = (), *, light: Literal[False] = False) -> Job: ...
 
     @overload
-    def submit(self, dag: Submittable, config: SubmittableConfig, params: Params = (), *, light: Literal[True]) -> LightJob: ...
+    def submit(self, dag: Submittable, config: SubmittableConfig | None = None, params: Params = (), *, light: Literal[True]) -> LightJob: ...
 
-    def submit(self, dag: Submittable, config: SubmittableConfig, params: Params = (), *, light: bool = False) -> Job | LightJob:
-        """Run a DAG on the members that own the partitions it requires.
+    def submit(self, dag: Submittable, config: SubmittableConfig | None = None, params: Params = (), *, light: bool = False) -> Job | LightJob:
+        """Run a DAG or a pipeline on the members that own the partitions it requires.
 
         Args:
-            dag: A :class:`secateur.DAG`. Functions in it travel by cloudpickle, and only to a cluster that was started with ``allow_code=True``.
-            config: A :class:`secateur.JobConfig`.
+            dag: A :class:`secateur.DAG`, or a :class:`secateur.Pipeline` whose chains have reached their sinks. Functions in it travel by cloudpickle, and
+                only to a cluster that was started with ``allow_code=True``.
+            config: A :class:`secateur.JobConfig`; None for its defaults.
             params: The parameters of the job, by position or by name.
             light: Without a record: the job starts with one message less to wait for, ends with this connection, and fails with a lost member. For jobs of
                 milliseconds, of which there are many.
@@ -96,7 +100,7 @@ class Connection:
         """
         return submit_light(self._session, dag, config, params) if light else submit_job(self._session, dag, config, params)
 
-    def plan(self, dag: Submittable, config: SubmittableConfig, params: Params = ()) -> ResolvedPlan:
+    def plan(self, dag: Submittable, config: SubmittableConfig | None = None, params: Params = ()) -> ResolvedPlan:
         """Where a job would run now: who takes part and who does not, processors and partitions on each member, and what goes over which edge.
 
         What :meth:`explain` is for statements: nothing is started. ``str()`` of it is the text; a notebook shows the picture.
@@ -111,7 +115,7 @@ class Connection:
         """
         return plan_job(self._session, dag, config, params)
 
-    def new_job_if_absent(self, name: str, dag: Submittable, config: SubmittableConfig, params: Params = ()) -> Job:
+    def new_job_if_absent(self, name: str, dag: Submittable, config: SubmittableConfig | None = None, params: Params = ()) -> Job:
         """The job of that name that has not ended; if there is none, a new one: of several clients that ask at once, one starts it.
 
         Args:
@@ -167,6 +171,16 @@ class Connection:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.close()
+
+    def _repr_html_(self) -> str:
+        """Its address and the tables of the cluster, as a notebook shows them; the address alone where the cluster does not answer."""
+        head = f"<pre>{escape(repr(self))}</pre>"
+        if self.closed:
+            return head
+        try:
+            return head + self.execute(_TABLES)._repr_html_()
+        except Error:
+            return head
 
     def __repr__(self) -> str:
         return f"<Connection {self.address}{' closed' if self.closed else ''}>"

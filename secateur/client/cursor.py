@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from html import escape
 from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -14,6 +15,7 @@ from secateur.client.analyze import analyze
 from secateur.client.change import run_change
 from secateur.client.copy import copy_from, copy_to
 from secateur.client.create_table_as import create_table_as
+from secateur.client.html_table import html_table
 from secateur.client.insert import Insertion, Params, insert_many, insert_select, insert_values
 from secateur.client.insert_template import InsertTemplate
 from secateur.client.parameters import Parameters, plain_values
@@ -40,7 +42,7 @@ from secateur.client.stats import QueryStats
 from secateur.client.streamed_rows import StreamedRows
 from secateur.client.whole_change import run_whole_change
 from secateur.client.whole_changes import run_whole_changes
-from secateur.errors import InterfaceError, NotSupportedError
+from secateur.errors import DataError, InterfaceError, NotSupportedError
 from secateur.wire import ShortTable
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
 __all__ = ["Cursor"]
 
 _BATCH_ROWS: Final = 65_536
+_ROWS_SHOWN_MAX: Final = 20
 
 
 class Cursor:
@@ -190,6 +193,34 @@ class Cursor:
 
         return pa.RecordBatchReader.from_batches(first.schema, batches())
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows that are left as an Arrow stream, which polars, pandas, pyarrow, DuckDB and others read: ``polars.DataFrame(cursor)``.
+
+        Source: the Arrow PyCapsule interface.
+        """
+        return self.fetch_record_batch().__arrow_c_stream__(requested_schema)
+
+    def arrow(self) -> pa.Table:
+        """As :meth:`fetch_arrow_table`."""
+        return self.fetch_arrow_table()
+
+    def df(self) -> Any:
+        """As :meth:`fetch_df`."""
+        return self.fetch_df()
+
+    def pl(self) -> Any:
+        """The rows that are left as a polars DataFrame.
+
+        Raises:
+            NotSupportedError: polars is not installed.
+        """
+        rows = self._result()
+        try:
+            import polars
+        except ImportError as error:
+            raise NotSupportedError("pl() needs polars: pip install polars, or use fetch_arrow_table()") from error
+        return polars.from_arrow(rows.take_table())
+
     def fetch_df(self) -> Any:
         """The rows that are left as a pandas DataFrame.
 
@@ -236,6 +267,17 @@ class Cursor:
             return "<Cursor without result>"
         rows = "many" if self._rows.num_rows < 0 else self._rows.num_rows
         return f"<Cursor at row {self._rows.position} of {rows}: {', '.join(column.name for column in self._rows.columns)}>"
+
+    def _repr_html_(self) -> str:
+        """The next rows as a notebook shows them; they stay to be fetched."""
+        if self._closed or self._rows is None:
+            return f"<pre>{escape(repr(self))}</pre>"
+        try:
+            shown = self._rows.ahead(_ROWS_SHOWN_MAX)
+        except DataError as error:  # a value that Python has none for: the result can still be read as Arrow
+            return f"<pre>{escape(repr(self))}\n{escape(error.message)}</pre>"
+        left = None if self._rows.num_rows < 0 else self._rows.num_rows - self._rows.position
+        return html_table(self._rows.columns, shown, left)
 
     def _begin(self, operation: str) -> None:
         self._check_open()

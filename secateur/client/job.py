@@ -170,7 +170,7 @@ class Job:
         return read_results(answer)
 
 
-def submit_job(session: Session, dag: Submittable, config: SubmittableConfig, params: Params) -> Job:
+def submit_job(session: Session, dag: Submittable, config: SubmittableConfig | None, params: Params) -> Job:
     """Have the controller take a job on record. It goes on when this connection is closed.
 
     Raises:
@@ -184,7 +184,7 @@ def submit_job(session: Session, dag: Submittable, config: SubmittableConfig, pa
     return _take(session, {**job.args, "needs": job.needs.to_wire(), "if_absent": False}, job.dag)
 
 
-def submit_job_if_absent(session: Session, name: str, dag: Submittable, config: SubmittableConfig, params: Params) -> Job:
+def submit_job_if_absent(session: Session, name: str, dag: Submittable, config: SubmittableConfig | None, params: Params) -> Job:
     """The job of that name that has not ended; if there is none, as :func:`submit_job` with that name.
 
     Raises:

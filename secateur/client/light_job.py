@@ -117,7 +117,7 @@ class LightJob:
         return self._answer
 
 
-def submit_light(session: Session, dag: Submittable, config: SubmittableConfig, params: Params) -> LightJob:
+def submit_light(session: Session, dag: Submittable, config: SubmittableConfig | None, params: Params) -> LightJob:
     """Hand a job to one of the members that it needs, which coordinates it.
 
     Raises:

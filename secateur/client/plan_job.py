@@ -10,7 +10,7 @@ from secateur.partitioning.required_owners import coordinators
 __all__ = ["plan_job"]
 
 
-def plan_job(session: Session, dag: Submittable, config: SubmittableConfig, params: Params) -> ResolvedPlan:
+def plan_job(session: Session, dag: Submittable, config: SubmittableConfig | None, params: Params) -> ResolvedPlan:
     """Have one of the members that may coordinate a job resolve it. One round trip to that member, and none to any other.
 
     Raises:

@@ -67,6 +67,10 @@ class Rows:
         self.position = min(start + count, self.num_rows)
         return self._tuples(start, self.position)
 
+    def ahead(self, count: int) -> list[tuple[Any, ...]]:
+        """The next rows, at most ``count``, which are not handed out by that."""
+        return self._tuples(self.position, min(self.position + count, self.num_rows))
+
     def take_all(self) -> list[tuple[Any, ...]]:
         """The rest."""
         return self.take(self.num_rows)

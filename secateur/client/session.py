@@ -10,7 +10,7 @@ import itertools
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from secateur.client.channel_pool import ChannelPool
 from secateur.client.parameters import parameter_types
@@ -19,7 +19,7 @@ from secateur.client.rows_to_come import GRANT_BYTES, RowsToCome
 from secateur.client.statement import InsertRows, Prepared, read_prepared
 from secateur.client.statement_cache import Cached, StatementCache, StatementKey
 from secateur.client.step_luck import StepLuck
-from secateur.errors import InterfaceError, TopologyChangedError, UnreachableError
+from secateur.errors import InterfaceError, SerializationError, TopologyChangedError, UnreachableError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 from secateur.wire import Answer, Channel, Payload, unpack
@@ -70,6 +70,17 @@ class Session:
         self._statistics_version: int = hello.header.get("statistics_version", 0)
         self._topology = Topology.from_wire(unpack(hello.payload))
         self._newest_topology = self._topology.version
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled, for everything that has a session in it.
+
+        Raises:
+            SerializationError: Always.
+        """
+        raise SerializationError(
+            f"an open connection, with its cursors, tables and jobs, cannot be pickled or copied: send the address, {self.address!r}, and call "
+            "secateur.connect(address) where it is needed"
+        )
 
     @property
     def address(self) -> str:

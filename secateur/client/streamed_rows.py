@@ -45,6 +45,10 @@ class StreamedRows:
             rows += self._part.take(count - len(rows))
         return rows
 
+    def ahead(self, count: int) -> list[tuple[Any, ...]]:
+        """The next rows of the part that is held, at most ``count``, which are not handed out by that."""
+        return self._part.ahead(count)
+
     def take_all(self) -> list[tuple[Any, ...]]:
         """The rest."""
         return list(self.iterate())

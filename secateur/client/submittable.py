@@ -59,7 +59,7 @@ class Submission(NamedTuple):
     needs: Needs
 
 
-def submission(session: Session, dag: Submittable, config: SubmittableConfig, params: Params) -> Submission:
+def submission(session: Session, dag: Submittable, config: SubmittableConfig | None, params: Params) -> Submission:
     """A job on its way, which gets its id here. A round trip for each table it names that this session has not heard of.
 
     Raises:
@@ -70,16 +70,18 @@ def submission(session: Session, dag: Submittable, config: SubmittableConfig, pa
         UnknownTableError: A table that it reads by keys or partitions does not exist.
     """
     session.check_open()
-    if not hasattr(dag, "freeze") or not hasattr(config, "to_wire"):
-        raise ParameterError("submit takes a secateur.DAG and a secateur.JobConfig")
+    if not hasattr(dag, "freeze"):
+        raise ParameterError(f"a {type(dag).__name__} is no job: submit a secateur.DAG, or a secateur.Pipeline that ends with write_to(...)")
+    if config is not None and not hasattr(config, "to_wire"):
+        raise ParameterError(f"a {type(config).__name__} is no configuration of a job: pass a secateur.JobConfig, or None for its defaults")
     frozen = dag.freeze()
     values = dict(params) if isinstance(params, Mapping) else list(params)
-    args = {"job": uuid.uuid4().hex, "config": config.to_wire(), "params": values}
+    args = {"job": uuid.uuid4().hex, "config": {} if config is None else config.to_wire(), "params": values}
     return Submission(args, pack(frozen.to_wire()), _needs(session, frozen, config, values))
 
 
-def _needs(session: Session, dag: FrozenSubmittable, config: SubmittableConfig, params: Params) -> Needs:
-    if config.required_partitions is not None:
+def _needs(session: Session, dag: FrozenSubmittable, config: SubmittableConfig | None, params: Params) -> Needs:
+    if config is not None and config.required_partitions is not None:
         return Needs(config.required_partitions)
     try:
         return dag.needs(params, session.known_table)

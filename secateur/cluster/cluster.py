@@ -6,13 +6,13 @@ import atexit
 import threading
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, NoReturn, Self
 
 from secateur.client import Connection, connect
 from secateur.cluster.runtimes.embedded import EmbeddedRuntime
 from secateur.cluster.runtimes.runtime import Runtime
 from secateur.cluster.settings import ClusterSettings
-from secateur.errors import InterfaceError, NotSupportedError, ProgrammingError
+from secateur.errors import InterfaceError, NotSupportedError, ProgrammingError, SerializationError
 from secateur.wire import Channel
 
 __all__ = ["Cluster", "MemberInfo", "start"]
@@ -67,6 +67,16 @@ class Cluster:
         host, _, port = host_port.rpartition(":")
         self.address = f"secateur://{host_port}"
         self._channel = Channel(host, int(port), token=settings.token, client="cluster owner", timeout_s=settings.start_timeout_s)
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled.
+
+        Raises:
+            SerializationError: Always.
+        """
+        raise SerializationError(
+            f"a Cluster cannot be pickled or copied: send its address, {self.address!r}, and call secateur.connect(address) where it is needed"
+        )
 
     def connect(self) -> Connection:
         """Open a connection; the same as ``secateur.connect(cluster.address, token=...)``."""

@@ -76,13 +76,7 @@ class JobConfig:
 
     @classmethod
     def from_wire(cls, data: Mapping[str, Any]) -> JobConfig:
-        required = data["required_partitions"]
-        return cls(
-            name=data["name"],
-            required_partitions=None if required is None else {key: frozenset(ids) for key, ids in required.items()},
-            member_pruning=data["member_pruning"],
-            timeout_s=data["timeout_s"],
-            result_bytes_max=data["result_bytes_max"],
-            kernel_bytes_max=data["kernel_bytes_max"],
-            on_member_lost=data["on_member_lost"],
-        )
+        """The configuration that :meth:`to_wire` described; what is missing there has its default."""
+        required = data.get("required_partitions")
+        given = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
+        return cls(**{**given, "required_partitions": None if required is None else {key: frozenset(ids) for key, ids in required.items()}})

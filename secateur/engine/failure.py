@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import traceback
+from pathlib import Path
+from typing import Final
 
+import secateur
 from secateur.errors import Error, JobFailedError, MemberLostError
 
 __all__ = ["located", "lost_member"]
@@ -28,10 +31,30 @@ def located(error: Exception, vertex: str, member: str, doing: str) -> Error:
         placed = type(error)(f"{error.message} (vertex {vertex!r} on member {member})", **{**error.details, **place})
         placed.__cause__ = error
         return placed
-    text = "".join(traceback.format_exception(error))
+    text = _users_traceback(error)
     failed = JobFailedError(f"vertex {vertex!r} on member {member} failed in {doing}: {type(error).__name__}: {error}", **place, traceback=text)
     failed.__cause__ = error
     return failed
+
+
+_OURS: Final = str(Path(secateur.__file__).parent)
+
+
+def _users_traceback(error: BaseException) -> str:
+    """The traceback of an exception and of those that led to it, without the frames of this package where there are others.
+
+    Calls of this package lead from the member to the function, and say nothing of what is wrong with it.
+    """
+    whole = traceback.TracebackException.from_exception(error)
+    pending: list[traceback.TracebackException | None] = [whole]
+    while pending:
+        part = pending.pop()
+        if part is None:
+            continue
+        theirs = [frame for frame in part.stack if not frame.filename.startswith(_OURS)]
+        part.stack = traceback.StackSummary.from_list(theirs or list(part.stack))
+        pending += [part.__cause__, part.__context__, *(part.exceptions or ())]
+    return "".join(whole.format())
 
 
 def lost_member(member: str, cause: BaseException | None) -> MemberLostError:

@@ -133,6 +133,10 @@ class Pipeline:
             raise DagError("the pipeline has no sink: end each chain with write_to(...), and go on with the pipeline that it returns")
         return dag_of(self.sinks)
 
+    def freeze(self) -> FrozenDAG:
+        """As :meth:`to_dag`: what makes a pipeline something that :meth:`Connection.submit <secateur.Connection.submit>` takes."""
+        return self.to_dag()
+
     @overload
     def submit(self, connection: Connection, config: JobConfig | None = None, params: Params = (), *, light: Literal[False] = False) -> Job: ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import pyarrow as pa
 
@@ -252,6 +252,25 @@ class Stage:
             case _:
                 kind, way = "write", is_local
         return self.pipeline.with_sink(made(kind, name, lambda: sink, [Input(self.step, route or way)]))
+
+    def submit(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuse: rows that reach no sink are no job.
+
+        Raises:
+            DagError: Always; says how to end the chain.
+        """
+        self.freeze()
+
+    def freeze(self) -> NoReturn:
+        """As :meth:`submit`; :meth:`Connection.submit <secateur.Connection.submit>` asks for it.
+
+        Raises:
+            DagError: Always; says how to end the chain.
+        """
+        raise DagError(
+            f"the rows of the stage {self.step.name!r} go nowhere: end the chain with write_to(...), such as "
+            ".write_to(secateur.connectors.collect()), and submit the pipeline that it returns"
+        )
 
     def in_two(self, first: Callable[[], Maker], second: Callable[[], Maker], route: Route, kinds: tuple[str, str], name: str | None) -> Stage:
         """Two steps for one idea: one where the rows are, another where they meet. ``name`` is that of the second."""

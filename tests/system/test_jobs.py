@@ -164,6 +164,11 @@ def test_an_exception_of_the_user_names_vertex_and_member(conn: secateur.Connect
         job.result(timeout_s=30)
     assert "in broken" in caught.value.details["traceback"]
     assert 'raise ValueError("no such model")' in caught.value.details["traceback"]
+    (note,) = caught.value.__notes__
+    assert note.startswith("where it was raised, on member m")
+    assert note.endswith("ValueError: no such model")
+    frames = [line for line in note.splitlines() if line.lstrip().startswith("File ")]
+    assert [frame.rpartition(", in ")[2] for frame in frames] == ["broken"]  # none of ours
     assert job.status is secateur.JobStatus.FAILED
 
 

@@ -16,7 +16,7 @@ import secateur
 from secateur.cluster import Cluster
 from secateur.connectors import collect, parquet_sink, table_sink
 from secateur.dag import Param
-from secateur.errors import DagError, UnknownTableError
+from secateur.errors import DagError, ParameterError, UnknownTableError
 from secateur.processors import count_rows, desc, sum_of
 
 ROWS = pa.table({"user_id": [n % 50 for n in range(2000)], "event_id": range(2000), "value": [n % 7 for n in range(2000)]})
@@ -47,6 +47,25 @@ def test_a_key_touches_one_member(cluster: Cluster, conn: secateur.Connection, c
     owner = table.owner_of(table.partition_of({"user_id": 7}))
     assert job.members_touched == [owner]
     assert [member for member in after if after[member] > before[member]] == [owner]
+
+
+def test_a_connection_takes_pipelines_and_dags_without_a_config(conn: secateur.Connection, clicks: str) -> None:
+    pipeline = P.read_table(clicks).aggregate(n=count_rows()).write_to(collect())
+    for job in (pipeline, pipeline.to_dag()):
+        assert conn.submit(job).result(timeout_s=30).to_pylist() == [{"n": 2000}]
+        assert conn.submit(job, light=True).result(timeout_s=30).to_pylist() == [{"n": 2000}]
+        assert conn.new_job_if_absent("counts clicks", job).result(timeout_s=30).to_pylist() == [{"n": 2000}]
+        assert conn.plan(job).to_dict() == conn.plan(job, secateur.JobConfig()).to_dict()
+
+
+def test_a_chain_without_a_sink_is_told_to_end(conn: secateur.Connection, clicks: str) -> None:
+    for submit in (lambda stage: conn.submit(stage), lambda stage: stage.submit(conn), lambda stage: stage.submit(conn, secateur.JobConfig(), light=True)):
+        with pytest.raises(DagError, match=rf"the rows of the stage 'read {clicks}' go nowhere: end the chain with write_to\(...\)"):
+            submit(P.read_table(clicks))
+    with pytest.raises(ParameterError, match=r"a str is no job: submit a secateur.DAG, or a secateur.Pipeline"):
+        conn.submit("SELECT 1")  # type: ignore[call-overload]
+    with pytest.raises(ParameterError, match=r"a dict is no configuration of a job: pass a secateur.JobConfig"):
+        conn.submit(P.read_table(clicks).write_to(collect()), {"name": "x"})  # type: ignore[call-overload]
 
 
 def test_the_whole_table_is_counted_everywhere(conn: secateur.Connection, clicks: str) -> None:

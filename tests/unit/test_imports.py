@@ -84,6 +84,7 @@ PUBLIC_NAMES = [
     "apilevel",
     "between",
     "connect",
+    "connectors",
     "from_",
     "paramstyle",
     "processors",

@@ -40,6 +40,7 @@ class Parameters:
         names: In order of index when named, else empty.
         spans: Where each mention stands in the text: first offset, offset behind, index counted from 0.
         lists: Values of hidden parameters, which follow those of the user (:mod:`~secateur.planner.text.long_lists`).
+        foreign: What to write in place of something that other databases' drivers take for a parameter, such as ``%s``; empty where there is none.
     """
 
     style: ParameterStyle
@@ -47,6 +48,7 @@ class Parameters:
     names: tuple[str, ...]
     spans: tuple[tuple[int, int, int], ...]
     lists: tuple[list[Any], ...] = ()
+    foreign: str = ""
 
     @property
     def total(self) -> int:
@@ -72,11 +74,13 @@ class Parameters:
         if isinstance(params, Mapping):
             if not params and not self.count:
                 return self.lists
+            if not self.count:
+                raise ParameterError(f"the statement has no parameters, {len(params)} given{self._foreign_text()}")
             raise ParameterError(f"the statement has no named parameters but {self.count} positional: pass a sequence of values")
         if isinstance(params, (str, bytes)):
             raise ParameterError(f"parameters are a sequence of values, not {type(params).__name__}: pass [value]")
         if len(params) != self.count:
-            raise ParameterError(f"the statement has {self.count} parameter{'' if self.count == 1 else 's'}, {len(params)} given")
+            raise ParameterError(f"the statement has {self.count} parameter{'' if self.count == 1 else 's'}, {len(params)} given{self._foreign_text()}")
         return (*params, *self.lists)
 
     def refuse_gaps(self, sql: str) -> None:
@@ -90,6 +94,9 @@ class Parameters:
             start, end, highest = max((span for span in self.spans if span[2] < self.count), key=lambda span: span[2])
             listed = ", ".join(f"${index + 1}" for index in missing)
             raise located(ParameterError, f"the statement has ${highest + 1} but not {listed}: number parameters without gaps", sql, start, end - start)
+
+    def _foreign_text(self) -> str:
+        return f": write {self.foreign}; secateur's paramstyle is qmark" if self.foreign else ""
 
     def _names_text(self) -> str:
         return ", ".join("$" + name for name in self.names)
@@ -141,7 +148,7 @@ def read_parameters(sql: str, tokens: Sequence[Token], hidden: Mapping[int, list
             this_style, index, end = ParameterStyle.NAMED, names.setdefault(behind.text, len(names)), behind.end
             position += 1
         elif token.text == "@":
-            raise located(NotSupportedError, "the operator @ is not supported: write abs(...)", sql, token.start)
+            raise located(NotSupportedError, "the operator @ is not supported: write abs(...), or ? or $name for a parameter", sql, token.start)
         else:
             raise syntax_error(f"{token.text!r} is no parameter: write ?, $1 or $name", sql, token.start)
         if style not in (ParameterStyle.NONE, this_style):
@@ -155,7 +162,24 @@ def read_parameters(sql: str, tokens: Sequence[Token], hidden: Mapping[int, list
         token = found[places[index]]
         spans.append((token.start, token.end + 1, highest + index))
         found[places[index] : places[index] + 1] = _numbered(token, highest + index, token.end)
-    return found, Parameters(style, highest, tuple(names), tuple(spans), tuple(hidden.values()))
+    foreign = _foreign_style(tokens) if style is ParameterStyle.NONE else ""
+    return found, Parameters(style, highest, tuple(names), tuple(spans), tuple(hidden.values()), foreign)
+
+
+def _foreign_style(tokens: Sequence[Token]) -> str:
+    """What to write in place of the first ``%s``, ``%(name)s``, ``:name`` or ``:1``; all of them can mean something else, so this is for messages only."""
+    for before, sign, behind, last in zip(tokens, tokens[1:], tokens[2:], (*tokens[3:], None), strict=False):
+        if behind.start != sign.end + 1 or before.token_type is TokenType.L_BRACKET:
+            continue
+        if sign.token_type is TokenType.MOD and behind.text == "s":
+            return "? or $1, not %s"
+        if sign.token_type is TokenType.MOD and behind.token_type is TokenType.L_PAREN and last is not None:
+            return f"${last.text}, not %({last.text})s"
+        if sign.token_type is TokenType.COLON and behind.text.isidentifier():
+            return f"${behind.text}, not :{behind.text}"
+        if sign.token_type is TokenType.COLON and behind.text.isdecimal():
+            return f"${behind.text}, not :{behind.text}"
+    return ""
 
 
 def _numbered(token: Token, index: int, end: int) -> tuple[Token, Token]:

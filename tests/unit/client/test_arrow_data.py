@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset
 import pytest
 
 from secateur.client.arrow_data import as_chunks, as_table
@@ -26,10 +28,15 @@ class Capsule:
         pytest.param(pl.DataFrame({"x": [1, 2]}), id="polars"),
         pytest.param({"x": [1, 2]}, id="dict"),
         pytest.param(Capsule(), id="capsule"),
+        pytest.param([{"x": 1}, {"x": 2}], id="list of dicts"),
     ],
 )
 def test_what_holds_a_table_is_taken(data: Any) -> None:
     assert as_table(data).equals(TABLE)
+
+
+def test_rows_may_name_different_columns() -> None:
+    assert as_table([{"x": 1}, {"y": "a"}, {"x": 2, "y": None}]).to_pylist() == [{"x": 1, "y": None}, {"x": None, "y": "a"}, {"x": 2, "y": None}]
 
 
 def test_a_pandas_frame_without_its_index() -> None:
@@ -43,6 +50,14 @@ def test_a_pandas_frame_without_its_index() -> None:
     [
         pytest.param([1, 2], "a builtins.list is no table", id="list"),
         pytest.param(None, "a builtins.NoneType is no table", id="none"),
+        pytest.param([(1, "a")], "a list of dicts, one a row", id="list of tuples"),
+        pytest.param([], "a builtins.list is no table", id="no rows and no columns"),
+        pytest.param([{"x": 1}, {"x": "a"}], "the list does not convert to Arrow", id="rows of mixed types"),
+        pytest.param("it's.csv", r"execute COPY table FROM 'it''s.csv'", id="path as text"),
+        pytest.param(Path("rows.parquet"), r"'rows.parquet' is a path, .* execute COPY table FROM 'rows.parquet'", id="path"),
+        pytest.param(pl.DataFrame({"x": [1]}).lazy(), r"of a lazy frame, its collect\(\)", id="lazy frame"),
+        pytest.param(pyarrow.dataset.dataset(TABLE), r"of a dataset, its scanner\(\).to_reader\(\)", id="dataset"),
+        pytest.param((batch for batch in TABLE.to_batches()), "RecordBatchReader.from_batches", id="generator"),
         pytest.param({"x": [1], "y": [1, 2]}, "the dict does not convert to Arrow", id="ragged dict"),
         pytest.param(pd.DataFrame({"x": [1, "a"]}), "the DataFrame does not convert to Arrow", id="mixed column"),
     ],

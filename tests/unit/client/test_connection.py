@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import copy
+import pickle
 import socket
 from typing import Any
 
@@ -7,7 +9,7 @@ import pytest
 
 from secateur import errors
 from secateur.client import Connection, connect
-from secateur.errors import AuthenticationError, InterfaceError, NotSupportedError, UnknownTableError, UnreachableError
+from secateur.errors import AuthenticationError, InterfaceError, NotSupportedError, SerializationError, UnknownTableError, UnreachableError
 
 
 def test_connect_and_close(cluster: Any) -> None:
@@ -86,3 +88,18 @@ def test_a_token(cluster: Any) -> None:
             connect(guarded.address, token="guess")
     finally:
         guarded.stop()
+
+
+@pytest.mark.parametrize("part", ["connection", "cursor", "table"])
+@pytest.mark.parametrize("carry", [pickle.dumps, copy.deepcopy], ids=["pickle", "deepcopy"])
+def test_what_has_sockets_says_how_to_get_another(cluster: Any, conn: Connection, part: str, carry: Any) -> None:
+    value = {"connection": conn, "cursor": conn.execute("all"), "table": conn.table("orders")}[part]
+    with pytest.raises(SerializationError, match=rf"send the address, '{cluster.address}', and call secateur.connect\(address\)"):
+        carry(value)
+    assert conn.execute("count").fetchall() == [(18,)]
+
+
+def test_a_notebook_shows_the_address_also_where_nobody_answers(cluster: Any, conn: Connection) -> None:
+    assert conn._repr_html_().startswith(f"<pre>&lt;Connection {cluster.address}&gt;</pre>")  # this cluster has no system tables
+    conn.close()
+    assert conn._repr_html_() == f"<pre>&lt;Connection {cluster.address} closed&gt;</pre>"

@@ -6,6 +6,7 @@ import sys
 from decimal import Decimal
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -83,7 +84,52 @@ def test_pandas_is_asked_for_by_name(conn: Connection, monkeypatch: pytest.Monke
     assert cursor.fetch_arrow_table().num_rows == 18
 
 
-@pytest.mark.parametrize("fetch", ["fetchone", "fetchall", "fetchmany", "fetch_arrow_table", "fetch_df", "__iter__"])
+def test_fetching_under_the_names_of_other_libraries(cluster: Any, conn: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = conn.execute("all").fetch_arrow_table()
+    assert conn.execute("all").arrow().equals(whole)
+    assert conn.execute("all").df().equals(whole.to_pandas())
+    assert conn.execute("all").pl().equals(pl.from_arrow(whole))
+    cursor = conn.execute("all")
+    cursor.fetchone()
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(NotSupportedError, match="needs polars: pip install polars"):
+        cursor.pl()
+    assert cursor.arrow().num_rows == 17
+
+
+def test_a_cursor_is_an_arrow_stream(cluster: Any, conn: Connection) -> None:
+    whole = conn.execute("all").fetch_arrow_table()
+    assert pa.table(conn.execute("all")).equals(whole)
+    assert pl.DataFrame(conn.execute("all")).equals(pl.from_arrow(whole))
+    cursor = conn.execute("all")
+    cursor.fetchmany(10)
+    assert pa.table(cursor).equals(whole.slice(10))
+    assert cursor.fetchall() == []
+
+
+def test_a_notebook_shows_the_next_rows_and_leaves_them(cluster: Any, conn: Connection) -> None:
+    shown = conn.execute("all")
+    html = shown._repr_html_()
+    assert html.count("<tr>") == 19
+    assert "<th>customer_id<br><small>VARCHAR</small></th>" in html
+    assert "NULL" in html
+    assert "18 rows" in html
+    assert len(shown.fetchmany(17)) == 17
+    assert "1 row<" in shown._repr_html_()
+    shown.close()
+    assert shown._repr_html_() == "<pre>&lt;Cursor closed&gt;</pre>"
+    cluster.statements["bad"] = other(
+        cluster,
+        {"kind": "explain", "is_json": False},
+        encode_table(pa.table({"plan": ["<script>alert(1)</script>", "x" * 1000] + [str(n) for n in range(100)]})),
+    )
+    html = conn.execute("bad")._repr_html_()
+    assert "<script>" not in html
+    assert "x" * 201 not in html
+    assert "the next 20 of 102 rows" in html
+
+
+@pytest.mark.parametrize("fetch", ["fetchone", "fetchall", "fetchmany", "fetch_arrow_table", "fetch_df", "__iter__", "arrow", "df", "pl", "__arrow_c_stream__"])
 def test_without_a_result_there_is_nothing_to_fetch(cluster: Any, conn: Connection, fetch: str) -> None:
     cursor = conn.cursor()
     with pytest.raises(InterfaceError, match="execute a query first"):

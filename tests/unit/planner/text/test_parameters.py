@@ -92,3 +92,24 @@ def test_gaps_are_refused() -> None:
     sql = "SELECT $3, $1"
     with pytest.raises(ParameterError, match=r"\$3 but not \$2"):
         read(sql).refuse_gaps(sql)
+
+
+@pytest.mark.parametrize(
+    ("sql", "given", "advice"),
+    [
+        ("SELECT * FROM t WHERE a = %s", ["x"], r"1 given: write \? or \$1, not %s; secateur's paramstyle is qmark"),
+        ("INSERT INTO t VALUES (%s, %s)", ["x", 1], r"2 given: write \? or \$1, not %s"),
+        ("SELECT * FROM t WHERE a = %(id)s", {"id": "x"}, r"write \$id, not %\(id\)s"),
+        ("SELECT * FROM t WHERE a = :id", {"id": "x"}, r"write \$id, not :id"),
+        ("SELECT * FROM t WHERE a = :1", ["x"], r"write \$1, not :1"),
+        ("SELECT a % s, l[:n], {'a':b} FROM t", ["x"], "1 given"),
+    ],
+)
+def test_the_styles_of_others_are_told_what_to_write(sql: str, given: Any, advice: str) -> None:
+    with pytest.raises(ParameterError, match=advice):
+        read(sql).arrange(given)
+
+
+@pytest.mark.parametrize("sql", ["SELECT a % s FROM t", "SELECT l[:n] FROM t", "SELECT a %s FROM t WHERE b = ?"])
+def test_what_only_looks_like_a_parameter_of_others_gets_no_advice(sql: str) -> None:
+    assert read(sql).foreign == ""
