@@ -405,14 +405,24 @@ def joins_unnamed(join: exp.Join) -> bool:
 
 
 def renames_columns(node: exp.Table) -> bool:
-    """Whether a mention gives the columns other names: ``FROM t AS x(a, b)``."""
-    alias = node.args.get("alias")
-    return isinstance(alias, exp.TableAlias) and bool(alias.columns)
+    """Whether an alias gives names to the columns of a table by their positions: ``FROM t AS x(a, b)``.
+
+    The alias may also be that of parentheses around the table, or around a join that it is part of: ``FROM (t JOIN u ON ...) AS x(a, b)``.
+    """
+    item: exp.Expr | None = node
+    while isinstance(item, (exp.Table, exp.Join)) or (isinstance(item, exp.Subquery) and not holds_query(item)):
+        alias = item.args.get("alias")
+        if isinstance(alias, exp.TableAlias) and alias.columns:
+            return True
+        item = item.parent
+    return False
 
 
 def holds_query(node: exp.Subquery) -> bool:
     """Whether parentheses are around a query. Around a join, or a query with a name of its own, they hold an item of FROM: ``((SELECT 1 AS a) x JOIN t)``."""
     inside = node.this
-    if isinstance(inside, exp.Subquery):
-        return not any(inside.args.get(key) for key in ("alias", "joins"))
+    while isinstance(inside, exp.Subquery):
+        if any(inside.args.get(key) for key in ("alias", "joins")):
+            return False
+        inside = inside.this
     return isinstance(inside, (exp.Query, exp.Values))

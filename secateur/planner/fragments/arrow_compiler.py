@@ -136,7 +136,7 @@ class _Compiler:
 
     def _group_key(self, node: exp.Expr) -> exp.Expr:
         ordinal = self._ordinal(node)
-        return node if ordinal is None else ordinal
+        return node.unnest() if ordinal is None else ordinal
 
     def _output(self, item: exp.Expr, text: str, scope: Scope) -> Expression:
         given = _given_value(item.unalias()) if scope is self._rows and "distinct" not in self._clauses else None
@@ -154,7 +154,7 @@ class _Compiler:
                 raise DeclineError("ORDER BY ALL")
             refuse_unread(term)
             ordinal = self._ordinal(term.this)
-            expression = compile_value(self._resolved(term.this, whole=True) if ordinal is None else ordinal, scope)
+            expression = compile_value(self._resolved(term.this.unnest(), whole=True) if ordinal is None else ordinal, scope)
             if distinct:
                 expression = _among_outputs(expression, outputs)
             keys.append(SortKey(expression, bool(term.args.get("desc")), bool(term.args.get("nulls_first"))))
@@ -174,7 +174,8 @@ class _Compiler:
         return count
 
     def _ordinal(self, node: exp.Expr) -> exp.Expr | None:
-        """The select item that ``2`` in GROUP BY or ORDER BY means."""
+        """The select item that ``2`` in GROUP BY or ORDER BY means; DuckDB's parser drops parentheses around it."""
+        node = node.unnest()
         if not isinstance(node, exp.Literal):
             return None
         if node.is_string or not str(node.this).isdecimal() or not 1 <= int(node.this) <= len(self._items):

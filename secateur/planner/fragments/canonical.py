@@ -67,7 +67,7 @@ def canonical_select(select: exp.Select, scan: Scan) -> exp.Select:
     def rename(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Column):
             if isinstance(node.this, exp.Star):
-                return exp.Star()
+                return node.this
             if is_order_alias(node):
                 return exp.Column(this=exp.Identifier(this=node.name, quoted=False))
             declared = columns.get(folded(node.name))
@@ -84,7 +84,7 @@ def canonical_select(select: exp.Select, scan: Scan) -> exp.Select:
     expanded: list[exp.Expr] = []
     for item in result.expressions:
         if isinstance(item, exp.Star):
-            if any(item.args.get(key) for key in ("except_", "replace", "rename", "except", "like")):
+            if any(item.args.values()):
                 raise Cut(f"{to_sql(item)} changes the columns that * stands for")
             expanded.extend(named(column.name) for column in scan.table.columns)
         else:
@@ -162,11 +162,12 @@ def _listed(part: object) -> list[exp.Expr]:
 
 
 def mark_spelling(select: exp.Select) -> None:
-    """Mark what exact names would hide.
+    """Take away the parentheses around positions and names (:func:`_unwrap_items`), and mark what exact names would hide.
 
     The aliases in ORDER BY (:func:`is_order_alias`): there a bare name is the alias of an output column first, and only then a column. And how GROUP BY is
     written (:func:`check_spellings`): among grouping sets DuckDB takes expressions that are written in two ways for two.
     """
+    _unwrap_items(select)
     group = select.args.get("group")
     if isinstance(group, exp.Group):
         group.meta[_SPELLINGS] = tuple(folded(to_sql(part)) for part in grouping_expressions(group))
@@ -176,6 +177,24 @@ def mark_spelling(select: exp.Select) -> None:
         target = ordered.this if isinstance(ordered, exp.Ordered) else ordered
         if isinstance(target, exp.Column) and not target.table and folded(target.name) in aliases:
             target.meta[_ORDER_ALIAS] = True
+
+
+def _unwrap_items(select: exp.Select) -> None:
+    """Take away the parentheses around the items of ORDER BY, DISTINCT ON and GROUP BY, grouping sets included, as DuckDB's parser does.
+
+    ``(2)`` is the second column of the SELECT list there as ``2`` is, and ``(a)`` the alias ``a``. Parentheses around a row stay: ``((1, 2))`` among grouping
+    sets may be a row, and ``(1, 2)`` is a set.
+    """
+    group, order, distinct = select.args.get("group"), select.args.get("order"), select.args.get("distinct")
+    on = distinct.args.get("on") if isinstance(distinct, exp.Distinct) else None
+    items = [
+        *(grouping_expressions(group) if isinstance(group, exp.Group) else ()),
+        *(ordered.this for ordered in (order.expressions if isinstance(order, exp.Order) else ()) if isinstance(ordered, exp.Ordered)),
+        *(on.expressions if isinstance(on, exp.Tuple) else [on] if isinstance(on, exp.Expr) else ()),
+    ]
+    for item in items:
+        if isinstance(item, exp.Paren) and not isinstance(item.unnest(), exp.Tuple):
+            item.replace(item.unnest())
 
 
 def is_order_alias(node: exp.Column) -> bool:

@@ -274,7 +274,7 @@ class Cutter:
             raise Cut("GROUP BY has a form that is not taken apart")
         listed = grouping_expressions(group) if _has_sets(group) else group.expressions
         keys = [self._by_ordinal(item) or self._expanded(item) for item in listed]
-        if any(isinstance(key, exp.Tuple) for key in keys):
+        if any(isinstance(key.unnest(), exp.Tuple) for key in keys):
             raise Cut("GROUP BY names a row")
         if any(_aggregates(key) for key in keys):
             raise Cut("GROUP BY names an aggregate")

@@ -20,6 +20,8 @@ ORDERS = ("customer_id", "id", "priority", "amount", "day")
         pytest.param("SELECT COLUMNS('a') FROM orders", ORDERS, id="columns by pattern"),
         pytest.param("SELECT orders FROM orders", ORDERS, id="a row as a value"),
         pytest.param("SELECT b FROM orders AS o(a, b)", ORDERS, id="renamed columns"),
+        pytest.param("SELECT b FROM (orders) AS o(a, b)", ORDERS, id="renamed columns of a table in parentheses"),
+        pytest.param("SELECT b FROM ((orders)) AS o(a, b)", ORDERS, id="renamed columns of a table in two pairs of parentheses"),
         pytest.param("SELECT priority FROM orders ORDER BY day, sum(amount) OVER (PARTITION BY id)", ("id", "priority", "amount", "day"), id="other clauses"),
         pytest.param("SELECT 'amount' AS x FROM orders WHERE priority = 'day'", ("priority",), id="not inside strings"),
     ],
@@ -55,6 +57,13 @@ METRICS = ("host", "metric", "time", "value")
             id="NATURAL looks at all",
         ),
         pytest.param(f"SELECT hash(*COLUMNS(*)) FROM orders, {OTHER}", [ORDERS, METRICS], id="in an expression"),
+        pytest.param(f"SELECT b FROM (orders JOIN {OTHER} ON host = priority) AS x(a, b)", [ORDERS, METRICS], id="as many as an alias of a join renames"),
+        pytest.param(
+            f"SELECT q FROM ((orders JOIN {OTHER} ON host = priority) AS x(a, b) JOIN airlines ON code = a) AS y(p, q)",
+            [ORDERS, METRICS, ("code", "name")],
+            id="and one of a join inside of another",
+        ),
+        pytest.param(f"SELECT id FROM (orders JOIN {OTHER} ON host = priority) AS x", [("id", "priority"), ("host",)], id="an alias without columns renames none"),
     ],
 )
 def test_a_star_stands_for_the_columns_of_its_own_from_clause(bench: Any, sql: str, columns: list[tuple[str, ...]]) -> None:
