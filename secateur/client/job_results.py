@@ -14,7 +14,7 @@ __all__ = ["only_result", "read_results"]
 
 def read_results(answer: Answer) -> dict[str, pa.Table]:
     """The rows of each result sink, from a member's answer."""
-    return {name: decode_table(part) for name, part in zip(answer.header["sinks"], answer.parts, strict=False)}
+    return {name: decode_table(part, ranges=False) for name, part in zip(answer.header["sinks"], answer.parts, strict=False)}
 
 
 def only_result(job_id: str, tables: Mapping[str, pa.Table]) -> pa.Table:

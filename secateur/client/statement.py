@@ -415,7 +415,7 @@ def _select(data: dict[str, Any]) -> SelectStatement:
         columns=tuple(ResultColumn(name, text) for name, text in data["columns"]),
         parameter_count=data["parameter_count"],
         parameter_names=tuple(data["parameter_names"] or ()),
-        empty=None if data["empty"] is None else decode_table(data["empty"]),
+        empty=None if data["empty"] is None else decode_table(data["empty"], ranges=False),
         deterministic=data["deterministic"],
         catalog_version=data["schema_version"],
         lists=tuple(data.get("lists", ())),

@@ -158,7 +158,7 @@ def _run_whole(session: Session, change: WholeChange, values: Sequence[Any], *, 
 
 def _fetch(session: Session, change: WholeChange, coordinator: str, load_id: str) -> pa.Table:
     try:
-        return decode_table(session.ask_member(coordinator, "change_returned", {"load_id": load_id}).payload)
+        return decode_table(session.ask_member(coordinator, "change_returned", {"load_id": load_id}).payload, ranges=False)
     except (OperationalError, *NOTHING_DONE) as error:
         name = change.table.name
         raise OperationalError(f"{name} was changed, but the rows to return are lost: read them with SELECT. {error.message}", table=name) from error

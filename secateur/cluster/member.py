@@ -254,7 +254,7 @@ class Member:
 
     async def _fetch_system_table(self, name: str) -> pa.Table:
         answer = await self._controller.request("system_table", {"table": name})
-        return decode_table(answer.payload)
+        return decode_table(answer.payload, ranges=False)
 
     def _create_table(self, request: Request) -> Reply:
         table = TableDef.from_wire(request.args["table"])

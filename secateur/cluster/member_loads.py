@@ -45,7 +45,7 @@ class MemberLoads:
         Raises:
             TopologyChangedError: This member is not the primary of a partition; nothing was staged.
         """
-        return await self.stage_rows(request.args, decode_table(request.payload, validate=True))
+        return await self.stage_rows(request.args, decode_table(request.payload))
 
     async def stage_rows(self, args: Mapping[str, Any], rows: pa.Table) -> Reply:
         """As :meth:`stage`, for rows that are here already."""

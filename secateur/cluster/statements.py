@@ -196,7 +196,7 @@ class StatementRunner:
         if call.is_quick:
             return _reply(header, answer(call.fragment, call.relations, params))
         if plan.empty is not None and call.is_empty:
-            return _reply(header, decode_table(plan.empty))
+            return _reply(header, decode_table(plan.empty, ranges=False))
         return self._run_in_thread(call, request, header)
 
     def _header_here(self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class MemberWrites:
             DuplicateKeyError: An appended key is already there; nothing was written.
             MemberLostError: The rows are visible here, but a backup that the cluster counts on has not confirmed them.
         """
-        args, rows = request.args, decode_table(request.payload, validate=True)
+        args, rows = request.args, decode_table(request.payload)
         table_id, partition, change_id = args["table_id"], args["partition"], args.get("change_id") or uuid.uuid4().hex
         if args.get("copy"):
             return self._take_copy(args, rows, change_id)

@@ -233,7 +233,7 @@ class Receiver:
             self._unacknowledged = 0
 
     def _deliver(self, message: Exchange) -> None:
-        table = decode_table(message.payload)
+        table = decode_table(message.payload, ranges=False)
         if sum(piece.rows for piece in message.pieces) != table.num_rows:
             raise ProtocolError(
                 f"edge {self._edge} from member {self._origin}: the header names {sum(p.rows for p in message.pieces)} rows, the payload has {table.num_rows}"

@@ -95,5 +95,5 @@ class MemberScan:
     def from_wire(cls, data: Sequence[Any]) -> MemberScan:
         relation, table_id, packed, columns, key_slice, published, rows, mark, since = data
         partitions = unpack(f"<{len(packed) // 4}I", packed)
-        held = None if rows is None else decode_table(rows)
+        held = None if rows is None else decode_table(rows, ranges=False)
         return cls(relation, table_id, partitions, tuple(columns), key_slice_from_wire(key_slice), published, held, mark, since)

@@ -223,3 +223,23 @@ def test_a_client_loads_no_planner_engine_or_heavy_library() -> None:
     code = f"import sys, secateur.client; print([name for name in {CLIENT_NEVER_LOADS!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[]"
+
+
+# Arrow bytes of another process become tables in one place, which checks them. What a process has written itself may be mapped as it is.
+ARROW_READERS = {"wire/arrow_ipc.py", "storage/block.py"}
+READS_ARROW = {"open_stream", "open_file", "read_message", "read_record_batch", "read_schema", "read_tensor", "RecordBatchStreamReader"}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_arrow_bytes_are_read_by_the_one_function_that_checks_them(path: Path) -> None:
+    if path.relative_to(PACKAGE).as_posix() in ARROW_READERS:
+        return
+    names = [node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute) and _is_of_arrow(node.value)]
+    assert not READS_ARROW.intersection(names), f"{path}: use secateur.wire.decode_table or decode_schema"
+
+
+def _is_of_arrow(node: ast.expr) -> bool:
+    """Whether an expression is ``pa``, ``pa.ipc``, ``pa.Buffer`` and so on."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in ("pa", "pyarrow", "ipc")

@@ -19,6 +19,7 @@ from secateur.engine.processors.grouping import Grouping, KernelGrouping, checke
 from secateur.engine.processors.kernel import Kernel, KernelSupplier
 from secateur.engine.row_buffer import together
 from secateur.errors import DagError
+from secateur.wire.arrow_ipc import decode_schema
 
 __all__ = ["AggregateSupplier", "GroupingSupplier", "Stage", "accumulate", "aggregate", "combine"]
 
@@ -150,7 +151,7 @@ class AggregateSupplier(GroupingSupplier):
     def from_spec(cls, spec: Any) -> AggregateSupplier:
         stage, by, aggregates, schema, bytes_max = spec
         grouping = KernelGrouping(tuple(by), {name: Aggregate.from_wire(value) for name, value in aggregates})
-        return cls(Stage(stage), grouping, None if schema is None else pa.ipc.read_schema(pa.py_buffer(schema)), bytes_max)
+        return cls(Stage(stage), grouping, None if schema is None else decode_schema(schema), bytes_max)
 
 
 class _Aggregate(GatheringProcessor):

@@ -20,6 +20,7 @@ from secateur.engine.member_scan import MemberScan
 from secateur.engine.processors.fragment_call import FragmentCall, FragmentParts
 from secateur.engine.processors.fragment_rows import FragmentRows
 from secateur.engine.services import MemberServices
+from secateur.wire.arrow_ipc import decode_schema
 
 __all__ = ["FragmentStageSupplier"]
 
@@ -76,7 +77,7 @@ class FragmentStageSupplier(ProcessorSupplier):
     @classmethod
     def from_spec(cls, spec: Any) -> FragmentStageSupplier:
         fragment, inputs, scans = spec
-        schemas = [(relation, pa.ipc.read_schema(pa.py_buffer(schema))) for relation, schema in inputs]
+        schemas = [(relation, decode_schema(schema)) for relation, schema in inputs]
         return cls(Fragment.from_wire(fragment), schemas, [MemberScan.from_wire(scan) for scan in scans])
 
 

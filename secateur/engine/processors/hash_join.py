@@ -17,6 +17,7 @@ from secateur.engine.processors.gathering import BYTES_MAX
 from secateur.engine.processors.kernel import Kernel, KernelSupplier, column_of, numbered
 from secateur.engine.row_buffer import RowBuffer
 from secateur.errors import DagError, DataError, LimitExceededError
+from secateur.wire.arrow_ipc import decode_schema
 
 __all__ = ["HashJoinSupplier", "JoinKind", "hash_join"]
 
@@ -115,7 +116,7 @@ class Schemas:
 
     @classmethod
     def from_wire(cls, data: Sequence[bytes | None]) -> Schemas:
-        return cls(*(None if schema is None else pa.ipc.read_schema(pa.py_buffer(schema)) for schema in data))
+        return cls(*(None if schema is None else decode_schema(schema) for schema in data))
 
 
 @portable("hash-join")

@@ -12,6 +12,7 @@ from secateur.dag.processor import Processor
 from secateur.dag.supplier import ProcessorSupplier
 from secateur.engine.processors.kernel import column_of
 from secateur.errors import DagError, DataError
+from secateur.wire.arrow_ipc import decode_schema
 
 __all__ = ["UnionSupplier", "union"]
 
@@ -47,7 +48,7 @@ class UnionSupplier(ProcessorSupplier):
 
     @classmethod
     def from_spec(cls, spec: Any) -> UnionSupplier:
-        return cls(None if spec is None else pa.ipc.read_schema(pa.py_buffer(spec)))
+        return cls(None if spec is None else decode_schema(spec))
 
 
 class _Union(Processor):
