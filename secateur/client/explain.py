@@ -6,8 +6,7 @@ import copy
 from dataclasses import dataclass
 from typing import Any, Final
 
-from secateur.drawing import Arrow, Box, Diagram, Drawable
-from secateur.drawing.text_fit import fit_lines
+from secateur.drawing import Arrow, Box, Diagram, Drawable, abbreviated
 
 __all__ = ["Explain"]
 
@@ -35,7 +34,7 @@ class Explain(Drawable):
         boxes = []
         for vertex in dag["vertices"]:
             places = [f"{member} x{vertex['local_parallelism']}" for member in vertex["members"]]
-            boxes.append(Box(vertex["name"], fit_lines(places, _MEMBERS_SHOWN_MAX), "\n".join(places)))
+            boxes.append(Box(vertex["name"], abbreviated(places, _MEMBERS_SHOWN_MAX), "\n".join(places)))
         arrows = tuple(
             Arrow(edge["from"], edge["to"], (edge["kind"], *(["distributed"] if edge["distributed"] else [])), is_bold=edge["distributed"])
             for edge in dag["edges"]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from secateur.client.plan_text import edge_flow, head, partitions_text, route, work
-from secateur.drawing import Arrow, Box, Diagram
+from secateur.drawing import Arrow, Box, Diagram, abbreviated
 from secateur.drawing.quantity import count_text, duration_text
-from secateur.drawing.text_fit import fit_lines
 
 if TYPE_CHECKING:
     from secateur.client.resolved_plan import PlacedVertex, ResolvedEdge, ResolvedPlan, ResolvedVertex
@@ -27,7 +26,7 @@ def _box(vertex: ResolvedVertex) -> Box:
     if not vertex.placed:
         return Box(vertex.name, ("left out",), "no row can reach it", is_faint=True)
     busy = () if vertex.busy_s is None else (f"busy {duration_text(vertex.busy_s)}",)
-    return Box(vertex.name, (*fit_lines([_line(placed) for placed in vertex.placed], _MEMBERS_SHOWN_MAX), *busy), "\n".join(map(_detail, vertex.placed)))
+    return Box(vertex.name, (*abbreviated([_line(placed) for placed in vertex.placed], _MEMBERS_SHOWN_MAX), *busy), "\n".join(map(_detail, vertex.placed)))
 
 
 def _line(placed: PlacedVertex) -> str:

@@ -1,6 +1,6 @@
-"""Graphs for the eye: a diagram of boxes and arrows, and what it becomes as DOT and SVG. Pure values, no I/O, no library."""
+"""Graphs for people: a diagram of boxes and arrows, and its forms as Graphviz DOT, Mermaid and SVG."""
 
-from secateur.drawing.diagram import Arrow, Box, Diagram
+from secateur.drawing.diagram import Arrow, Box, Diagram, abbreviated
 from secateur.drawing.drawable import Drawable
 
-__all__ = ["Arrow", "Box", "Diagram", "Drawable"]
+__all__ = ["Arrow", "Box", "Diagram", "Drawable", "abbreviated"]

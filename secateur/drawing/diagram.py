@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Arrow", "Box", "Diagram"]
+__all__ = ["Arrow", "Box", "Diagram", "abbreviated"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +61,8 @@ class Diagram:
     boxes: tuple[Box, ...]
     arrows: tuple[Arrow, ...]
     captions: tuple[str, ...] = ()
+
+
+def abbreviated(lines: Sequence[str], lines_max: int) -> tuple[str, ...]:
+    """The lines; if there are more than ``lines_max``, the first of them and a last one that counts the rest."""
+    return tuple(lines) if len(lines) <= lines_max else (*lines[: lines_max - 1], f"and {len(lines) - lines_max + 1} more")

@@ -1,4 +1,4 @@
-"""What can be shown in four forms; each class that can says what its text, its data and its diagram are."""
+"""What can be shown as text, data and graph; each class that can says what its text, its data and its diagram are."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ import json
 from abc import ABC, abstractmethod
 from typing import Any
 
+from secateur.drawing import graphviz
 from secateur.drawing.diagram import Diagram
 from secateur.drawing.dot import dot
-from secateur.drawing.svg import svg
+from secateur.drawing.mermaid import mermaid
 
 __all__ = ["Drawable"]
 
 
 class Drawable(ABC):
-    """Text, data, DOT and SVG of one thing. Equal things give equal results, to the byte; ``str()`` is the text, a notebook shows the SVG."""
+    """Text, JSON, DOT, Mermaid and SVG of one thing. Equal things give equal texts, to the byte.
+
+    ``str()`` is the text. A notebook shows the picture: as SVG where Graphviz is installed, else JupyterLab draws the Mermaid text.
+    """
 
     __slots__ = ()
 
@@ -28,25 +32,31 @@ class Drawable(ABC):
 
     @abstractmethod
     def diagram(self) -> Diagram:
-        """Boxes and arrows, which :meth:`to_dot` and :meth:`to_svg` draw."""
+        """Boxes and arrows, which the other forms draw."""
 
     def to_json(self) -> str:
         """:meth:`to_dict` as JSON, indented."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
     def to_dot(self) -> str:
-        """A graph for Graphviz."""
+        """A graph for Graphviz; what is shortened in it stands whole in the tooltips."""
         return dot(self.diagram())
 
-    def to_svg(self) -> str:
-        """A picture that stands by itself and reads on light and on dark ground; names that are too long are whole in the tooltip.
+    def to_mermaid(self) -> str:
+        """A flowchart for Mermaid: put it into a ``mermaid`` block of a Markdown file."""
+        return mermaid(self.diagram())
 
-        Costs about 0.2 ms for each vertex.
+    def to_svg(self) -> str:
+        """A picture, drawn by Graphviz. Costs a process: about 20 ms.
+
+        Raises:
+            NotSupportedError: Graphviz is not installed.
         """
-        return svg(self.diagram())
+        return graphviz.svg(self.to_dot())
 
     def __str__(self) -> str:
         return self.to_text()
 
-    def _repr_svg_(self) -> str:
-        return self.to_svg()
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        forms = {"text/plain": self.to_text(), "text/vnd.mermaid": self.to_mermaid()}
+        return forms | {"image/svg+xml": self.to_svg()} if graphviz.is_installed() else forms

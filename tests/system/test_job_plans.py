@@ -90,7 +90,7 @@ def test_the_plan_of_a_job_has_what_it_did(conn: secateur.Connection, events: st
     assert list(plan.participants) == job.members_touched
     assert [edge.rows for edge in plan.edges] == [1000, 1000]
     assert sum(placed.rows_out or 0 for placed in plan.vertex("read").placed) == 1000
-    assert "1,000 rows" in plan.to_svg()
+    assert "1,000 rows" in plan.to_mermaid()
     assert conn.job(job.job_id).plan() == plan
 
 

@@ -10,7 +10,7 @@ from secateur.dag import DAG, Edge, FrozenDAG, Processor, between, from_
 from secateur.dag.render import edge_words, to_dict, to_text
 from secateur.drawing import Arrow, Box, Diagram
 from secateur.drawing.dot import dot
-from secateur.drawing.svg import svg
+from secateur.drawing.mermaid import mermaid
 
 
 def sample() -> FrozenDAG:
@@ -76,7 +76,7 @@ def test_a_dag_can_be_shown_while_it_is_built() -> None:
     dag.edge(from_("early", 1).to("late", 3))  # ordinals with gaps, which freeze() refuses
     assert dag.to_text().splitlines() == ["early", "  -> late unicast", "late"]
     assert dag.to_dot() == dot(dag.diagram())
-    assert dag._repr_svg_() == dag.to_svg() == svg(dag.diagram())
+    assert dag.to_mermaid() == mermaid(dag.diagram())
     assert json.loads(dag.to_json()) == dag.to_dict()
     dag.new_vertex("still open", Processor)
 
@@ -88,9 +88,9 @@ def test_nothing_can_be_shown_as_well() -> None:
 def test_the_frozen_dag_looks_the_same() -> None:
     dag = DAG()
     dag.new_vertex("a", Processor, 2)
-    before = (dag.to_text(), dag.to_json(), dag.to_dot(), dag.to_svg())
+    before = (dag.to_text(), dag.to_json(), dag.to_dot(), dag.to_mermaid())
     frozen = dag.freeze()
-    assert (frozen.to_text(), frozen.to_json(), frozen.to_dot(), frozen.to_svg()) == before
+    assert (frozen.to_text(), frozen.to_json(), frozen.to_dot(), frozen.to_mermaid()) == before
 
 
 def test_dict_has_the_form_of_explain() -> None:
