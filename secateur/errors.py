@@ -24,7 +24,7 @@ The names required by PEP 249 are the trunk; ours are the branches::
         ├── OperationalError            bad luck: the same call may succeed later; see ``retry_safe``
         │   ├── UnreachableError        nobody answers at that address
         │   ├── ProtocolError           the peer speaks something that is not ours
-        │   ├── AuthenticationError     the token is missing or wrong
+        │   ├── AuthenticationError     the token is missing or wrong, or the operation is not for this caller
         │   ├── MemberLostError         a member left while it worked for us
         │   ├── PartitionLostError      all copies of a partition are gone
         │   ├── TopologyChangedError    a partition moved; the statement ran against old owners
@@ -201,7 +201,7 @@ class ProtocolError(OperationalError):
 
 
 class AuthenticationError(OperationalError):
-    """The token is missing or wrong."""
+    """The token is missing or wrong, or the operation is not for whoever asks."""
 
 
 class MemberLostError(OperationalError):

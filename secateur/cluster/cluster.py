@@ -13,7 +13,7 @@ from secateur.cluster.runtimes.embedded import EmbeddedRuntime
 from secateur.cluster.runtimes.runtime import Runtime
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import InterfaceError, NotSupportedError, ProgrammingError, SerializationError
-from secateur.wire import Channel
+from secateur.wire import Channel, Role
 
 __all__ = ["Cluster", "MemberInfo", "start"]
 
@@ -66,7 +66,9 @@ class Cluster:
             raise
         host, _, port = host_port.rpartition(":")
         self.address = f"secateur://{host_port}"
-        self._channel = Channel(host, int(port), token=settings.token, client="cluster owner", timeout_s=settings.start_timeout_s)
+        self._channel = Channel(
+            host, int(port), token=settings.token, client="cluster owner", timeout_s=settings.start_timeout_s, identity=settings.identity(Role.CONTROLLER)
+        )
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled.

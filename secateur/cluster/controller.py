@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
+from secateur.cluster.callers import CONTROLLER_CALLERS, check_caller
 from secateur.cluster.cluster_state import GONE, ClusterState
 from secateur.cluster.controller_jobs import ControllerJobs
 from secateur.cluster.holders import by_primary, copies_of, served_by
@@ -30,7 +31,7 @@ from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import MemberAddress
 from secateur.planner.statement import AlterTable, CreateIndex, CreateTable, CreateTableAs, CreateView, DropIndex, DropTable, DropView
 from secateur.storage.change import MIXED, Operation
-from secateur.wire import FrameServer, Reply, Request, pack
+from secateur.wire import FrameServer, Reply, Request, Role, pack
 
 __all__ = ["Controller"]
 
@@ -50,8 +51,8 @@ class Controller:
 
     def __init__(self, settings: ClusterSettings) -> None:
         self._settings = settings
-        self._server = FrameServer(self, host=settings.host, port=settings.port, token=settings.token, limits=settings.limits)
-        self._peers = Peers("controller", settings)
+        self._server = FrameServer(self, host=settings.host, port=settings.port, token=settings.token, secret=settings.secret, limits=settings.limits)
+        self._peers = Peers("controller", Role.CONTROLLER, settings)
         self._state = ClusterState(self._peers, lambda member_id: self._jobs.member_lost(member_id))
         self._loads = LoadPublisher(self._peers)
         self._statistics = StatisticsBook(self._peers, self._served)
@@ -117,6 +118,7 @@ class Controller:
         answer = self._ops.get(request.op)
         if answer is None:
             raise ProtocolError(f"a controller does not know the operation {request.op!r}; does the address belong to a member?")
+        check_caller(request, CONTROLLER_CALLERS)
         check_args(request, CONTROLLER_ARGS)
         return answer(request)
 

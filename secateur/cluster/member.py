@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from secateur.cluster.callers import MEMBER_CALLERS, NOTICE_CALLERS, check_caller
 from secateur.cluster.job_writes import JobWrites
 from secateur.cluster.live_metrics import LiveMetrics
 from secateur.cluster.member_attempts import MemberAttempts
@@ -34,7 +35,7 @@ from secateur.errors import ProtocolError, UnknownTableError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 from secateur.storage.member_store import MemberStore
-from secateur.wire import FrameServer, Peer, PeerInfo, Reply, Request, decode_table, unpack
+from secateur.wire import FrameServer, Peer, PeerInfo, Reply, Request, Role, decode_table, unpack
 
 __all__ = ["Member"]
 
@@ -76,14 +77,22 @@ class Member:
         host, _, port = controller_address.rpartition(":")
         self.member_id = member_id
         self._settings = settings
-        self._controller = Peer(host, int(port), token=settings.token, client=member_id, timeout_s=settings.start_timeout_s, limits=settings.limits)
+        self._controller = Peer(
+            host,
+            int(port),
+            token=settings.token,
+            client=member_id,
+            timeout_s=settings.start_timeout_s,
+            limits=settings.limits,
+            identity=settings.identity(Role.MEMBER),
+        )
         self._results = OpenResults(settings.result_bytes_max)
-        self._server = FrameServer(self, host=settings.host, token=settings.token, limits=settings.limits, on_gone=self._gone)
+        self._server = FrameServer(self, host=settings.host, token=settings.token, secret=settings.secret, limits=settings.limits, on_gone=self._gone)
         self._executor = ThreadPoolExecutor(settings.kernel_threads, thread_name_prefix=f"secateur-{member_id}-kernel")
         self._store = MemberStore()
         self._statement_log = StatementLog(member_id)
         self._tables: dict[str, TableDef] = {}
-        self._peers = Peers(member_id, settings)
+        self._peers = Peers(member_id, Role.MEMBER, settings)
         self._jobs: JobRuntime
         self._client_jobs: MemberJobs
         self._attempts: MemberAttempts
@@ -119,7 +128,9 @@ class Member:
             "change_work_out": self._work_out_change,
             "change_returned": lambda request: self._whole_changes.returned(request),
             "write": self._writes.write,
+            "write_copy": self._writes.write_copy,
             "stage": self._loads.stage,
+            "stage_copy": self._loads.stage_copy,
             "load_prepare": self._loads.prepare,
             "load_publish": self._loads.publish,
             "load_abort": self._loads.abort,
@@ -187,6 +198,7 @@ class Member:
         answer = self._ops.get(request.op)
         if answer is None:
             raise ProtocolError(f"a member does not know the operation {request.op!r}; does the address belong to a controller?")
+        check_caller(request, MEMBER_CALLERS)
         check_args(request, MEMBER_ARGS)
         if request.op not in _HOUSEKEEPING:
             self._frames_received += 1
@@ -194,6 +206,7 @@ class Member:
 
     def notify(self, request: Request) -> None:
         """Take a one-way message: those of jobs."""
+        check_caller(request, NOTICE_CALLERS)
         self._frames_received += 1
         if request.op == "job_start":
             self._executions += 1

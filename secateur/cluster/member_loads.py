@@ -47,13 +47,20 @@ class MemberLoads:
         """
         return await self.stage_rows(request.args, decode_table(request.payload))
 
+    async def stage_copy(self, request: Request) -> Reply:
+        """Keep aside here what another member keeps aside, which has it from a client or has found it."""
+        return await self._stage(request.args, decode_table(request.payload, validate=True), is_copy=True)
+
     async def stage_rows(self, args: Mapping[str, Any], rows: pa.Table) -> Reply:
         """As :meth:`stage`, for rows that are here already."""
+        return await self._stage(args, rows, is_copy=False)
+
+    async def _stage(self, args: Mapping[str, Any], rows: pa.Table, *, is_copy: bool) -> Reply:
         table_id, parts = args["table_id"], args["parts"]
         if sum(count for _, count in parts) != rows.num_rows:
             raise ProtocolError(f"stage: the parts name {sum(count for _, count in parts)} rows, the payload has {rows.num_rows}")
         pieces = dict(_pieces(parts, rows))
-        copies = {} if args.get("copy") else self._places.backups(table_id, pieces)
+        copies = {} if is_copy else self._places.backups(table_id, pieces)
         await self.stage_pieces(args["load_id"], table_id, args["attempt"], pieces, copies, keys=bool(args.get("keys")))
         return Reply({"rows": rows.num_rows})
 
@@ -78,7 +85,7 @@ class MemberLoads:
         """
         for partition, piece in pieces.items():
             self._store.loads.stage(load_id, table_id, partition, attempt, piece, keys=keys)
-        args = {"load_id": load_id, "table_id": table_id, "attempt": attempt, "keys": keys, "copy": True}
+        args = {"load_id": load_id, "table_id": table_id, "attempt": attempt, "keys": keys}
         sends, sent_bytes = [], 0
         for member, partitions in copies.items():
             copied = [(partition, pieces[partition]) for partition in partitions if partition in pieces]
@@ -86,7 +93,7 @@ class MemberLoads:
                 parts = [[partition, piece.num_rows] for partition, piece in copied]
                 payload = encode_table(pa.concat_tables([piece for _, piece in copied]))
                 sent_bytes += len(payload)
-                sends.append(self._peers.call(member, "stage", {**args, "parts": parts}, payload))
+                sends.append(self._peers.call(member, "stage_copy", {**args, "parts": parts}, payload))
         await asyncio.gather(*sends)
         return sent_bytes
 

@@ -8,7 +8,7 @@ from typing import Any
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import InterfaceError, MemberLostError
 from secateur.partitioning.topology import Topology
-from secateur.wire import Payload, Peer
+from secateur.wire import Payload, Peer, Role
 
 __all__ = ["Peers"]
 
@@ -18,11 +18,13 @@ class Peers:
 
     Args:
         name: How this side calls itself in the members' logs.
+        role: What this side is, which it proves to the members.
         settings: Token, limits and time-outs of the cluster.
     """
 
-    def __init__(self, name: str, settings: ClusterSettings) -> None:
+    def __init__(self, name: str, role: Role, settings: ClusterSettings) -> None:
         self._name = name
+        self._identity = settings.identity(role)
         self._settings = settings
         self._addresses: dict[str, tuple[str, int]] = {}
         self._peers: dict[str, Peer] = {}
@@ -48,7 +50,14 @@ class Peers:
             address = self._addresses.get(member_id)
             if address is None:
                 raise MemberLostError(f"member {member_id} has left the cluster", member=member_id)
-            peer = Peer(*address, token=self._settings.token, client=self._name, timeout_s=self._settings.start_timeout_s, limits=self._settings.limits)
+            peer = Peer(
+                *address,
+                token=self._settings.token,
+                client=self._name,
+                timeout_s=self._settings.start_timeout_s,
+                limits=self._settings.limits,
+                identity=self._identity,
+            )
             self._peers[member_id] = peer
         return peer
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from secateur.dag.job_config import RESULT_BYTES_MAX
 from secateur.errors import ProgrammingError
-from secateur.wire import Limits
+from secateur.wire import ClusterIdentity, Limits, Role
 
 __all__ = ["ClusterSettings"]
 
@@ -37,6 +37,7 @@ class ClusterSettings:
         start_timeout_s: Seconds that controller and members may take to come up.
         cluster_id: Tells clusters apart: in Ray actor names, and so that a client notices that an address belongs to another cluster now.
         limits: Bounds of every connection.
+        secret: By which members and controller recognise each other; made at random, and given to no client.
     """
 
     members: int = 3
@@ -53,6 +54,11 @@ class ClusterSettings:
     start_timeout_s: float = 60.0
     cluster_id: str = field(default_factory=lambda: secrets.token_hex(4))
     limits: Limits = field(default_factory=Limits)
+    secret: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
+
+    def identity(self, role: Role) -> ClusterIdentity:
+        """What a process of this cluster proves in its hello."""
+        return ClusterIdentity(role, self.secret)
 
     def __post_init__(self) -> None:
         if not 1 <= self.members <= _MEMBERS_MAX:

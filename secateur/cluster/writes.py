@@ -55,8 +55,6 @@ class MemberWrites:
         """
         args, rows = request.args, decode_table(request.payload)
         table_id, partition, change_id = args["table_id"], args["partition"], args.get("change_id") or uuid.uuid4().hex
-        if args.get("copy"):
-            return self._take_copy(args, rows, change_id)
         operation = load_mode(args["mode"])
         self._places.backups(table_id, [partition])
 
@@ -101,16 +99,16 @@ class MemberWrites:
             "mode": operation.value,
             "change_id": change_id,
             "topology_version": topology.version,
-            "copy": True,
         }
         return Applied(written, asyncio.gather(*(self._copy(member, args, sent) for member in backups)), len(backups) * len(sent))
 
-    def _take_copy(self, args: dict[str, Any], rows: pa.Table, change_id: str) -> Reply:
+    def write_copy(self, request: Request) -> Reply:
         """Write what the primary has written.
 
         Raises:
             TopologyChangedError: This member has become the primary meanwhile: whoever sent this has been left behind; nothing was written.
         """
+        args, rows = request.args, decode_table(request.payload, validate=True)
         partition, mode = args["partition"], args["mode"]
         topology, table = self._places.place(args["table_id"])
         ownership = topology.owners.get(table.scheme.affinity_group())
@@ -123,7 +121,7 @@ class MemberWrites:
             )
         operation = Operation.DELETE if mode == Operation.DELETE else load_mode(mode)
         written = self._store.apply(table.table_id, partition, operation, rows)
-        self._book.note(change_id, written)
+        self._book.note(args["change_id"], written)
         return Reply({"rows": written})
 
     async def _copy(self, member: str, args: dict[str, Any], payload: Payload) -> None:
@@ -133,7 +131,7 @@ class MemberWrites:
             MemberLostError: It is out of reach, and the cluster goes on counting on it; or it has other owners in mind, so that this member was left behind.
         """
         try:
-            await self._peers.call(member, "write", args, payload)
+            await self._peers.call(member, "write_copy", args, payload)
         except TopologyChangedError as error:
             # Not as it is: it says that nothing was written, and here it was.
             raise MemberLostError(f"the rows are visible on {self._member_id}, but {member} refused their copy: {error.message}", member=member) from error

@@ -6,8 +6,9 @@ from secateur.wire.arrow_ipc import decode_table, decode_tables, encode_table
 from secateur.wire.channel import Channel
 from secateur.wire.connection import Handler
 from secateur.wire.frames import PROTOCOL_VERSION, FrameKind, Payload
+from secateur.wire.handshake import ClusterIdentity
 from secateur.wire.limits import Limits
-from secateur.wire.messages import Answer, PeerInfo, Reply, Request
+from secateur.wire.messages import Answer, PeerInfo, Reply, Request, Role
 from secateur.wire.peer import Peer
 from secateur.wire.server import FrameServer
 from secateur.wire.short_table import ShortTable
@@ -17,6 +18,7 @@ __all__ = [
     "PROTOCOL_VERSION",
     "Answer",
     "Channel",
+    "ClusterIdentity",
     "FrameKind",
     "FrameServer",
     "Handler",
@@ -26,6 +28,7 @@ __all__ = [
     "PeerInfo",
     "Reply",
     "Request",
+    "Role",
     "ShortTable",
     "decode_table",
     "decode_tables",

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from secateur.errors import AuthenticationError, DeadlineError, InterfaceError, MemberLostError, ProtocolError, UnreachableError, from_wire
 from secateur.wire.frames import Frame, FrameDecoder, FrameKind, Payload, encode_frame
-from secateur.wire.handshake import HELLO, Hello, peer_limits
+from secateur.wire.handshake import HELLO, ClusterIdentity, Hello, peer_limits
 from secateur.wire.limits import Limits
 from secateur.wire.messages import Answer
 
@@ -35,18 +35,27 @@ class Channel:
         client: A name for the server's logs.
         timeout_s: Seconds to wait for the connection, and for more of an answer unless the request says otherwise; None waits for ever.
         limits: Bounds on frames, both ways; the server's, when tighter, are held too.
+        identity: What to prove to be; None for a client.
     """
 
     _socket: socket.socket | None = None  # on the class, for a channel whose __init__ was called wrongly
 
     def __init__(
-        self, host: str, port: int, *, token: str | None = None, client: str | None = None, timeout_s: float | None = 30.0, limits: Limits | None = None
+        self,
+        host: str,
+        port: int,
+        *,
+        token: str | None = None,
+        client: str | None = None,
+        timeout_s: float | None = 30.0,
+        limits: Limits | None = None,
+        identity: ClusterIdentity | None = None,
     ) -> None:
         self.host = host
         self.port = port
         self.hello = Answer({})
         """The server's answer to the hello of the present connection."""
-        self._hello = Hello(token, client or f"python pid {os.getpid()}")
+        self._hello = Hello(token, client or f"python pid {os.getpid()}", identity)
         self._timeout_s = timeout_s
         self._limits = limits or Limits()
         self._send_limits = self._limits

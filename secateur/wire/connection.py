@@ -60,6 +60,7 @@ class Connection(FrameReceiver):
         tasks: set[asyncio.Task[None]],
         *,
         token: str | None,
+        secret: str | None,
         limits: Limits,
         on_gone: Callable[[PeerInfo], None] | None = None,
     ) -> None:
@@ -71,6 +72,7 @@ class Connection(FrameReceiver):
         self._streams: set[asyncio.Task[None]] = set()
         self._in_flight = 0
         self._token = token
+        self._secret = secret
         self._limits = limits
         self._waiting: deque[Frame] = deque()
         self._gone = asyncio.Event()
@@ -156,14 +158,14 @@ class Connection(FrameReceiver):
 
     def _greet(self, request_id: int, op: str, frame: Frame) -> None:
         try:
-            hello = Hello.check(op, frame.header, self._token)
+            hello = Hello.check(op, frame.header, self._token, self._secret)
         except Error as error:
             self._refuse(error, request_id)
             return
         if self._timer is not None:
             self._timer.cancel()
         host, port, *_ = self._transport.get_extra_info("peername") or ("?", 0)
-        self._peer = PeerInfo(next(_ids), f"{host}:{port}", hello.client, self._token is not None)
+        self._peer = PeerInfo(next(_ids), f"{host}:{port}", hello.client, self._token is not None, hello.role)
         self._decoder.limits = self._limits
         self._answer(request_id, Request(HELLO, {}, frame.payload, self._peer))
 

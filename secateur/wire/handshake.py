@@ -1,4 +1,8 @@
-"""The hello: the first request on every connection, which proves the token before anything else is read."""
+"""The hello: the first request on every connection, which proves the token before anything else is read.
+
+The token is the users' secret. Beside it each cluster has a secret of its own, made at its start and never given to a client: by it members and the controller
+recognise each other, and refuse to clients what only they may ask.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,24 @@ from typing import Any, Final
 from secateur.errors import AuthenticationError, ProtocolError
 from secateur.wire.frames import PROTOCOL_VERSION
 from secateur.wire.limits import Limits
+from secateur.wire.messages import Role
 
-__all__ = ["HELLO", "Hello", "peer_limits"]
+__all__ = ["HELLO", "ClusterIdentity", "Hello", "peer_limits"]
 
 HELLO: Final = "hello"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterIdentity:
+    """What a process of the cluster says and proves in its hello.
+
+    Attributes:
+        role: What it is.
+        secret: The secret of the cluster, which no client knows.
+    """
+
+    role: Role
+    secret: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,20 +40,33 @@ class Hello:
     Attributes:
         token: The secret of the cluster; None when it has none.
         client: A name for logs and lists.
+        identity: What a process of the cluster proves to be; None for a client.
     """
 
     token: str | None = field(repr=False)
     client: str
+    identity: ClusterIdentity | None = field(default=None, repr=False)
+
+    @property
+    def role(self) -> Role:
+        return Role.CLIENT if self.identity is None else self.identity.role
 
     def args(self) -> dict[str, Any]:
-        return {"token": self.token, "protocol": PROTOCOL_VERSION, "client": self.client}
+        args: dict[str, Any] = {"token": self.token, "protocol": PROTOCOL_VERSION, "client": self.client}
+        return args if self.identity is None else {**args, "role": self.identity.role.value, "secret": self.identity.secret}
 
     @classmethod
-    def check(cls, op: str, args: dict[str, Any], token: str | None) -> Hello:
+    def check(cls, op: str, args: dict[str, Any], token: str | None, secret: str | None = None) -> Hello:
         """Judge the first request of a connection.
 
+        Args:
+            op: Its operation.
+            args: Its arguments.
+            token: What a client has to know; None for nothing.
+            secret: What a process of the cluster has to know; None where there are no such processes.
+
         Raises:
-            AuthenticationError: It is no hello, or its token is not ``token``.
+            AuthenticationError: It is no hello, its token is not ``token``, or it claims to be part of the cluster without knowing ``secret``.
             ProtocolError: Its protocol version is not ours.
         """
         if op != HELLO:
@@ -48,7 +79,17 @@ class Hello:
                 raise AuthenticationError("this cluster asks for a token and none was given: pass token=... to connect")
             if not hmac.compare_digest(str(given).encode(errors="surrogatepass"), token.encode()):
                 raise AuthenticationError("the token is wrong: use the one that the cluster was started with")
-        return cls(None, str(args.get("client", ""))[:200])
+        return cls(None, str(args.get("client", ""))[:200], _identity(args, secret))
+
+
+def _identity(args: dict[str, Any], secret: str | None) -> ClusterIdentity | None:
+    role, given = args.get("role"), args.get("secret")
+    if role is None and given is None:
+        return None
+    is_known = secret is not None and hmac.compare_digest(str(given).encode(errors="surrogatepass"), secret.encode())
+    if not is_known or role not in (Role.MEMBER, Role.CONTROLLER):
+        raise AuthenticationError(f"the hello claims to come from a {str(role)[:40]!r} of this cluster and does not prove it: connect as a client")
+    return ClusterIdentity(Role(role), "")
 
 
 def peer_limits(hello_reply: dict[str, Any], own: Limits) -> Limits:

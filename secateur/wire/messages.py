@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 from secateur.wire.frames import Payload
 
-__all__ = ["Answer", "PeerInfo", "Reply", "Request"]
+__all__ = ["Answer", "PeerInfo", "Reply", "Request", "Role"]
 
 _EMPTY = memoryview(b"")
+
+
+class Role(StrEnum):
+    """What the other end of a connection is to the cluster. Everything but a client has proved that it is part of it."""
+
+    CLIENT = "client"
+    MEMBER = "member"
+    CONTROLLER = "controller"
+    """The controller itself, or the process that started the cluster and speaks for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +31,14 @@ class PeerInfo:
         address: ``host:port`` of the peer's end.
         client: What it called itself in its hello; for people.
         authenticated: Whether the server has a token and the peer proved it.
+        role: What it has proved to be.
     """
 
     connection_id: int
     address: str
     client: str
     authenticated: bool
+    role: Role = Role.CLIENT
 
 
 class Request(NamedTuple):

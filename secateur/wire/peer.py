@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 from secateur.errors import DeadlineError, Error, InterfaceError, LimitExceededError, MemberLostError, ProtocolError, UnreachableError, from_wire
 from secateur.wire.frame_receiver import FrameReceiver
 from secateur.wire.frames import Frame, FrameKind, Payload, encode_frame
-from secateur.wire.handshake import HELLO, Hello, peer_limits
+from secateur.wire.handshake import HELLO, ClusterIdentity, Hello, peer_limits
 from secateur.wire.limits import Limits
 from secateur.wire.messages import Answer
 from secateur.wire.outbox import Outbox
@@ -31,14 +31,23 @@ class Peer:
         client: A name for the server's logs, such as a member id.
         timeout_s: Seconds to wait for the connection, and for each answer unless the request says otherwise; None waits for ever.
         limits: Bounds on frames, both ways.
+        identity: What to prove to be; None for a client.
     """
 
     def __init__(
-        self, host: str, port: int, *, token: str | None = None, client: str = "peer", timeout_s: float | None = 30.0, limits: Limits | None = None
+        self,
+        host: str,
+        port: int,
+        *,
+        token: str | None = None,
+        client: str = "peer",
+        timeout_s: float | None = 30.0,
+        limits: Limits | None = None,
+        identity: ClusterIdentity | None = None,
     ) -> None:
         self.host = host
         self.port = port
-        self._hello = Hello(token, client)
+        self._hello = Hello(token, client, identity)
         self._timeout_s = timeout_s
         self._limits = limits or Limits()
         self._link: _Link | None = None

@@ -23,6 +23,7 @@ class FrameServer:
         host: Address to listen on; loopback unless told otherwise.
         port: Port to listen on; 0 takes any free one, see :attr:`port`.
         token: The secret that every connection has to prove in its hello; None asks for none.
+        secret: What a peer has to prove to be taken for a process of the cluster; None takes all for clients.
         limits: Bounds of every connection.
         on_gone: Told of every peer that had said hello and is gone.
     """
@@ -34,6 +35,7 @@ class FrameServer:
         host: str = "127.0.0.1",
         port: int = 0,
         token: str | None = None,
+        secret: str | None = None,
         limits: Limits | None = None,
         on_gone: Callable[[PeerInfo], None] | None = None,
     ) -> None:
@@ -41,6 +43,7 @@ class FrameServer:
         self.port = port
         self._handler = handler
         self._token = token
+        self._secret = secret
         self._limits = limits or Limits()
         self._on_gone = on_gone
         self._connections: set[Connection] = set()
@@ -80,4 +83,4 @@ class FrameServer:
         await server.wait_closed()
 
     def _connection(self) -> Connection:
-        return Connection(self._handler, self._connections, self._tasks, token=self._token, limits=self._limits, on_gone=self._on_gone)
+        return Connection(self._handler, self._connections, self._tasks, token=self._token, secret=self._secret, limits=self._limits, on_gone=self._on_gone)

@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import pytest
 
 import secateur
 from secateur.client.statement import ChangeStatement
+from secateur.cluster import Cluster
+from secateur.cluster.callers import CONTROLLER_CALLERS, MEMBER_CALLERS
 from secateur.cluster.request_args import CONTROLLER_ARGS, MEMBER_ARGS
 from secateur.errors import ParameterError, ProtocolError, TopologyChangedError
+from secateur.wire import Channel, Role
+
+
+def ask_as_allowed(cluster: Cluster, address: str, op: str, allowed: frozenset[Role]) -> None:
+    """Send a request without arguments as somebody who may send it."""
+    host, _, port = address.rpartition(":")
+    identity = None if Role.CLIENT in allowed else cluster._settings.identity(next(iter(sorted(allowed))))
+    with closing(Channel(host, int(port), token=cluster._settings.token, identity=identity)) as channel:
+        channel.request(op)
 
 
 @pytest.mark.parametrize("op", CONTROLLER_ARGS)
-def test_the_controller_says_which_argument_is_missing(conn: secateur.Connection, op: str) -> None:
+def test_the_controller_says_which_argument_is_missing(cluster: Cluster, op: str) -> None:
     first = next(iter(CONTROLLER_ARGS[op]))
     with pytest.raises(ProtocolError, match=f"{op} needs the argument '{first}' as .*, and got nothing"):
-        conn._session.ask(op)
+        ask_as_allowed(cluster, cluster.address.removeprefix("secateur://"), op, CONTROLLER_CALLERS[op])
 
 
 @pytest.mark.parametrize("op", MEMBER_ARGS)
-def test_a_member_says_which_argument_is_missing(conn: secateur.Connection, op: str) -> None:
+def test_a_member_says_which_argument_is_missing(cluster: Cluster, op: str) -> None:
     first = next(iter(MEMBER_ARGS[op]))
     with pytest.raises(ProtocolError, match=f"{op} needs the argument '{first}' as .*, and got nothing"):
-        conn._session.ask_member("m1", op, {})
+        ask_as_allowed(cluster, cluster.members()[0].address, op, MEMBER_CALLERS[op])
 
 
 @pytest.mark.parametrize(
@@ -31,7 +43,7 @@ def test_a_member_says_which_argument_is_missing(conn: secateur.Connection, op: 
     [
         ("prepare", {"sql": 1, "params": []}, "prepare needs the argument 'sql' as str, and got int"),
         ("prepare", {"sql": "SELECT 1", "params": 3}, "prepare needs the argument 'params' as list or dict, and got int"),
-        ("plan", {"plan_id": ["p"]}, "plan needs the argument 'plan_id' as str, and got list"),
+        ("load_abort", {"load_id": ["l"]}, "load_abort needs the argument 'load_id' as str, and got list"),
     ],
 )
 def test_an_argument_of_a_wrong_type_is_named(conn: secateur.Connection, op: str, args: dict[str, Any], message: str) -> None:

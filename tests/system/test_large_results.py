@@ -16,7 +16,7 @@ import pytest
 import secateur
 from secateur.cluster import Cluster
 from secateur.errors import DataError, DeadlineError, InterfaceError, JobCancelledError, LimitExceededError, MemberLostError
-from secateur.wire import Channel
+from secateur.wire import Channel, Role
 
 ROWS = 400_000
 DDL = "CREATE TABLE big (id BIGINT PRIMARY KEY, v DOUBLE, s VARCHAR) PARTITION BY HASH (id) PARTITIONS 24 BACKUPS 0"
@@ -56,7 +56,7 @@ def stats(cluster: Cluster) -> list[dict[str, Any]]:
     for member in cluster.members():
         if member.state == "active":
             host, _, port = member.address.rpartition(":")
-            with closing(Channel(host, int(port))) as channel:
+            with closing(Channel(host, int(port), identity=cluster._settings.identity(Role.CONTROLLER))) as channel:
                 found.append(channel.request("stats").header)
     return found
 

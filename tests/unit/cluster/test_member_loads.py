@@ -20,7 +20,7 @@ from secateur.partitioning.table import Column, TableDef
 from secateur.partitioning.topology import MemberAddress, Topology
 from secateur.partitioning.types import SqlType, TypeKind
 from secateur.storage.member_store import MemberStore
-from secateur.wire import PeerInfo, Request, encode_table
+from secateur.wire import PeerInfo, Request, Role, encode_table
 
 BIGINT = SqlType(TypeKind.BIGINT)
 SCHEME = PartitionScheme(hashes=(HashComponent(("id",), 1),), types=(("id", BIGINT),))
@@ -36,7 +36,7 @@ def test_a_write_behind_a_load_learns_at_once_that_the_table_was_dropped() -> No
     async def run() -> None:
         store = MemberStore()
         with ThreadPoolExecutor(1) as executor:
-            places, peers = TablePlaces("m1"), Peers("m1", ClusterSettings())
+            places, peers = TablePlaces("m1"), Peers("m1", Role.MEMBER, ClusterSettings())
             writes, loads = MemberWrites("m1", store, places, peers), MemberLoads(store, places, peers, executor)
             store.create_table(TABLE, [0])
             places.add_table(TABLE)
@@ -58,7 +58,7 @@ def test_a_write_behind_a_load_learns_at_once_that_the_table_was_dropped() -> No
 def test_parts_that_name_other_rows_are_refused() -> None:
     async def run() -> None:
         with ThreadPoolExecutor(1) as executor:
-            loads = MemberLoads(MemberStore(), TablePlaces("m1"), Peers("m1", ClusterSettings()), executor)
+            loads = MemberLoads(MemberStore(), TablePlaces("m1"), Peers("m1", Role.MEMBER, ClusterSettings()), executor)
             with pytest.raises(ProtocolError, match="the parts name 2 rows, the payload has 1"):
                 await loads.stage(request("stage", ROWS, load_id="l", table_id=1, attempt=0, parts=[[0, 2]]))
 

@@ -10,7 +10,7 @@ from secateur.cluster.peers import Peers
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import InterfaceError, MemberLostError
 from secateur.partitioning.topology import MemberAddress, Topology
-from secateur.wire import FrameServer, Reply, Request
+from secateur.wire import FrameServer, Reply, Request, Role
 
 
 class Silent:
@@ -26,7 +26,8 @@ class Silent:
 
 
 async def ask_and(*, leave: bool) -> None:
-    server, peers = FrameServer(Silent()), Peers("test", ClusterSettings())
+    settings = ClusterSettings()
+    server, peers = FrameServer(Silent(), secret=settings.secret), Peers("test", Role.CONTROLLER, settings)
     await server.start()
     try:
         peers.update(Topology(1, (MemberAddress("m1", server.host, server.port),), {}))

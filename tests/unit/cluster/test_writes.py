@@ -19,7 +19,7 @@ from secateur.partitioning.table import Column, TableDef
 from secateur.partitioning.topology import MemberAddress, Topology
 from secateur.partitioning.types import SqlType, TypeKind
 from secateur.storage.member_store import MemberStore
-from secateur.wire import Payload, PeerInfo, Request, encode_table
+from secateur.wire import Payload, PeerInfo, Request, Role, encode_table
 
 BIGINT = SqlType(TypeKind.BIGINT)
 SCHEME = PartitionScheme(hashes=(HashComponent(("id",), 1),), types=(("id", BIGINT),))
@@ -35,16 +35,16 @@ def test_a_copy_from_a_primary_that_was_left_behind_is_refused() -> None:
     async def run() -> None:
         store = MemberStore()
         places = TablePlaces("m2")
-        writes = MemberWrites("m2", store, places, Peers("m2", ClusterSettings()))
+        writes = MemberWrites("m2", store, places, Peers("m2", Role.MEMBER, ClusterSettings()))
         store.create_table(TABLE, [0])
         places.add_table(TABLE)
         members = tuple(MemberAddress(name, "127.0.0.1", 1) for name in ("m1", "m2"))
-        copy = {"table_id": 1, "partition": 0, "mode": "upsert", "change_id": "c", "copy": True}
+        copy = {"table_id": 1, "partition": 0, "mode": "upsert", "change_id": "c"}
         places.update(Topology(1, members, {SCHEME.affinity_group(): assign(1, ("m1", "m2"), 2)}))
-        await writes.write(request("write", ROWS, **copy, topology_version=1))
+        writes.write_copy(request("write_copy", ROWS, **copy, topology_version=1))
         places.update(Topology(2, members[1:], {SCHEME.affinity_group(): assign(1, ("m2",), 1)}))
         with pytest.raises(TopologyChangedError, match="belongs to m2 at topology version 2: no copies are taken"):
-            await writes.write(request("write", ROWS, **copy, topology_version=1))
+            writes.write_copy(request("write_copy", ROWS, **copy, topology_version=1))
         assert store.partition(1, 0).version == 1
 
     asyncio.run(run())
@@ -61,7 +61,7 @@ def test_a_write_whose_copy_is_refused_does_not_claim_that_nothing_was_written()
     async def run() -> None:
         store = MemberStore()
         places = TablePlaces("m1")
-        writes = MemberWrites("m1", store, places, RefusingPeers("m1", ClusterSettings()))
+        writes = MemberWrites("m1", store, places, RefusingPeers("m1", Role.MEMBER, ClusterSettings()))
         store.create_table(TABLE, [0])
         places.add_table(TABLE)
         members = tuple(MemberAddress(name, "127.0.0.1", 1) for name in ("m1", "m2"))

@@ -39,7 +39,7 @@ class Echo:
                 return self.stream(request.args["pieces"], request.args["bytes"])
             case "who":
                 peer = request.peer
-                return Reply({"client": peer.client, "authenticated": peer.authenticated, "id_": peer.connection_id})
+                return Reply({"client": peer.client, "authenticated": peer.authenticated, "id_": peer.connection_id, "role": peer.role.value})
             case "unsendable":
                 return Reply({"x": object()})
             case "stop":

@@ -20,7 +20,7 @@ from secateur.errors import (
     UnknownTableError,
     UnreachableError,
 )
-from secateur.wire import Channel, FrameServer, Limits
+from secateur.wire import Channel, ClusterIdentity, FrameServer, Limits, Role
 from secateur.wire.frames import FrameKind, encode_frame
 from secateur.wire.handshake import Hello
 
@@ -248,5 +248,21 @@ def test_close_ends_a_request_that_waits(serve: Serve, echo: Any, channel_to: An
         channel.request("echo")
 
 
-def test_a_hello_does_not_show_its_token() -> None:
-    assert repr(Hello("s3cret", "test")) == "Hello(client='test')"
+def test_a_hello_does_not_show_its_secrets() -> None:
+    assert repr(Hello("s3cret", "test", ClusterIdentity(Role.MEMBER, "hidden"))) == "Hello(client='test')"
+    assert "hidden" not in repr(ClusterIdentity(Role.MEMBER, "hidden"))
+
+
+def test_who_proves_to_be_of_the_cluster_has_that_role_and_all_others_are_clients(serve: Serve, echo: Any, channel_to: Any) -> None:
+    server = serve(echo, secret="s3cret")
+    assert channel_to(server).request("who").header["role"] == "client"
+    for role in (Role.MEMBER, Role.CONTROLLER):
+        assert channel_to(server, identity=ClusterIdentity(role, "s3cret")).request("who").header["role"] == role
+
+
+@pytest.mark.parametrize("secret", [None, "s3cret"])
+@pytest.mark.parametrize("identity", [ClusterIdentity(Role.MEMBER, "guessed"), ClusterIdentity(Role.CLIENT, "s3cret"), ClusterIdentity(Role.MEMBER, "")])
+def test_a_role_that_is_not_proved_is_refused(serve: Serve, echo: Any, channel_to: Any, secret: str | None, identity: ClusterIdentity) -> None:
+    channel = channel_to(serve(echo, secret=secret), identity=identity)
+    with pytest.raises(AuthenticationError, match=r"claims to come from a .* of this cluster and does not prove it"):
+        channel.request("echo")
