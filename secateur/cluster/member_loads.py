@@ -49,7 +49,7 @@ class MemberLoads:
 
     async def stage_copy(self, request: Request) -> Reply:
         """Keep aside here what another member keeps aside, which has it from a client or has found it."""
-        return await self._stage(request.args, decode_table(request.payload, validate=True), is_copy=True)
+        return await self._stage(request.args, decode_table(request.payload), is_copy=True)
 
     async def stage_rows(self, args: Mapping[str, Any], rows: pa.Table) -> Reply:
         """As :meth:`stage`, for rows that are here already."""

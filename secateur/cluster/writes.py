@@ -108,7 +108,7 @@ class MemberWrites:
         Raises:
             TopologyChangedError: This member has become the primary meanwhile: whoever sent this has been left behind; nothing was written.
         """
-        args, rows = request.args, decode_table(request.payload, validate=True)
+        args, rows = request.args, decode_table(request.payload)
         partition, mode = args["partition"], args["mode"]
         topology, table = self._places.place(args["table_id"])
         ownership = topology.owners.get(table.scheme.affinity_group())
