@@ -1,0 +1,228 @@
+"""Leases: what keeps two members from answering for one partition. State machines without I/O.
+
+A member answers for its partitions while it holds a lease. It renews the lease by asking, and counts it from *before* it asked; whoever grants it counts from
+*after* it was asked, so the granter's end is never the earlier one, however long the message took or the process was stopped in between.
+
+The controller is asked first. It grants the lease by promising to publish no topology without the member before the lease has ended. When it is silent, the
+other members are asked: a partition can only get a new primary that holds a copy and acts on a newer topology, so the promise of all other members, not to act on
+a topology without the asker before the lease has ended, is as good. A process that is gone (its address refuses connections) acts on nothing any more; but what
+it did *before* is only known while the lease is still valid, so only then does it count as a promise.
+
+**Invariant**: while the lease of a member is valid, no member acts on a topology from which it is missing. `tests/unit/cluster/test_lease.py` runs these machines
+under random faults on a virtual clock and network.
+
+Source: C. Gray, D. Cheriton, "Leases: an efficient fault-tolerant mechanism for distributed file cache consistency", 1989.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias, assert_never
+
+from secateur.errors import ProgrammingError
+
+__all__ = ["AskController", "AskPeers", "Answer", "GivenUp", "LeaseHolder", "LeaseTimes", "Promises"]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTimes:
+    """The times of leases, all derived from one setting.
+
+    Attributes:
+        silence_s: Seconds after which a member that says nothing is given up.
+    """
+
+    silence_s: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.silence_s < math.inf:
+            raise ProgrammingError(f"member_silence_s={self.silence_s!r}: a number of seconds, more than 0")
+
+    @property
+    def lease_s(self) -> float:
+        """How long a lease lasts for the member that holds it: shorter than the silence after which the member is given up."""
+        return 0.6 * self.silence_s
+
+    @property
+    def promise_s(self) -> float:
+        """How long a lease lasts for whoever granted it: longer by what the clocks of two machines may differ in pace."""
+        return 1.01 * self.lease_s
+
+    @property
+    def interval_s(self) -> float:
+        """Between two renewals."""
+        return 0.1 * self.silence_s
+
+    @property
+    def patience_s(self) -> float:
+        """How long the controller may take to answer before the other members are asked as well."""
+        return 0.1 * self.silence_s
+
+
+class Answer(Enum):
+    """What became of a request for a lease. The values of the first three are their names on the wire."""
+
+    GRANTED = "granted"
+    """Promised."""
+    GIVEN_UP = "given up"
+    """The member is not in the cluster any more."""
+    REFUSED = "refused"
+    """Neither; whoever was asked cannot promise it now."""
+    SILENT = "silent"
+    """No answer; the process may live."""
+    GONE = "gone"
+    """The process does not exist any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskController:
+    """Effect: ask the controller for a lease that counts from ``asked_s``."""
+
+    asked_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class AskPeers:
+    """Effect: ask each of these members for a promise that counts from ``asked_s``."""
+
+    asked_s: float
+    peers: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """Effect: the cluster goes on without this member, which has to drop what it has."""
+
+
+Effect: TypeAlias = AskController | AskPeers | GivenUp
+
+
+@dataclass(slots=True)
+class _Round:
+    """The other members were asked together; ``missing`` have promised nothing yet."""
+
+    asked: AskPeers
+    missing: set[str] = field(default_factory=set)
+
+
+class LeaseHolder:
+    """The side that holds a lease. All times are of one clock, the member's own.
+
+    Args:
+        times: How long things last.
+
+    Attributes:
+        until_s: The end of the lease: from then on nothing may be answered.
+    """
+
+    def __init__(self, times: LeaseTimes) -> None:
+        self.until_s = -math.inf
+        self._times = times
+        self._peers: frozenset[str] = frozenset()
+        self._gone: set[str] = set()
+        self._round: _Round | None = None
+
+    def topology_changed(self, peers: Collection[str]) -> None:
+        """This member acts on a newer topology, with these other members."""
+        self._peers = frozenset(peers)
+
+    def renew(self, now_s: float) -> list[Effect]:
+        """It is time to renew the lease."""
+        return [AskController(now_s)]
+
+    def controller_answered(self, asked_s: float, answer: Answer, now_s: float) -> list[Effect]:
+        """The controller answered what was asked at ``asked_s``, or turned out to be silent or gone.
+
+        A controller that was alive until now has published nothing without this member, if the lease is still valid; one that is gone never will.
+        """
+        match answer:
+            case Answer.GRANTED:
+                self._extend(asked_s)
+                return []
+            case Answer.GONE if now_s < self.until_s:
+                self._extend(asked_s)
+                return []
+            case Answer.GIVEN_UP:
+                return [GivenUp()]
+            case Answer.GONE | Answer.SILENT | Answer.REFUSED:
+                asked = AskPeers(now_s, self._peers - self._gone)
+                self._round = _Round(asked, set(asked.peers))
+                if asked.peers:
+                    return [asked]
+                self._end_round()
+                return []
+            case _:
+                assert_never(answer)
+
+    def peer_answered(self, asked: AskPeers, peer: str, answer: Answer, now_s: float) -> list[Effect]:
+        """Another member answered, or turned out to be silent or gone.
+
+        What was gone before the lease ended had not acted on a topology without this member, and never will. What is found to be gone later may have.
+        """
+        match answer:
+            case Answer.GIVEN_UP:
+                return [GivenUp()]
+            case Answer.GONE if now_s < self.until_s:
+                self._gone.add(peer)
+            case Answer.GRANTED:
+                pass
+            case Answer.GONE | Answer.SILENT | Answer.REFUSED:
+                return []
+            case _:
+                assert_never(answer)
+        if self._round is not None and self._round.asked == asked:
+            self._round.missing.discard(peer)
+            if not self._round.missing:
+                self._end_round()
+        return []
+
+    def _end_round(self) -> None:
+        """All other members have promised, or are gone."""
+        assert self._round is not None
+        self._extend(self._round.asked.asked_s)
+        self._round = None
+
+    def _extend(self, asked_s: float) -> None:
+        self.until_s = max(self.until_s, asked_s + self._times.lease_s)
+
+
+class Promises:
+    """The side of a member that other members ask. All times are of one clock, the member's own.
+
+    Args:
+        times: How long things last.
+    """
+
+    def __init__(self, times: LeaseTimes) -> None:
+        self._times = times
+        self._until_s: dict[str, float] = {}
+        self._version = 0
+        self._members: frozenset[str] = frozenset()
+
+    def asked(self, member: str, topology_version: int, now_s: float) -> Answer:
+        """Another member asks for a promise.
+
+        Args:
+            member: Who asks.
+            topology_version: The topology that it acts on.
+            now_s: Now.
+        """
+        if member in self._members:
+            self._until_s[member] = now_s + self._times.promise_s
+            return Answer.GRANTED
+        return Answer.GIVEN_UP if self._version >= topology_version else Answer.REFUSED
+
+    def heard(self, version: int, members: Collection[str], now_s: float) -> float:
+        """A newer topology has arrived; nothing is promised to those that it leaves out from now on.
+
+        Returns:
+            When this member may act on it.
+        """
+        if version > self._version:
+            self._version, self._members = version, frozenset(members)
+        left_out = [until_s for member, until_s in self._until_s.items() if member not in self._members]
+        self._until_s = {member: until_s for member, until_s in self._until_s.items() if until_s > now_s}
+        return max([now_s, *left_out])

@@ -1,0 +1,109 @@
+"""When the controller gives a member up: a state machine without I/O.
+
+Each member has its own clock of silence. It runs only while the controller itself does: what passes between two looks counts for at most twice the time between
+them, so that a controller that was stopped or starved does not take its own silence for that of everybody else.
+
+A member whose process is known to be gone is given up at once. One that is silent for too long, or is to be given up for another reason, gets no lease any more
+and is given up when the last one has certainly ended (:mod:`~secateur.cluster.lease`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from secateur.cluster.lease import Answer, LeaseTimes
+
+__all__ = ["MemberWatch"]
+
+_SUSPECT_SHARE = 0.4
+"""Of the silence after which a member is given up: from here on it is called suspect."""
+
+
+@dataclass(slots=True)
+class _Watched:
+    """What is known of one member.
+
+    Attributes:
+        promised_until_s: Until when it may hold a lease.
+        silent_s: For how long nothing was heard of it.
+        stalled_s: For how long its event loop had not turned when it was heard last.
+        is_condemned: Whether it gets no further lease.
+    """
+
+    promised_until_s: float
+    silent_s: float = 0.0
+    stalled_s: float = 0.0
+    is_condemned: bool = False
+
+
+class MemberWatch:
+    """Watches all members of a cluster. All times are of one clock, the controller's own.
+
+    Args:
+        times: How long things last.
+        stall_s: Seconds for which the event loop of a member may stand still, while its process goes on, before it is given up.
+    """
+
+    def __init__(self, times: LeaseTimes, stall_s: float) -> None:
+        self._times = times
+        self._stall_s = stall_s
+        self._watched: dict[str, _Watched] = {}
+        self._looked_s: float | None = None
+
+    def joined(self, member: str, now_s: float) -> None:
+        """A member is new in the cluster."""
+        self._watched[member] = _Watched(now_s + self._times.promise_s)
+
+    def left(self, member: str) -> None:
+        """A member was given up."""
+        self._watched.pop(member, None)
+
+    def heard(self, member: str, now_s: float, *, stalled_s: float) -> Answer:
+        """A member asks for a lease.
+
+        Args:
+            member: Its id.
+            now_s: Now.
+            stalled_s: For how long its event loop has not turned.
+        """
+        watched = self._watched.get(member)
+        if watched is None:
+            return Answer.GIVEN_UP
+        watched.silent_s, watched.stalled_s = 0.0, stalled_s
+        if stalled_s >= self._stall_s:
+            watched.is_condemned = True
+        if watched.is_condemned:
+            return Answer.REFUSED
+        watched.promised_until_s = now_s + self._times.promise_s
+        return Answer.GRANTED
+
+    def condemn(self, member: str) -> None:
+        """Somebody knows that a member has to go: it gets no further lease."""
+        if member in self._watched:
+            self._watched[member].is_condemned = True
+
+    def is_condemned(self, member: str) -> bool:
+        """Whether a member gets no further lease; also of one that was given up."""
+        watched = self._watched.get(member)
+        return watched is None or watched.is_condemned
+
+    def look(self, now_s: float) -> list[str]:
+        """The members that may be given up now."""
+        passed_s = 0.0 if self._looked_s is None else min(now_s - self._looked_s, 2 * self._times.interval_s)
+        self._looked_s = now_s
+        for watched in self._watched.values():
+            watched.silent_s += passed_s
+            watched.is_condemned |= watched.silent_s >= self._times.silence_s
+        return [member for member, watched in self._watched.items() if watched.is_condemned and now_s >= watched.promised_until_s]
+
+    def suspects(self) -> Collection[str]:
+        """The members that have been silent or stalled for long enough to wonder."""
+        limit_s = _SUSPECT_SHARE * self._times.silence_s
+        return {member for member, watched in self._watched.items() if watched.is_condemned or max(watched.silent_s, watched.stalled_s) >= limit_s}
+
+    def silent_s(self, member: str) -> float:
+        """For how long nothing was heard of a member; infinite for one that was given up."""
+        watched = self._watched.get(member)
+        return math.inf if watched is None else watched.silent_s
