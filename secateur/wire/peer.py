@@ -51,7 +51,7 @@ class Peer:
         self._timeout_s = timeout_s
         self._limits = limits or Limits()
         self._link: _Link | None = None
-        self._connecting = asyncio.Lock()
+        self._connecting: asyncio.Task[_Link] | None = None
         self._closed = False
 
     @property
@@ -125,12 +125,15 @@ class Peer:
         link.send(FrameKind.NOTIFY, {**(args or {}), "op": op}, payload)
 
     async def close(self) -> None:
-        """Disconnect for good; requests in flight fail. May be called twice."""
+        """Disconnect for good; requests in flight fail, also those that wait for a connection. May be called twice."""
         self._closed = True
-        async with self._connecting:
-            if self._link is not None:
-                await self._link.close(InterfaceError(f"the connection to {self.address} was closed by this side"))
-                self._link = None
+        connecting, self._connecting = self._connecting, None
+        if connecting is not None:
+            connecting.cancel()
+            await asyncio.wait([connecting])
+        link, self._link = self._link, None
+        if link is not None:
+            await link.close(InterfaceError(f"the connection to {self.address} was closed by this side"))
 
     async def _answer(self, link: _Link, request_id: int, op: str, timeout_s: float | None) -> Frame:
         waited = self._timeout_s if timeout_s is None else timeout_s
@@ -144,12 +147,24 @@ class Peer:
         link = self._link
         if link is not None and link.failure is None:
             return link
-        async with self._connecting:  # one connection, however many requests wait for it
-            if self._closed:
-                raise InterfaceError(f"the connection to {self.address} is closed")
-            if self._link is None or self._link.failure is not None:
-                self._link = await self._open()
-            return self._link
+        if self._closed:
+            raise InterfaceError(f"the connection to {self.address} is closed")
+        if self._connecting is None:  # one connection, however many requests wait for it
+            self._connecting = asyncio.get_running_loop().create_task(self._open(), name=f"connect to {self.address}")
+            self._connecting.add_done_callback(self._opened)
+        connecting = self._connecting
+        try:
+            return await asyncio.shield(connecting)
+        except asyncio.CancelledError:
+            if not connecting.cancelled():
+                raise
+            raise InterfaceError(f"the connection to {self.address} was closed by this side") from None
+
+    def _opened(self, connecting: asyncio.Task[_Link]) -> None:
+        if self._connecting is connecting:
+            self._connecting = None
+        if not connecting.cancelled() and connecting.exception() is None:
+            self._link = connecting.result()
 
     async def _open(self) -> _Link:
         loop = asyncio.get_running_loop()
@@ -157,15 +172,20 @@ class Peer:
             async with asyncio.timeout(self._timeout_s):
                 _, link = await loop.create_connection(lambda: _Link(self.address, self._limits), self.host, self.port)
         except (OSError, TimeoutError) as error:
-            raise UnreachableError(f"nobody answers at {self.address} ({error}): check that the process there lives", address=self.address) from error
+            raise UnreachableError(
+                f"nobody answers at {self.address} ({error}): check that the process there lives",
+                address=self.address,
+                refused=isinstance(error, ConnectionRefusedError),
+            ) from error
         request_id = link.ask(HELLO, self._hello.args(), b"")
         try:
             async with asyncio.timeout(self._timeout_s):
                 frame = await link.answer(request_id)
         except (TimeoutError, MemberLostError) as error:
             await link.close(ProtocolError("no hello"))
-            raise ProtocolError(
-                f"{self.address} accepted the connection but did not answer our hello: does the address belong to another service?", address=self.address
+            raise UnreachableError(
+                f"{self.address} accepted the connection but did not answer our hello: the process there is stopped, overloaded or about to end",
+                address=self.address,
             ) from error
         except BaseException:
             await link.close(ProtocolError("no hello"))

@@ -201,15 +201,15 @@ async def test_a_wrong_token_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "message"),
+    ("answer", "message", "error"),
     [
-        pytest.param(b"HTTP/1.1 400 Bad Request\r\n\r\n", "expected a secateur frame", id="http"),
-        pytest.param(None, "did not answer our hello", id="hang up"),
-        pytest.param(b"", "did not answer our hello", id="silence"),
-        pytest.param(b"".join(encode_frame(FrameKind.NOTIFY, {"id": 1})), "sent a NOTIFY frame to the side that asks", id="kind"),
+        pytest.param(b"HTTP/1.1 400 Bad Request\r\n\r\n", "expected a secateur frame", ProtocolError, id="http"),
+        pytest.param(None, "did not answer our hello", UnreachableError, id="hang up"),
+        pytest.param(b"", "did not answer our hello", UnreachableError, id="silence"),
+        pytest.param(b"".join(encode_frame(FrameKind.NOTIFY, {"id": 1})), "sent a NOTIFY frame to the side that asks", ProtocolError, id="kind"),
     ],
 )
-def test_somebody_else_answers(answer: bytes | None, message: str) -> None:
+def test_somebody_else_answers(answer: bytes | None, message: str, error: type[Exception]) -> None:
     writers: list[asyncio.StreamWriter] = []
 
     async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -223,7 +223,7 @@ def test_somebody_else_answers(answer: bytes | None, message: str) -> None:
     async def body() -> None:
         listener = await asyncio.start_server(serve, "127.0.0.1", 0)
         peer = Peer("127.0.0.1", listener.sockets[0].getsockname()[1], timeout_s=0.2)
-        with pytest.raises(ProtocolError, match=message):
+        with pytest.raises(error, match=message):
             await peer.connect()
         await peer.close()
         listener.close()
@@ -234,3 +234,35 @@ def test_somebody_else_answers(answer: bytes | None, message: str) -> None:
         await listener.wait_closed()
 
     body()
+
+
+@run
+async def test_closing_ends_an_attempt_to_connect() -> None:
+    """A process that is stopped accepts connections, by its kernel, and never says hello."""
+    accepted: asyncio.Future[asyncio.StreamWriter] = asyncio.get_running_loop().create_future()
+
+    async def say_nothing(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted.set_result(writer)
+
+    listener = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+    peer = Peer("127.0.0.1", listener.sockets[0].getsockname()[1], timeout_s=60)
+    waiting = [asyncio.create_task(peer.request("echo")) for _ in range(2)]
+    writer = await accepted
+    await peer.close()
+    for request in waiting:
+        with pytest.raises(InterfaceError, match="closed"):
+            await request
+    listener.close()
+    writer.close()
+    with contextlib.suppress(ConnectionError):
+        await writer.wait_closed()
+    await listener.wait_closed()
+
+
+@run
+async def test_a_refused_connection_says_so() -> None:
+    async with pair() as (_, peer, server):
+        await server.stop()
+        with pytest.raises(UnreachableError) as refused:
+            await peer.request("echo")
+        assert refused.value.details["refused"] is True
