@@ -113,7 +113,7 @@ def one_key_costs() -> Iterator[Cost]:
     with secateur.start(members=1, runtime="embedded") as cluster, cluster.connect() as connection:
         connection.execute(_ORDERS)
         host, _, port = cluster.address.removeprefix("secateur://").rpartition(":")
-        session = Session(host, int(port), token=None, timeout_s=10)
+        session = Session(host, int(port), token=cluster.token, timeout_s=10)
 
         def at_client(number: int) -> object:
             params = plain_values([f"C{number}"])

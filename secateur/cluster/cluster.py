@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import atexit
+import secrets
 import threading
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, NoReturn, Self
+from typing import Any, Final, Literal, NoReturn, Self
 
 from secateur.client import Connection, connect
+from secateur.client.own_clusters import forget_token, remember_token
 from secateur.cluster.runtimes.embedded import EmbeddedRuntime
 from secateur.cluster.runtimes.runtime import Runtime
 from secateur.cluster.settings import ClusterSettings
@@ -16,6 +18,8 @@ from secateur.errors import InterfaceError, NotSupportedError, ProgrammingError,
 from secateur.wire import Channel, Role
 
 __all__ = ["Cluster", "MemberInfo", "start"]
+
+_TOKEN_BYTES: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,8 @@ class Cluster:
 
     Attributes:
         address: ``secateur://host:port``, what :func:`secateur.connect` takes.
+        token: The secret that clients have to prove; None when the cluster has none. Connections and Spark writes of this process carry it by themselves
+            unless it was chosen by the user; to other processes it is passed on purpose, best as the variable ``SECATEUR_TOKEN``.
     """
 
     def __init__(self, settings: ClusterSettings, runtime: Runtime) -> None:
@@ -66,6 +72,7 @@ class Cluster:
             raise
         host, _, port = host_port.rpartition(":")
         self.address = f"secateur://{host_port}"
+        self.token = settings.token
         self._channel = Channel(
             host, int(port), token=settings.token, client="cluster owner", timeout_s=settings.start_timeout_s, identity=settings.identity(Role.CONTROLLER)
         )
@@ -77,13 +84,14 @@ class Cluster:
             SerializationError: Always.
         """
         raise SerializationError(
-            f"a Cluster cannot be pickled or copied: send its address, {self.address!r}, and call secateur.connect(address) where it is needed"
+            f"a Cluster cannot be pickled or copied: send its address, {self.address!r}, and its token, and call secateur.connect(address, token) "
+            "where it is needed"
         )
 
     def connect(self) -> Connection:
         """Open a connection; the same as ``secateur.connect(cluster.address, token=...)``."""
         self._check_running()
-        return connect(self.address, token=self._settings.token)
+        return connect(self.address, token=self.token or "")
 
     def members(self) -> list[MemberInfo]:
         """Ask for the state of all members. Costs one round trip to each; not counted in ``frames_received``."""
@@ -125,6 +133,7 @@ class Cluster:
         atexit.unregister(self.stop)
         channel = getattr(self, "_channel", None)
         if channel is not None:
+            forget_token(channel.address)
             channel.close()
         self._runtime.stop()
 
@@ -150,25 +159,35 @@ def start(members: int = 3, runtime: Literal["ray", "embedded"] = "ray", **setti
         members: How many members.
         runtime: ``"ray"`` runs them as Ray actors, on the Ray cluster this process is connected to or else a local one; ``"embedded"`` in this
             process, without Ray.
-        **settings: Other fields of :class:`~secateur.cluster.settings.ClusterSettings`, such as ``token``.
+        **settings: Other fields of :class:`~secateur.cluster.settings.ClusterSettings`. ``token`` left out, or None, is made at random: connections and
+            Spark writes of this process carry it by themselves, other processes need ``cluster.token``. ``token=""`` is a cluster without a secret, which
+            everybody who reaches its port may read and write, and which therefore runs nobody's Python functions.
 
     Raises:
         ProgrammingError: An unknown runtime or setting, or a value out of bounds.
         OperationalError: The processes did not come up.
     """
+    token = settings.pop("token", None)
     try:
-        chosen = ClusterSettings(members=members, **settings)
+        chosen = ClusterSettings(members=members, token=secrets.token_urlsafe(_TOKEN_BYTES) if token is None else token or None, **settings)
     except TypeError as error:
         known = ", ".join(name for name in ClusterSettings.__dataclass_fields__)
         raise ProgrammingError(f"secateur.start: {error}; known settings: {known}") from error
-    match runtime:
+    cluster = Cluster(chosen, _runtime(runtime, chosen))
+    if token is None and chosen.token is not None:
+        remember_token(cluster.address.removeprefix("secateur://"), chosen.token)
+    return cluster
+
+
+def _runtime(name: str, settings: ClusterSettings) -> Runtime:
+    match name:
         case "embedded":
-            return Cluster(chosen, EmbeddedRuntime(chosen))
+            return EmbeddedRuntime(settings)
         case "ray":
             try:
                 from secateur.cluster.runtimes.ray import RayRuntime
             except ImportError as error:
                 raise ProgrammingError('runtime="ray" needs Ray: pip install "secateur[ray]", or use runtime="embedded"') from error
-            return Cluster(chosen, RayRuntime(chosen))
+            return RayRuntime(settings)
         case _:
-            raise ProgrammingError(f'runtime={runtime!r}: use "ray" or "embedded"')
+            raise ProgrammingError(f'runtime={name!r}: use "ray" or "embedded"')

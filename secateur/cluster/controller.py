@@ -62,7 +62,7 @@ class Controller:
         self._statements = StatementReplies(settings.plan_cache_max)
         self._table_commands = TableCommands(self._state, self._peers, self._loads, self._statistics, self._planning)
         self._view_commands = ViewCommands(self._state, self._peers)
-        self._jobs = ControllerJobs(self._peers, lambda: self._state.topology, self._group_of, self._state.check_member, allow_code=settings.allow_code)
+        self._jobs = ControllerJobs(self._peers, lambda: self._state.topology, self._group_of, self._state.check_member, allow_code=settings.accepts_code)
         members = MemberList(self._state, self._peers)
         system_tables = SystemTables(self._state, self._peers, members, self._jobs, self._statements.text)
         self._ops: dict[str, Callable[[Request], Answer]] = {

@@ -88,8 +88,8 @@ class ControllerJobs:
             known = self._book.active(config.name)
         if known is not None:
             return Reply({"job": known.job_id})
-        if not self._allow_code and carries_code(unpack(request.payload)):
-            raise SerializationError("the DAG carries Python functions, and this cluster accepts no code; start it with allow_code=True")
+        if not (self._allow_code and request.peer.authenticated) and carries_code(unpack(request.payload)):
+            raise SerializationError("the DAG carries Python functions, and this cluster accepts no code; start it with allow_code=True and a token")
         coordinators(needs, self._topology(), self._group_of)
         deadline_s = None if config.timeout_s is None else asyncio.get_running_loop().time() + config.timeout_s
         record = JobRecord(restarts=config.on_member_lost == OnMemberLost.RESTART)

@@ -166,14 +166,14 @@ class Member:
             self._executor,
             table=self._table,
             write_rows=write_rows,
-            allow_code=self._settings.allow_code,
+            allow_code=self._settings.accepts_code,
             spill_directory=spill_directory,
             limits=EngineLimits(gathered_bytes_max=self._settings.gathered_bytes_max),
         )
         self._jobs = JobRuntime(self.member_id, services, self._peers)
-        self._client_jobs = MemberJobs(self._jobs, lambda: self._topology, allow_code=self._settings.allow_code)
+        self._client_jobs = MemberJobs(self._jobs, lambda: self._topology, allow_code=self._settings.accepts_code)
         self._live_metrics = LiveMetrics(self._jobs, self._peers)
-        self._attempts = MemberAttempts(self._jobs, self._controller, lambda: self._topology, allow_code=self._settings.allow_code)
+        self._attempts = MemberAttempts(self._jobs, self._controller, lambda: self._topology, allow_code=self._settings.accepts_code)
         self._statements = StatementRunner(
             self.member_id, self._store, self._jobs, self._executor, self._fetch_plan, self._fetch_system_table, self._results, self._settings.plan_cache_max
         )

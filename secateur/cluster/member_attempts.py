@@ -52,7 +52,7 @@ class MemberAttempts:
         """
         args = request.args
         key = args["job"], args["attempt"]
-        dag = decode_dag(unpack(request.payload), allow_code=self._allow_code)
+        dag = decode_dag(unpack(request.payload), allow_code=self._allow_code and request.peer.authenticated)
         job = await self._runtime.start_light_job(dag, JobConfig.from_wire(args["config"]), args["params"], self._topology())
         self._running[key] = job
         halted = self._halted.pop(key, None)

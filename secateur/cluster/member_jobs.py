@@ -43,7 +43,7 @@ class MemberJobs:
             Error: Why it could not start or did not succeed.
         """
         client_job, config = request.args["job"], JobConfig.from_wire(request.args["config"])
-        dag = decode_dag(unpack(request.payload), allow_code=self._allow_code)
+        dag = decode_dag(unpack(request.payload), allow_code=self._allow_code and request.peer.authenticated)
         if client_job in self._stopped:
             raise JobCancelledError(f"job {client_job} was cancelled before it began", job=client_job)
         job = self._running[client_job] = await self._runtime.start_light_job(dag, config, request.args["params"], self._topology())
@@ -63,7 +63,7 @@ class MemberJobs:
         Raises:
             Error: Why it could not start.
         """
-        dag = decode_dag(unpack(request.payload), allow_code=self._allow_code)
+        dag = decode_dag(unpack(request.payload), allow_code=self._allow_code and request.peer.authenticated)
         plan = await self._runtime.resolve(dag, JobConfig.from_wire(request.args["config"]), request.args["params"], self._topology())
         return Reply({"plan": describe_job(plan).to_wire()})
 

@@ -22,8 +22,8 @@ class ClusterSettings:
         members: How many members to start.
         host: The address that controller and members listen on; loopback unless told otherwise.
         port: The controller's port; 0 takes any free one.
-        token: The secret that every connection has to prove; None asks for none.
-        allow_code: Whether authenticated clients may submit DAGs that carry Python functions.
+        token: The secret that every connection has to prove; None asks for none. :func:`secateur.start` makes one unless it is told otherwise.
+        allow_code: Whether clients that have proved the secret may submit DAGs that carry Python functions. Without a secret nobody may.
         kernel_memory_bytes_max: What the duckdb kernel of one member process may use; a statement that needs more spills, or fails with LimitExceededError.
             None leaves DuckDB's default, 80 % of the machine.
         spill_directory: A directory of the members' machines for intermediate results that pass a limit; None: to pass it is an error. What a killed process
@@ -60,10 +60,15 @@ class ClusterSettings:
         """What a process of this cluster proves in its hello."""
         return ClusterIdentity(role, self.secret)
 
+    @property
+    def accepts_code(self) -> bool:
+        """Whether anybody's Python functions are run: only of those who have proved a secret."""
+        return self.allow_code and self.token is not None
+
     def __post_init__(self) -> None:
         if not 1 <= self.members <= _MEMBERS_MAX:
             raise ProgrammingError(f"members={self.members!r}: a cluster has 1 to {_MEMBERS_MAX} members")
         if self.token is not None and not self.token:
-            raise ProgrammingError("token='' proves nothing: pass a secret, or None for no token")
+            raise ProgrammingError("token='' proves nothing: a cluster without a secret has token=None in its settings")
         if self.result_bytes_max < 1:
             raise ProgrammingError(f"result_bytes_max={self.result_bytes_max!r}: a number of bytes, at least 1")

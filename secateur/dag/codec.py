@@ -103,7 +103,9 @@ def encode_part(part: Any, *, allow_code: bool, vertex: str) -> dict[str, Any]:
     if kind is not None:
         return {"kind": kind, "module": type(part).__module__, "spec": part.to_spec()}
     if not allow_code:
-        raise SerializationError(f"vertex {vertex!r}: {type(part).__name__} is code, and this cluster accepts no code; start it with allow_code=True")
+        raise SerializationError(
+            f"vertex {vertex!r}: {type(part).__name__} is code, and this cluster accepts no code; start it with allow_code=True and a token"
+        )
     try:
         return {"code": cloudpickle.dumps(part)}
     except Exception as error:  # whatever a user's __reduce__ raises
@@ -127,7 +129,7 @@ def decode_part(data: Mapping[str, Any], *, allow_code: bool, vertex: str) -> An
     code = data.get("code")
     if code is not None:
         if not allow_code:
-            raise SerializationError(f"vertex {vertex!r} carries code, and this member accepts none; start the cluster with allow_code=True")
+            raise SerializationError(f"vertex {vertex!r} carries code, and this member accepts none; start the cluster with allow_code=True and a token")
         try:
             return cloudpickle.loads(code)
         except Exception as error:  # whatever the import of the user's modules raises

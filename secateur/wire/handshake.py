@@ -76,7 +76,9 @@ class Hello:
         given = args.get("token")
         if token is not None:
             if given is None:
-                raise AuthenticationError("this cluster asks for a token and none was given: pass token=... to connect")
+                raise AuthenticationError(
+                    "this cluster asks for a token and none was given: pass token=... to connect, or set SECATEUR_TOKEN; it is cluster.token where it was started"
+                )
             if not hmac.compare_digest(str(given).encode(errors="surrogatepass"), token.encode()):
                 raise AuthenticationError("the token is wrong: use the one that the cluster was started with")
         return cls(None, str(args.get("client", ""))[:200], _identity(args, secret))

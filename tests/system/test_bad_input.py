@@ -159,7 +159,7 @@ def test_an_unknown_operation_is_an_answer(cluster: Cluster) -> None:
     from secateur.wire import Channel
 
     host, _, port = cluster.members()[0].address.rpartition(":")
-    channel = Channel(host, int(port))
+    channel = Channel(host, int(port), token=cluster.token)
     try:
         with pytest.raises(errors.ProtocolError, match="does not know the operation 'fly'"):
             channel.request("fly")

@@ -15,6 +15,8 @@ import pyarrow as pa
 import pytest
 
 import secateur
+from secateur.connectors import batch_source, collect
+from secateur.wire import Channel
 
 DDL = "CREATE TABLE t (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 13"
 ROWS = pa.table({"id": pa.array(range(1000)), "v": pa.array(range(1000))})
@@ -63,9 +65,8 @@ def test_stop_may_be_called_twice_and_using_a_stopped_cluster_says_so() -> None:
         ({"members": 0}, "a cluster has 1 to 1024 members"),
         ({"runtime": "docker"}, 'use "ray" or "embedded"'),
         ({"memebrs": 3}, "known settings: members, host"),
-        ({"token": ""}, "pass a secret, or None"),
     ],
-    ids=["no-members", "runtime", "setting", "token"],
+    ids=["no-members", "runtime", "setting"],
 )
 def test_wrong_settings_start_nothing(arguments: dict[str, object], message: str) -> None:
     threads = set(threading.enumerate())
@@ -156,3 +157,57 @@ def test_ray_members_are_named_and_a_dead_one_is_noticed() -> None:
         cluster.kill_member("m1")
         assert conn.execute("SELECT count(*), sum(v) FROM t").fetchall() == [(1000, 499_500)]
         assert [member.state for member in cluster.members()] == ["lost", "active", "active"]
+
+
+def test_a_secret_is_made_that_only_this_process_has() -> None:
+    with secateur.start(members=1, runtime="embedded") as cluster:
+        assert cluster.token is not None
+        assert len(cluster.token) >= 32
+        with cluster.connect() as conn, secateur.connect(cluster.address) as again:
+            assert conn.execute("SELECT 1").fetchall() == again.execute("SELECT 1").fetchall() == [(1,)]
+        shown = [repr(cluster), repr(conn)]
+        assert not [text for text in shown if cluster.token in text]
+        ask = f"import secateur, sys; secateur.connect({cluster.address!r}, **eval(sys.stdin.read())).execute('SELECT 1')"
+        for how, environment, is_let_in in (
+            ({}, {}, False),
+            ({"token": "guess"}, {}, False),
+            ({"token": cluster.token}, {}, True),
+            ({}, {"SECATEUR_TOKEN": cluster.token}, True),
+        ):
+            done = subprocess.run(
+                [sys.executable, "-c", ask], input=repr(how), text=True, capture_output=True, env=os.environ | environment, timeout=60, check=False
+            )
+            assert (done.returncode == 0) == is_let_in, done.stderr
+            assert is_let_in or "AuthenticationError" in done.stderr
+        for address in (cluster.address, cluster.members()[0].address):
+            with pytest.raises(secateur.OperationalError, match="asks for a token"):
+                Channel("127.0.0.1", int(address.rpartition(":")[2])).connect()
+    with pytest.raises(secateur.OperationalError):
+        secateur.connect(cluster.address)
+
+
+def test_the_address_and_the_token_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SECATEUR_ADDRESS", raising=False)
+    with pytest.raises(secateur.InterfaceError, match="SECATEUR_ADDRESS"):
+        secateur.connect()
+    with secateur.start(members=1, runtime="embedded", token="s3cret") as cluster:
+        monkeypatch.setenv("SECATEUR_ADDRESS", cluster.address)
+        monkeypatch.setenv("SECATEUR_TOKEN", "s3cret")
+        with secateur.connect() as conn:
+            assert conn.execute("SELECT 1").fetchall() == [(1,)]
+        with pytest.raises(secateur.OperationalError, match="asks for a token"):
+            secateur.connect(token="")
+        monkeypatch.setenv("SECATEUR_TOKEN", "wrong")
+        with cluster.connect() as conn:  # knows better than the environment
+            assert conn.execute("SELECT 1").fetchall() == [(1,)]
+
+
+def test_without_a_secret_nobody_s_functions_are_run() -> None:
+    with secateur.start(members=2, runtime="embedded", token="", allow_code=True) as cluster:
+        assert cluster.token is None
+        with secateur.connect(cluster.address) as conn:
+            rows = secateur.Pipeline().read_from(batch_source(pa.table({"n": [1, 2]})))
+            assert rows.write_to(collect()).submit(conn).result().num_rows == 2
+            for light in (True, False):
+                with pytest.raises(secateur.Error, match="allow_code=True and a token"):
+                    rows.map(lambda batch: batch).write_to(collect()).submit(conn, light=light).result()

@@ -56,7 +56,7 @@ def stats(cluster: Cluster) -> list[dict[str, Any]]:
     for member in cluster.members():
         if member.state == "active":
             host, _, port = member.address.rpartition(":")
-            with closing(Channel(host, int(port), identity=cluster._settings.identity(Role.CONTROLLER))) as channel:
+            with closing(Channel(host, int(port), token=cluster.token, identity=cluster._settings.identity(Role.CONTROLLER))) as channel:
                 found.append(channel.request("stats").header)
     return found
 

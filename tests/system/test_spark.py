@@ -173,3 +173,16 @@ def test_a_replicated_table(spark: SparkSession, started: Cluster, connection: s
 def test_the_token_is_asked_for(spark: SparkSession, started: Cluster, orders: str) -> None:
     with pytest.raises(errors.AuthenticationError):
         secateur.spark.write(some_orders(spark, 0, 1), orders, address=started.address)
+
+
+def test_a_secret_made_at_random_goes_along_and_is_not_shown(spark: SparkSession) -> None:
+    with secateur.start(members=1, runtime="embedded") as cluster, cluster.connect() as conn:
+        assert cluster.token is not None
+        conn.execute("CREATE TABLE t (id BIGINT PRIMARY KEY)")
+        assert secateur.spark.write(spark.range(100), "t", address=cluster.address).rows == 100
+        assert conn.execute("SELECT count(*) FROM t").fetchall() == [(100,)]
+        executions = spark._jsparkSession.sharedState().statusStore().executionsList()
+        shown = [executions.apply(index) for index in range(executions.size())]
+        texts = [text for execution in shown for text in (execution.description(), execution.physicalPlanDescription(), execution.modifiedConfigs().toString())]
+        assert any(cluster.address in text for text in texts)
+        assert not any(cluster.token in text for text in texts)

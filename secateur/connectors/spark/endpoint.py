@@ -11,6 +11,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from secateur.client.address import parse_address
+from secateur.client.connect import ADDRESS_VARIABLE, token_for
 from secateur.client.session import Session
 from secateur.errors import InterfaceError
 
@@ -18,8 +19,6 @@ __all__ = ["Endpoint"]
 
 _ADDRESS_CONF: Final = "spark.secateur.address"
 _TOKEN_CONF: Final = "spark.secateur.token"
-_ADDRESS_VARIABLE: Final = "SECATEUR_ADDRESS"
-_TOKEN_VARIABLE: Final = "SECATEUR_TOKEN"
 _TIMEOUT_S: Final = 30.0
 
 
@@ -42,13 +41,12 @@ class Endpoint:
         Raises:
             InterfaceError: Nothing says where the cluster is, or what does is no address.
         """
-        found = address or spark.conf.get(_ADDRESS_CONF, None) or os.environ.get(_ADDRESS_VARIABLE)
+        found = address or spark.conf.get(_ADDRESS_CONF, None) or os.environ.get(ADDRESS_VARIABLE)
         if not found:
             raise InterfaceError(
-                f"where is the cluster? Pass address=cluster.address, or set {_ADDRESS_CONF} in the Spark session or {_ADDRESS_VARIABLE} in the environment"
+                f"where is the cluster? Pass address=cluster.address, or set {_ADDRESS_CONF} in the Spark session or {ADDRESS_VARIABLE} in the environment"
             )
-        parse_address(found)
-        return cls(found, token or spark.conf.get(_TOKEN_CONF, None) or os.environ.get(_TOKEN_VARIABLE))
+        return cls(found, token_for(*parse_address(found), token or spark.conf.get(_TOKEN_CONF, None)))
 
     @contextmanager
     def session(self, *, timeout_s: float = _TIMEOUT_S) -> Iterator[Session]:
