@@ -17,6 +17,7 @@ from typing import Final
 import pyarrow as pa
 
 from secateur.client.arrow_data import as_chunks
+from secateur.client.lost_members import LostMembers
 from secateur.client.ranges_on_demand import with_ranges_for
 from secateur.client.run_profile import StageWork
 from secateur.client.session import Session
@@ -114,6 +115,7 @@ def load_rows(
     deadline_s = time.monotonic() + _RETRY_S
     change_id = uuid.uuid4().hex
     lost: MemberLostError | None = None
+    lost_members = LostMembers("write", session.is_gone)
     while True:
         if work is not None:
             work.clear()
@@ -128,7 +130,9 @@ def load_rows(
             table = newer
         except _WriteLostError as error:
             # Asking again is safe: under one id a write is made once, and who has it as a backup knows the id as well.
-            lost = error.cause if isinstance(error.cause, MemberLostError) else lost
+            if isinstance(error.cause, MemberLostError):
+                lost = error.cause
+                lost_members.note(error.member, lost)
             if time.monotonic() >= deadline_s:
                 raise lost or error.failure from error.cause
             _wait_for_owners(session)
@@ -147,12 +151,14 @@ class _WriteLostError(Exception):
 
     Attributes:
         cause: The connection broke, or could not be made.
+        member: The member that it was to.
         failure: What to say when it never was answered, and certainly never made.
     """
 
-    def __init__(self, cause: MemberLostError | UnreachableError, failure: LoadFailedError) -> None:
+    def __init__(self, cause: MemberLostError | UnreachableError, member: str, failure: LoadFailedError) -> None:
         super().__init__(cause.message)
         self.cause = cause
+        self.member = member
         self.failure = failure
 
 
@@ -187,7 +193,7 @@ def _write_directly(
         answer = session.ask_member(member, "write", args, encode_table(rows))
     except (MemberLostError, UnreachableError) as error:
         message = f"{table.name}: member {member} is out of reach, nothing was loaded: {error.message}"
-        raise _WriteLostError(error, LoadFailedError(message, table=table.name, member=member)) from error
+        raise _WriteLostError(error, member, LoadFailedError(message, table=table.name, member=member)) from error
     if work is not None:
         work.append(_sent(table, member, 1, rows, started_s))
     return Loaded(answer.header.get("rows", rows.num_rows), 1, 1)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from typing import Final
 
+from secateur.client.lost_members import LostMembers
 from secateur.client.session import Session
-from secateur.errors import Error, PartitionLostError
+from secateur.errors import Error, MemberLostError, PartitionLostError
 
 __all__ = ["Patience"]
 
@@ -28,6 +29,7 @@ class Patience:
         self._deadline_s = time.monotonic() + _RETRY_S
         self._pause_s = _PAUSE_MIN_S
         self._moved = False
+        self._lost = LostMembers("statement", session.is_gone)
 
     def learn(self, error: Error) -> bool:
         """Refresh the owners after a try that failed.
@@ -40,7 +42,12 @@ class Patience:
 
         Raises:
             Error: That error: the time is over, or the lost copy is lost in the newest picture as well.
+            MemberLostError: The statement has cost too many members; see :mod:`~secateur.client.lost_members`.
         """
+        if isinstance(error, MemberLostError):
+            member = self._session.member_named_by(error)
+            if member is not None:
+                self._lost.note(member, error)
         stale_plan = not isinstance(error, PartitionLostError)
         if stale_plan and time.monotonic() >= self._deadline_s:
             raise error

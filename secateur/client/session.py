@@ -19,7 +19,7 @@ from secateur.client.rows_to_come import GRANT_BYTES, RowsToCome
 from secateur.client.statement import InsertRows, Prepared, read_prepared
 from secateur.client.statement_cache import Cached, StatementCache, StatementKey
 from secateur.client.step_luck import StepLuck
-from secateur.errors import InterfaceError, SerializationError, TopologyChangedError, UnreachableError
+from secateur.errors import Error, InterfaceError, SerializationError, TopologyChangedError, UnreachableError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 from secateur.wire import Answer, Channel, Payload, unpack
@@ -27,6 +27,8 @@ from secateur.wire import Answer, Channel, Payload, unpack
 __all__ = ["Session"]
 
 _STATEMENTS_MAX: Final = 512
+_PROBE_S: Final = 2.0
+"""How long a member whose connection broke may take to accept another."""
 
 
 class Session:
@@ -176,6 +178,30 @@ class Session:
                 answer = channel.request(op, args)
                 self.note(answer.header)
                 yield answer
+
+    def member_named_by(self, error: Error) -> str | None:
+        """The member that an error is about, by its id or by the address that did not answer; None when it is about none that is known."""
+        member = error.details.get("member")
+        if isinstance(member, str):
+            return member
+        address = error.details.get("address")
+        return next((known.id for known in self._topology.members if f"{known.host}:{known.port}" == address), None)
+
+    def is_gone(self, member_id: str) -> bool:
+        """Whether a member has ended: nobody listens any more where it did. One that is silent may come back, and counts as there."""
+        known = next((member for member in self._topology.members if member.id == member_id), None)
+        if known is None:
+            return True
+        channel = Channel(known.host, known.port, token=self._token, timeout_s=_PROBE_S)
+        try:
+            channel.connect()
+        except UnreachableError:
+            return True
+        except Error:
+            return False
+        finally:
+            channel.close()
+        return False
 
     def note(self, header: dict[str, Any]) -> None:
         """Hear of newer versions of the catalog, the statistics or the topology from an answer."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from secateur.client.job_status import JobStatus
+from secateur.client.lost_members import LOST_MEMBERS_MAX, cost_too_many
 from secateur.errors import DataChangedError, Error, JobCancelledError, MemberLostError, TopologyChangedError, UnreachableError
 
 __all__ = ["RESTARTS_MAX", "AwaitStopped", "Effect", "Finish", "JobRecord", "Start", "Stop"]
@@ -75,6 +76,8 @@ class JobRecord:
     def __init__(self, *, restarts: bool) -> None:
         self._restarts = restarts
         self._cause: Error | None = None
+        self._blamed: set[str] = set()  # members that did not answer while they worked on the job
+        self._left: set[str] = set()  # members that have left the cluster since it was submitted
         self.status = JobStatus.NOT_RUNNING
         self.attempt = 1
         self.coordinator: str | None = None
@@ -107,6 +110,10 @@ class JobRecord:
             return []
         if error is None or self._cause is not None:
             return self._finish(None if error is None else self._cause)  # what had succeeded before it was stopped has succeeded
+        if isinstance(error, MemberLostError) and isinstance(error.details.get("member"), str):
+            self._blamed.add(error.details["member"])
+            if self._cost_too_many:
+                return self._finish(self._too_many())
         if self._restarts and isinstance(error, _RESTARTABLE) and self.attempt <= RESTARTS_MAX:
             return self._restart(error)
         return self._finish(error)
@@ -115,13 +122,23 @@ class JobRecord:
         """The coordinator did not answer: it may run the attempt or not, and so is told to stop it."""
         if attempt != self.attempt or self.coordinator is None:
             return []
+        if isinstance(error, MemberLostError):
+            self._blamed.add(self.coordinator)
         return [Stop(self.coordinator, attempt, error), *self.ended(attempt, error)]
 
     def member_lost(self, member: str) -> list[Effect]:
-        """A member has left. Only the coordinator's loss is noticed here; the coordinator notices the participants'."""
-        if member != self.coordinator:
+        """A member has left. Only the coordinator's loss is noticed here; the coordinator notices the participants'.
+
+        A job that has cost too many members by now is not begun on another.
+        """
+        self._left.add(member)
+        if member == self.coordinator:
+            return self.ended(self.attempt, MemberLostError(f"member {member}, which coordinated the job, was lost", member=member))
+        if self.status.is_final or self._cause is not None or not self._cost_too_many:
             return []
-        return self.ended(self.attempt, MemberLostError(f"member {member}, which coordinated the job, was lost", member=member))
+        error = self._too_many()
+        running = [] if self.coordinator is None else [Stop(self.coordinator, self.attempt, error)]
+        return [*running, *self._finish(error)]
 
     def stop(self, error: Error) -> list[Effect]:
         """Stop the job for a reason: a request, a deadline. Nothing happens when it has ended or was told already."""
@@ -136,6 +153,13 @@ class JobRecord:
     def stop_wait_over(self) -> list[Effect]:
         """The coordinator was told to stop and has had enough time."""
         return [] if self.status.is_final or self._cause is None else self._finish(self._cause)
+
+    @property
+    def _cost_too_many(self) -> bool:
+        return len(self._blamed & self._left) >= LOST_MEMBERS_MAX
+
+    def _too_many(self) -> MemberLostError:
+        return cost_too_many("job", sorted(self._blamed & self._left))
 
     def _restart(self, error: Error) -> list[Effect]:
         delay_s = min(_DELAY_S * 2 ** (self.attempt - 1), _DELAY_MAX_S)

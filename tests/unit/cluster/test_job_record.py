@@ -161,3 +161,45 @@ def test_after_the_end_nothing_happens() -> None:
     record.ended(1, FAILED)
     assert [record.ended(1, None), record.member_lost("m1"), record.stop(CANCELLED), record.stop_wait_over(), record.unsure(1, LOST)] == [[]] * 5
     assert record.status is JobStatus.FAILED
+
+
+def lost(member: str) -> MemberLostError:
+    return MemberLostError(f"{member} was lost", member=member)
+
+
+def test_a_job_that_costs_a_second_member_is_not_begun_on_a_third() -> None:
+    record = running()
+    assert record.member_lost("m1") == [Start(2, 0.05)]
+    record.chosen(2, "m2")
+    record.started(2)
+    (finish,) = record.member_lost("m2")
+    assert isinstance(finish, Finish)
+    assert isinstance(finish.error, MemberLostError)
+    assert "members m1 and m2 ended while they worked on this job" in finish.error.message
+    assert record.status is JobStatus.FAILED
+    assert record.member_lost("m3") == []
+
+
+def test_a_second_participant_that_was_lost_may_be_noticed_late() -> None:
+    record = running()
+    record.member_lost("m2")
+    assert record.ended(1, lost("m2")) == [Start(2, 0.05)]
+    record.chosen(2, "m1")
+    assert record.ended(2, lost("m3")) == [Start(3, 0.1)]  # it may be alive
+    record.chosen(3, "m1")
+    stop, finish = record.member_lost("m3")
+    assert (stop.member, stop.attempt) == ("m1", 3) if isinstance(stop, Stop) else False
+    assert isinstance(finish, Finish)
+    assert record.ended(3, None) == []
+
+
+def test_broken_connections_and_losses_of_others_are_not_counted() -> None:
+    record = running()
+    for attempt, member in enumerate(("m2", "m3", "m4"), 1):
+        assert isinstance(record.ended(attempt, lost(member))[0], Start)
+        record.chosen(attempt + 1, "m1")
+    for bystander in ("m5", "m6", "m7"):
+        assert record.member_lost(bystander) == []
+    record.unsure(4, lost("m1"))
+    assert record.member_lost("m1") == []  # the first of those that it was on
+    assert isinstance(record.member_lost("m2")[-1], Finish)
