@@ -243,7 +243,7 @@ class JobCancelledError(OperationalError):
 
 
 class JobFailedError(OperationalError):
-    """User code in a job raised. ``details`` has ``vertex``, ``member`` and ``traceback``; the traceback is a note of the error too, so that Python shows it."""
+    """User code in a job raised. ``details`` has ``vertex``, ``member`` and ``traceback``; the traceback is a note of the error, so that Python shows it."""
 
     def __init__(self, message: str, **details: Any) -> None:
         super().__init__(message, **details)

@@ -116,7 +116,8 @@ class TableHandle:
 
         Args:
             data: A pyarrow Table, RecordBatch or RecordBatchReader, a pandas or polars DataFrame, anything else with ``__arrow_c_stream__``, a dict of
-                columns, or a list of dicts, one a row. Columns are matched by name without regard to case and converted where that is exact; nullable columns may be missing.
+                columns, or a list of dicts, one a row. Columns are matched by name without regard to case and converted where that is exact; nullable columns
+                may be missing.
             mode: ``"append"`` (a key that is there already is an error), ``"overwrite"`` (replaces all rows of the table), ``"upsert"`` (replaces rows with
                 the same key) or ``"ignore"`` (leaves out rows whose key is there already).
             progress: Called with the rows sent so far, after each chunk of about 32 MiB.

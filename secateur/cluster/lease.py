@@ -4,12 +4,13 @@ A member answers for its partitions while it holds a lease. It renews the lease 
 *after* it was asked, so the granter's end is never the earlier one, however long the message took or the process was stopped in between.
 
 The controller is asked first. It grants the lease by promising to publish no topology without the member before the lease has ended. When it is silent, the
-other members are asked: a partition can only get a new primary that holds a copy and acts on a newer topology, so the promise of all other members, not to act on
-a topology without the asker before the lease has ended, is as good. A process that is gone (its address refuses connections) acts on nothing any more; but what
+other members are asked: a partition can only get a new primary that holds a copy and acts on a newer topology, so the promise of all other members, not to
+act on a topology without the asker before the lease has ended, is as good. A process that is gone (its address refuses connections) acts on nothing any
+more; but what
 it did *before* is only known while the lease is still valid, so only then does it count as a promise.
 
-**Invariant**: while the lease of a member is valid, no member acts on a topology from which it is missing. `tests/unit/cluster/test_lease.py` runs these machines
-under random faults on a virtual clock and network.
+**Invariant**: while the lease of a member is valid, no member acts on a topology from which it is missing. `tests/unit/cluster/test_lease.py` runs these
+machines under random faults on a virtual clock and network.
 
 Source: C. Gray, D. Cheriton, "Leases: an efficient fault-tolerant mechanism for distributed file cache consistency", 1989.
 """
@@ -24,7 +25,7 @@ from typing import TypeAlias, assert_never
 
 from secateur.errors import ProgrammingError
 
-__all__ = ["AskController", "AskPeers", "Answer", "GivenUp", "LeaseHolder", "LeaseTimes", "Promises"]
+__all__ = ["Answer", "AskController", "AskPeers", "GivenUp", "LeaseHolder", "LeaseTimes", "Promises"]
 
 
 @dataclass(frozen=True, slots=True)

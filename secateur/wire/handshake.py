@@ -77,7 +77,8 @@ class Hello:
         if token is not None:
             if given is None:
                 raise AuthenticationError(
-                    "this cluster asks for a token and none was given: pass token=... to connect, or set SECATEUR_TOKEN; it is cluster.token where it was started"
+                    "this cluster asks for a token and none was given: pass token=... to connect, or set SECATEUR_TOKEN; "
+                    "it is cluster.token in the process that started it"
                 )
             if not hmac.compare_digest(str(given).encode(errors="surrogatepass"), token.encode()):
                 raise AuthenticationError("the token is wrong: use the one that the cluster was started with")

@@ -7,6 +7,7 @@ import itertools
 import math
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -161,7 +162,7 @@ class Controller(Process):
             if self.heard[member] < self.version:
                 version, members = self.version, self.members
                 target = self.world.members[member]
-                self.world.send(self.name, member, lambda target=target: target.topology(version, members), lambda member=member: self.refused(member))  # type: ignore[misc]
+                self.world.send(self.name, member, partial(target.topology, version, members), partial(self.refused, member))
 
     def acknowledged(self, member: str, version: int) -> None:
         self.heard[member] = max(self.heard[member], version)
