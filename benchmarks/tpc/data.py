@@ -1,4 +1,4 @@
-"""The data of TPC-H and TPC-DS, generated once and kept under ``build/``: ``python -m benchmarks.tpc.data tpch --scale 1``.
+"""The data and the queries of TPC-H and TPC-DS, generated once and kept under ``build/``: ``python -m benchmarks.tpc.data tpch --scale 1``.
 
 The generators are extensions of DuckDB 1.5.5 that packages carry, while secateur runs on a later DuckDB: they get an environment of their own,
 ``build/tpc/environment``, with what pip is configured to use. Larger TPC-H data can come from elsewhere (``tpchgen-cli`` writes the same tables):
@@ -8,6 +8,7 @@ Parquet files in ``build/tpch/sf<scale>`` that are complete are taken as they ar
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import subprocess
 import sys
@@ -15,9 +16,10 @@ import venv
 from pathlib import Path
 from typing import Final
 
-__all__ = ["BENCHMARKS", "main", "tables_of"]
+__all__ = ["BENCHMARKS", "QUERY_COUNTS", "main", "queries_of", "tables_of"]
 
 BENCHMARKS: Final = ("tpch", "tpcds")
+QUERY_COUNTS: Final = {"tpch": 22, "tpcds": 99}
 
 _BUILD: Final = Path(__file__).parents[2] / "build"
 _PACKAGES: Final = ("duckdb==1.5.5", "duckdb-extension-tpch==1.5.5", "duckdb-extension-tpcds==1.5.5")
@@ -39,9 +41,24 @@ def tables_of(benchmark: str, scale: str) -> dict[str, Path]:
         unfinished = folder.with_suffix(".unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True)
-        subprocess.run([_generator_python(), Path(__file__).with_name("dbgen.py"), benchmark, scale, unfinished], check=True)
+        subprocess.run([_generator_python(), Path(__file__).with_name("dbgen.py"), "tables", benchmark, scale, unfinished], check=True)
         unfinished.rename(folder)
     return {path.stem: path for path in sorted(folder.glob("*.parquet"))}
+
+
+def queries_of(benchmark: str) -> dict[int, str]:
+    """The texts of a benchmark's queries by number, those of DuckDB's generator: with the standard's validation parameters for TPC-H.
+
+    Raises:
+        subprocess.CalledProcessError: As :func:`tables_of`.
+    """
+    file = _BUILD / benchmark / "queries.json"
+    if not file.is_file():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = file.with_suffix(".unfinished")
+        subprocess.run([_generator_python(), Path(__file__).with_name("dbgen.py"), "queries", benchmark, unfinished], check=True)
+        unfinished.rename(file)
+    return {int(number): text for number, text in json.loads(file.read_text(encoding="utf-8")).items()}
 
 
 def _generator_python() -> Path:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import secateur
+from benchmarks.tpc.data import queries_of
 from benchmarks.tpc.report import bars_of, print_report, write_json
-from benchmarks.tpc.tables import TpcTable, load_cluster, queries_in
+from benchmarks.tpc.tables import TpcTable, load_cluster
 from benchmarks.tpc.timing import measure_queries, measure_spark
 
 __all__ = ["run_suite"]
@@ -28,7 +29,7 @@ def run_suite(benchmark: str, tables: Sequence[TpcTable], arguments: Sequence[st
         0; with ``--check`` 1 if a bar was missed.
     """
     options = _options(benchmark, arguments)
-    texts = queries_in(Path(__file__).parents[1] / benchmark)
+    texts = queries_of(benchmark)
     queries = {number: texts[number] for number in options.queries or texts}
     # The kernels of all members share the cores that DuckDB gets alone.
     with secateur.start(members=options.members, runtime=options.runtime) as cluster, cluster.connect() as connection:

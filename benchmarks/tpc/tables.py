@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import duckdb
 import pyarrow.parquet as pq
@@ -13,9 +13,7 @@ import pyarrow.parquet as pq
 import secateur
 from benchmarks.tpc.data import tables_of
 
-__all__ = ["TpcTable", "create_in_duckdb", "create_table", "load_cluster", "queries_in"]
-
-_QUERIES: Final = "queries"
+__all__ = ["TpcTable", "create_in_duckdb", "create_table", "load_cluster"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +52,3 @@ def create_in_duckdb(connection: Any, benchmark: str, scale: str) -> None:
     """The same tables as DuckDB's own."""
     for name, path in tables_of(benchmark, scale).items():
         connection.execute(f"CREATE TABLE {name} AS FROM read_parquet('{path}')")
-
-
-def queries_in(package: Path) -> dict[int, str]:
-    """The texts of a benchmark's queries by number: ``queries/q01.sql`` and so on beside ``package``'s files."""
-    return {int(path.stem[1:]): path.read_text(encoding="utf-8") for path in sorted((package / _QUERIES).glob("q*.sql"))}

@@ -1,4 +1,1 @@
-"""TPC-DS on a cluster: 99 queries over a snowflake with skew and NULLs.
-
-The texts in ``queries/`` are those of DuckDB's generator.
-"""
+"""TPC-DS on a cluster: 99 queries over a snowflake with skew and NULLs."""
