@@ -158,9 +158,9 @@ class Controller(Process):
             self.lose(member)
 
     def tell(self) -> None:
-        for member in self.members:
-            if self.heard[member] < self.version:
-                version, members = self.version, self.members
+        version, members = self.version, self.members
+        for member in members:
+            if self.heard[member] < version:
                 target = self.world.members[member]
                 self.world.send(self.name, member, partial(target.topology, version, members), partial(self.refused, member))
 
