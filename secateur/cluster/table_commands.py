@@ -72,10 +72,10 @@ class TableCommands:
         """Forget a table everywhere.
 
         Raises:
-            UnknownTableError: There is no such table.
+            UnknownTableError: There is no such table; or it is a view.
         """
         async with self._state.changing:
-            if if_exists and self._state.catalog.find(name) is None:
+            if if_exists and self._state.catalog.find(name) is None and name.casefold() not in self._state.catalog.views:
                 return
             self._state.catalog, table = self._state.catalog.without_table(name)
             await self._forget(table)

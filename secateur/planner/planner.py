@@ -15,6 +15,7 @@ from secateur.planner.ddl.alter_table import read_alter_table
 from secateur.planner.ddl.create_index import read_create_index, read_drop_index
 from secateur.planner.ddl.create_table import read_create_table, read_drop_table
 from secateur.planner.ddl.create_table_as import is_create_table_as, read_create_table_as
+from secateur.planner.dialect_check import check_dialect
 from secateur.planner.dml.change_planner import ChangePlanner
 from secateur.planner.dml.composed import Composed
 from secateur.planner.dml.copy import read_copy
@@ -35,7 +36,11 @@ from secateur.planner.statement import (
     ChangeStatement,
     CopyFrom,
     CopyTo,
+    CreateIndex,
     CreateView,
+    DropIndex,
+    DropTable,
+    DropView,
     ExplainStatement,
     InsertSelect,
     SelectStatement,
@@ -75,6 +80,13 @@ class _CacheKey:
 
 _Planned: TypeAlias = SelectStatement | InsertSelect | InsertValues | ChangeStatement | WholeChange
 """What is worth remembering; evaluated and given its values at each call."""
+
+
+_READ_HERE: Final = (
+    *(InsertSelect, ChangeStatement, WholeChange, CopyFrom, CopyTo),
+    *(CreateView, DropView, DropTable, CreateIndex, DropIndex),
+)
+"""Statements of the dialect that parsers of our own read. CREATE TABLE and ALTER TABLE are not: they have clauses that DuckDB does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +179,14 @@ class Planner:
         return _with_params(planned, values, parameters.lists)
 
     def _plan(self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params, catalog: Catalog) -> Statement | InsertValues:
+        planned = self._plan_read(sql, tokens, parameters, params, catalog)
+        if isinstance(planned, InsertValues):
+            check_dialect(sql, tokens, planned.rows)
+        elif isinstance(planned, _READ_HERE):
+            check_dialect(sql, tokens)
+        return planned
+
+    def _plan_read(self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params, catalog: Catalog) -> Statement | InsertValues:
         cursor = TokenCursor(sql, tokens)
         first = tokens[0].text.upper().split()[0]
         if parameters.lists and first not in _QUERIES and first != "EXPLAIN":
@@ -185,9 +205,15 @@ class Planner:
                 insert = read_insert(cursor, parameters, catalog.table, ctes)
                 return self._changes(sql, parameters, parameters.arrange(params), catalog).insert(insert)
             case "UPDATE":
-                return self._changes(sql, parameters, _arrange(parameters, params), catalog).update(read_update(cursor, parameters, catalog.table, ctes))
+                update = read_update(cursor, parameters, catalog.table, ctes)
+                if update.sources is not None:
+                    check_dialect(sql, tokens)  # the query has the sources in its middle, where more than sources would read strangely
+                return self._changes(sql, parameters, _arrange(parameters, params), catalog).update(update)
             case "DELETE":
-                return self._changes(sql, parameters, _arrange(parameters, params), catalog).delete(read_delete(cursor, parameters, catalog.table, ctes))
+                delete = read_delete(cursor, parameters, catalog.table, ctes)
+                if delete.sources is not None:
+                    check_dialect(sql, tokens)
+                return self._changes(sql, parameters, _arrange(parameters, params), catalog).delete(delete)
             case "TRUNCATE":
                 return self._changes(sql, parameters, _arrange(parameters, params), catalog).delete(read_truncate(cursor, parameters, catalog.table))
             case "MERGE":

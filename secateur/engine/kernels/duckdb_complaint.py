@@ -17,7 +17,7 @@ import duckdb
 
 from secateur.partitioning.types import SqlType
 
-__all__ = ["Complaint", "complaint_about"]
+__all__ = ["Complaint", "complaint_about", "syntax_complaint"]
 
 _PREFIX: Final = "PREPARE statement AS "
 _lock: Final = threading.Lock()
@@ -58,12 +58,22 @@ def complaint_about(sql: str, relations: Mapping[str, Mapping[str, SqlType | str
     return None
 
 
-def _read(text: str, sql: str) -> Complaint | None:
+def syntax_complaint(sql: str) -> Complaint | None:
+    """What DuckDB's parser says of a text of whatever kind, and where; None when it parses, or when DuckDB does not say where."""
+    with _lock, _database().cursor() as cursor:
+        try:
+            cursor.extract_statements(sql)
+        except duckdb.Error as error:
+            return _read(str(error), sql, "")
+    return None
+
+
+def _read(text: str, sql: str, prefix: str = _PREFIX) -> Complaint | None:
     try:
         said: dict[str, Any] = json.loads(text[text.index("{") :])
         # Both count bytes.
         start, length = json.loads(said["location"])
-        start -= len(_PREFIX)
+        start -= len(prefix)
         raw = sql.encode()
         offset = len(raw[:start].decode(errors="ignore"))
         return Complaint(str(said["exception_message"]), offset, max(1, len(raw[start : start + length].decode(errors="ignore")))) if start >= 0 else None

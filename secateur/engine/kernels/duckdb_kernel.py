@@ -161,6 +161,15 @@ class DuckDBKernel:
         with self._binder() as binder:
             return binder.describe(sql, relations, params)
 
+    def parse(self, sql: str) -> None:
+        """Have DuckDB's parser read one text, of whatever kind; nothing is bound or run. Costs some 50 microseconds for a short one.
+
+        Raises:
+            SqlSyntaxError, NotSupportedError: It does not.
+        """
+        with self._binder() as binder:
+            binder.cursor.extract_statements(sql)
+
     def trees(self, statements: Sequence[str]) -> tuple[str, ...]:
         """DuckDB's parse trees of some texts, in JSON; one that does not parse says so in there.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from secateur.engine.row_effects import Action, Meeting
 from secateur.partitioning.table import TableDef
@@ -18,7 +19,7 @@ from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.effects import EffectsQuery, Value, action_text, column_of, say_effects, target_text
 from secateur.planner.dml.expressions import Span, read_expression
 from secateur.planner.dml.returning import read_returning
-from secateur.planner.dml.target import Target, read_target
+from secateur.planner.dml.target import Target, read_table, read_target
 from secateur.planner.statement import ChangeKind
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.token_cursor import TokenCursor
@@ -69,9 +70,11 @@ class Delete:
             composer.say(self.ctes, " ")
         composer.say("SELECT ")
         say_effects(composer, self.target, (action_text(Action.DELETE),), unread)
-        composer.say(f" FROM {target_text(self.target)}")
+        composer.say(" FROM ")
         if self.sources is not None:
-            composer.say(", ", self.sources)
+            # In front of the target: behind it, a subquery among the sources could name columns of the target, which the dialect refuses.
+            composer.say(self.sources, ", ")
+        composer.say(target_text(self.target))
         if self.where is not None:
             composer.say(" ", self.where)
         query, names_action = self.returning or (None, False)
@@ -101,6 +104,10 @@ def read_delete(cursor: TokenCursor, parameters: Parameters, find: Callable[[str
     return Delete(cursor.sql, parameters, target, ctes, sources, where, returning)
 
 
+_OF_OTHERS: Final = (("CASCADE",), ("RESTRICT",), ("RESTART", "IDENTITY"), ("CONTINUE", "IDENTITY"))
+"""What other databases have behind the table, and what would read as an alias of it."""
+
+
 def read_truncate(cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef]) -> Delete:
     """Read a TRUNCATE statement, which is a DELETE without a condition.
 
@@ -112,9 +119,13 @@ def read_truncate(cursor: TokenCursor, parameters: Parameters, find: Callable[[s
     Raises:
         SqlSyntaxError: At the first token that cannot be.
         UnknownTableError: With the position of the name.
+        NotSupportedError: CASCADE, RESTRICT or an identity to restart.
     """
     cursor.expect("TRUNCATE")
     cursor.accept("TABLE")
+    if any(cursor.at_ahead(2 * cursor.at_ahead(1, ".") + 1, *words) for words in _OF_OTHERS):
+        read_table(cursor, find)
+        raise cursor.unsupported(f"TRUNCATE ... {cursor.word()}", "no other table depends on the rows of one, and none has an identity; leave it out")
     target = read_target(cursor, find)
     cursor.expect_end()
     return Delete(cursor.sql, parameters, target)

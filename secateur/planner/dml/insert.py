@@ -51,6 +51,7 @@ class InsertValues:
         sql: The query that evaluates them.
         mode: What happens to keys that are there already.
         shape: How the rows come from the parameters, when a client can make them by itself; else None.
+        rows: Where the VALUES clause stands in the user's text.
     """
 
     table: TableDef
@@ -58,6 +59,7 @@ class InsertValues:
     sql: str
     mode: InsertMode
     shape: InsertShape | None
+    rows: Span
 
     def evaluate(self, params: Sequence[Any]) -> InsertRows:
         """The rows for these parameters.
@@ -127,7 +129,7 @@ class Insert:
         assert isinstance(self.conflict, InsertMode)
         assert self.columns is not None
         shape = _shape(self.columns, self.source.values, self.parameters, self.conflict)
-        return InsertValues(self.target.table, self.columns, self.query().text, self.conflict, shape)
+        return InsertValues(self.target.table, self.columns, self.query().text, self.conflict, shape, self.source.span)
 
     def query(self) -> Composed:
         """The query for the rows; that of VALUES has each value cast to the type of its column."""

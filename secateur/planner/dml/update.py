@@ -82,9 +82,11 @@ class Update:
             composer.say(self.ctes, " ")
         composer.say("SELECT ")
         say_effects(composer, self.target, (action_text(Action.UPDATE),), assigned_values(self.assignments))
-        composer.say(f" FROM {target_text(self.target)}")
+        composer.say(" FROM ")
         if self.sources is not None:
-            composer.say(", ", self.sources)
+            # In front of the target: behind it, a subquery among the sources could name columns of the target, which the dialect refuses.
+            composer.say(self.sources, ", ")
+        composer.say(target_text(self.target))
         if self.where is not None:
             composer.say(" ", self.where)
         query, names_action = self.returning or (None, False)
