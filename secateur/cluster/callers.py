@@ -47,6 +47,7 @@ CONTROLLER_CALLERS: Final[Mapping[str, Callers]] = {
     "join": _CLUSTER,
     "members": _CONTROLLER,
     "member_lost": _CONTROLLER,
+    "copy_lost": _CLUSTER,
 }
 """Who may ask the controller. Whoever started the cluster asks as the controller does."""
 
@@ -67,6 +68,8 @@ MEMBER_CALLERS: Final[Mapping[str, Callers]] = {
     "stage": _ANYBODY,
     "write_copy": _MEMBERS,
     "stage_copy": _MEMBERS,
+    "copies_tails": _MEMBERS,
+    "copies_settled": _MEMBERS,
     "job_counters": _MEMBERS,
     "job_run": _CONTROLLER,
     "job_halt": _CONTROLLER,

@@ -1,7 +1,8 @@
 """Changes that a member has made lately, by the id that the client gave each: a change that is asked for again is not made again.
 
 A client whose connection breaks cannot know whether its ``UPDATE t SET v = v + 1`` was carried out. It asks again under the same id, and whoever holds the
-partition then knows: the primary made the change or did not, and a backup that took its place has the id with the copy of the rows.
+partition then knows: the primary made the change or did not, and a backup that took its place has the id with the copy of the rows. To know a change
+is not enough to acknowledge it: whoever asks again waits, as whoever asked first did, until all copies have it.
 """
 
 from __future__ import annotations
@@ -9,86 +10,83 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
 
-__all__ = ["Applied", "ChangeBook"]
+__all__ = ["ChangeBook", "ChangeKey", "Made"]
 
-_KEPT_MAX: Final = 10_000
+_KEPT_MAX: Final = 50_000
+"""Some 15 MB; at several thousand writes a second still longer than a client asks again."""
+
+ChangeKey: TypeAlias = tuple[int, int, str]
+"""Table, partition, and the id that the client gave."""
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Made(NamedTuple):
     """A change that was made here.
 
     Attributes:
         rows: Rows written or removed.
-        confirmed: Ends when the backups have it.
-        sent_bytes: Bytes sent to the backups.
+        sequence: Its number among those of its partition; 0 when there was nothing to change.
     """
 
     rows: int
-    confirmed: Awaitable[object]
-    sent_bytes: int = 0
+    sequence: int
 
 
 class ChangeBook:
-    """Outcomes by id, the oldest forgotten first. Lives on the member's event loop.
+    """What was made, the oldest forgotten first. Lives on the member's event loop.
 
     Args:
-        kept_max: Outcomes kept.
+        kept_max: Changes kept.
     """
 
     def __init__(self, kept_max: int = _KEPT_MAX) -> None:
-        self._outcomes: OrderedDict[str, asyncio.Future[int]] = OrderedDict()
+        self._known: OrderedDict[ChangeKey, Made | asyncio.Future[Made]] = OrderedDict()
         self._kept_max = kept_max
 
-    async def once(self, change_id: str, make: Callable[[], Awaitable[Applied]]) -> int:
-        """Make a change and wait for its backups; if that was asked for before, wait for what becomes of it.
+    async def once(self, key: ChangeKey, make: Callable[[], Awaitable[Made]]) -> Made:
+        """Make a change, unless it was made before; if it is being made, wait for what becomes of it.
 
         Args:
-            change_id: Given by the client.
+            key: Which change.
             make: Makes the change. When it raises, nothing was changed, and asking again tries again.
 
-        Returns:
-            Rows written or removed.
-
         Raises:
-            Error: As ``make``, or that a backup has not confirmed a change that was made; asking again says the same.
+            Error: As ``make``.
         """
-        known = self._outcomes.get(change_id)
+        known = self._known.get(key)
         if known is not None:
-            return await asyncio.shield(known)
-        outcome = self._enter(change_id)
+            return known if isinstance(known, Made) else await asyncio.shield(known)
+        making = asyncio.get_running_loop().create_future()
+        self._enter(key, making)
         try:
-            applied = await make()
+            made = await make()
         except BaseException as error:
-            self._outcomes.pop(change_id, None)
-            _fail(outcome, error)
+            self._known.pop(key, None)
+            _fail(making, error)
             raise
-        try:
-            await applied.confirmed
-        except BaseException as error:
-            _fail(outcome, error)
-            raise
-        outcome.set_result(applied.rows)
-        return applied.rows
+        self.note(key, made)
+        making.set_result(made)
+        return made
 
-    def note(self, change_id: str, rows: int) -> None:
-        """Remember a change that this member has as a backup."""
-        if change_id not in self._outcomes:
-            self._enter(change_id).set_result(rows)
+    def made(self, key: ChangeKey) -> Made | None:
+        """A change that was made, as far as that is remembered."""
+        known = self._known.get(key)
+        return known if isinstance(known, Made) else None
 
-    def _enter(self, change_id: str) -> asyncio.Future[int]:
-        outcome = self._outcomes[change_id] = asyncio.get_running_loop().create_future()
-        if len(self._outcomes) > self._kept_max:
-            self._outcomes.popitem(last=False)
-        return outcome
+    def note(self, key: ChangeKey, made: Made) -> None:
+        """Remember a change that was made, here or as the copy of another member's."""
+        self._enter(key, made)
+
+    def _enter(self, key: ChangeKey, known: Made | asyncio.Future[Made]) -> None:
+        self._known[key] = known
+        if len(self._known) > self._kept_max:
+            self._known.popitem(last=False)
 
 
-def _fail(outcome: asyncio.Future[int], error: BaseException) -> None:
+def _fail(making: asyncio.Future[Made], error: BaseException) -> None:
     if isinstance(error, asyncio.CancelledError):
-        outcome.cancel()
+        making.cancel()
         return
-    outcome.set_exception(error)
-    outcome.exception()  # looked at: mostly nobody else waits for it
+    making.set_exception(error)
+    making.exception()  # looked at: mostly nobody else waits for it

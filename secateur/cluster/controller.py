@@ -17,7 +17,7 @@ from secateur.cluster.loads import Change, Load, LoadPublisher, WholeChange
 from secateur.cluster.local_call import bound_partitions
 from secateur.cluster.member_changes import ATTEMPT
 from secateur.cluster.member_list import MemberList
-from secateur.cluster.membership import MemberJoined, MemberLost
+from secateur.cluster.membership import CopyLost, MemberJoined, MemberLost
 from secateur.cluster.peers import Peers
 from secateur.cluster.request_args import CONTROLLER_ARGS, check_args
 from secateur.cluster.settings import ClusterSettings
@@ -83,6 +83,7 @@ class Controller:
             "system_table": system_tables.answer,
             "join": self._join,
             "member_lost": self._member_lost,
+            "copy_lost": self._copy_lost,
             "job_new": self._jobs.new,
             "job_wait": self._jobs.wait,
             "job_cancel": self._jobs.cancel,
@@ -284,6 +285,11 @@ class Controller:
 
     async def _member_lost(self, request: Request) -> Reply:
         await self._state.change(MemberLost(request.args["member"]))
+        return Reply(self._versions())
+
+    async def _copy_lost(self, request: Request) -> Reply:
+        args = request.args
+        await self._state.change(CopyLost(args["group"], args["partition"], args["member"]))
         return Reply(self._versions())
 
     def _group_of(self, table: str) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from secateur.cluster.change_book import Applied
+from secateur.cluster.change_book import Made
 from secateur.cluster.peers import Peers
 from secateur.cluster.writes import MemberWrites
 from secateur.partitioning.split import split
@@ -80,10 +80,10 @@ class JobWrites:
         primary = topology.ownership(table.scheme.affinity_group()).primary(partition)
         if primary == self._member_id:
 
-            async def make() -> Applied:
-                return self._writes.apply(table.table_id, partition, operation, rows, change_id)
+            async def make() -> Made:
+                return self._writes.apply(table.table_id, partition, operation, rows, change_id)[0]
 
-            return await self._writes.write_once(table.table_id, change_id, make)
+            return await self._writes.write_once(table.table_id, partition, change_id, make)
         args = {"table_id": table.table_id, "partition": partition, "mode": mode, "topology_version": topology.version, "change_id": change_id}
         answer = await self._peers.call(primary, "write", args, encode_table(rows))
         written: int = answer["rows"]

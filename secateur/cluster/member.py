@@ -10,6 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from secateur.cluster.callers import MEMBER_CALLERS, NOTICE_CALLERS, check_caller
+from secateur.cluster.change_book import ChangeBook
 from secateur.cluster.job_writes import JobWrites
 from secateur.cluster.live_metrics import LiveMetrics
 from secateur.cluster.member_attempts import MemberAttempts
@@ -20,6 +21,7 @@ from secateur.cluster.member_ranges import MemberRanges
 from secateur.cluster.member_statistics import MemberStatistics
 from secateur.cluster.open_results import OpenResults
 from secateur.cluster.peers import Peers
+from secateur.cluster.replication import Replication
 from secateur.cluster.request_args import MEMBER_ARGS, check_args
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.statement_log import StatementLog
@@ -45,6 +47,8 @@ _HOUSEKEEPING: Final = frozenset(
         "create_table",
         "drop_table",
         "views",
+        "copies_tails",
+        "copies_settled",
         "topology",
         "change_close",
         "load_prepare",
@@ -101,8 +105,10 @@ class Member:
         self._changes: MemberChanges
         self._whole_changes: MemberWholeChanges
         self._places = TablePlaces(member_id)
-        self._writes = MemberWrites(member_id, self._store, self._places, self._peers)
-        self._loads = MemberLoads(self._store, self._places, self._peers, self._executor)
+        written = ChangeBook()
+        self._replication = Replication(member_id, self._store, self._places, self._peers, written, self._report_out_of_sync)
+        self._writes = MemberWrites(self._store, self._places, self._replication, written)
+        self._loads = MemberLoads(self._store, self._places, self._peers, self._replication, self._executor)
         self._ranges = MemberRanges(self._store, self._places.gate, self._executor, self._adopt_table)
         self._topology = Topology(0, (), {})
         self._views_version = 0
@@ -128,7 +134,9 @@ class Member:
             "change_work_out": self._work_out_change,
             "change_returned": lambda request: self._whole_changes.returned(request),
             "write": self._writes.write,
-            "write_copy": self._writes.write_copy,
+            "write_copy": self._replication.write_copy,
+            "copies_tails": self._replication.tails,
+            "copies_settled": self._replication.copies_settled,
             "stage": self._loads.stage,
             "stage_copy": self._loads.stage_copy,
             "load_prepare": self._loads.prepare,
@@ -189,6 +197,7 @@ class Member:
         self._results.close_all()
         await self._attempts.close()
         await self._jobs.close()
+        await self._replication.close()
         await self._peers.close()
         await self._controller.close()
         self._executor.shutdown(wait=True, cancel_futures=True)
@@ -269,6 +278,9 @@ class Member:
         answer = await self._controller.request("system_table", {"table": name})
         return decode_table(answer.payload, ranges=False)
 
+    async def _report_out_of_sync(self, group: str, partition: int, member: str) -> None:
+        await self._controller.request("copy_lost", {"group": group, "partition": partition, "member": member})
+
     def _create_table(self, request: Request) -> Reply:
         table = TableDef.from_wire(request.args["table"])
         self._store.create_table(table, request.args["partitions"])
@@ -282,6 +294,7 @@ class Member:
     def _drop_table(self, request: Request) -> Reply:
         table_id = request.args["table_id"]
         self._store.drop_table(table_id)
+        self._replication.forget(table_id)
         self._places.remove_table(table_id)
         self._tables = {name: table for name, table in self._tables.items() if table.table_id != table_id}
         return Reply()
@@ -304,6 +317,7 @@ class Member:
             self._peers.update(topology)
             self._statements.update(topology)
             self._places.update(topology)
+            self._replication.update(topology)
         return Reply()
 
     def _ping(self, _: Request) -> Reply:

@@ -22,7 +22,7 @@ from weakref import WeakValueDictionary
 
 import pyarrow as pa
 
-from secateur.cluster.change_book import Applied
+from secateur.cluster.change_book import Made
 from secateur.cluster.local_call import LocalCall, bound_partitions, check_versions, local_call
 from secateur.cluster.member_loads import MemberLoads
 from secateur.cluster.statement_profile import work_of
@@ -116,7 +116,7 @@ class MemberChanges:
         backups = self._places.backups(table_id, [partition])
         work: list[dict[str, Any]] | None = [] if args.get("profile") else None
         make = partial(self._change_partition, plan, params, partitions, finding, args["change_id"], pruning=pruning, work=work)
-        rows = await self._writes.write_once(table_id, args["change_id"], make)
+        rows = await self._writes.write_once(table_id, partition, args["change_id"], make)
         answer = {"rows": rows, "members_touched": 1 + len(backups)}
         if work is None:
             return Reply(answer)
@@ -164,7 +164,7 @@ class MemberChanges:
         *,
         pruning: bool,
         work: list[dict[str, Any]] | None,
-    ) -> Applied:
+    ) -> Made:
         table_id, partition = plan.scans[0].table_id, partitions[0][0]
         turn = self._turns.setdefault((table_id, partition), asyncio.Lock())
         async with turn:
@@ -173,10 +173,10 @@ class MemberChanges:
             kernel_s = time.perf_counter() - started_s
             # From here to the frames to the backups nothing is awaited.
             rows = self._shaped(found, table_id, finding)
-            applied = self._writes.apply(table_id, partition, finding.operation, rows, change_id)
+            made, sent_bytes = self._writes.apply(table_id, partition, finding.operation, rows, change_id)
             if work is not None:
-                work.append(self._work(finding, table_id, 1, call, rows, applied.sent_bytes, kernel_s))
-            return applied
+                work.append(self._work(finding, table_id, 1, call, rows, sent_bytes, kernel_s))
+            return made
 
     async def _find(self, plan: SelectPlan, params: Sequence[Any], partitions: Sequence[Sequence[int]], *, pruning: bool) -> tuple[LocalCall, pa.Table]:
         """What was asked, and the rows, as of now."""

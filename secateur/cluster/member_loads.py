@@ -11,6 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from secateur.cluster.peers import Peers
+from secateur.cluster.replication import Replication
 from secateur.cluster.table_places import TablePlaces
 from secateur.cluster.write_gate import WriteGate
 from secateur.errors import ProtocolError
@@ -29,13 +30,15 @@ class MemberLoads:
         store: The member's partitions.
         places: Who keeps copies of them, and their gates.
         peers: The other members.
+        replication: Knows when what is here is all there is.
         executor: Threads for sorting and merging.
     """
 
-    def __init__(self, store: MemberStore, places: TablePlaces, peers: Peers, executor: Executor) -> None:
+    def __init__(self, store: MemberStore, places: TablePlaces, peers: Peers, replication: Replication, executor: Executor) -> None:
         self._store = store
         self._places = places
         self._peers = peers
+        self._replication = replication
         self._executor = executor
         self._closed_by: dict[str, WriteGate] = {}
 
@@ -102,12 +105,13 @@ class MemberLoads:
         """Around the staging of what was read from this member's partitions: other writes wait until the load is published or aborted, or this fails."""
         self._places.place(table_id)
         gate = self._closed_by[load_id] = self._places.gate(table_id)
-        await gate.close(load_id)
         try:
+            await gate.close(load_id)
+            await self._replication.all_taken_over(table_id)
             yield
         except BaseException:
             self._closed_by.pop(load_id, None)  # an abort that came before the gate was closed has taken it out, but could not open it
-            await gate.open(load_id)
+            gate.open(load_id)
             raise
 
     async def prepare(self, request: Request) -> Reply:
@@ -146,7 +150,7 @@ class MemberLoads:
     async def _reopen(self, load_id: str) -> None:
         gate = self._closed_by.pop(load_id, None)
         if gate is not None:
-            await gate.open(load_id)
+            gate.open(load_id)
 
 
 def _pieces(parts: Sequence[Sequence[int]], rows: pa.Table) -> Iterable[tuple[int, pa.Table]]:

@@ -81,7 +81,7 @@ class MemberRanges:
     async def _end(self, table_id: int) -> None:
         change = self._prepared.pop(table_id, None)
         if change is not None and change.gate is not None:
-            await change.gate.open(_holder(change.table))
+            change.gate.open(_holder(change.table))
 
 
 def _read(payload: bytes | memoryview) -> TableDef:

@@ -23,7 +23,7 @@ from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import MemberAddress, Ownership, Topology
 
-__all__ = ["Event", "MemberJoined", "MemberLost", "OwnersForgotten", "RangesChanged", "TableCreated", "advance", "group_after"]
+__all__ = ["CopyLost", "Event", "MemberJoined", "MemberLost", "OwnersForgotten", "RangesChanged", "TableCreated", "advance", "group_after"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,21 @@ class MemberJoined:
 class MemberLost:
     """A member is gone with all that it had."""
 
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CopyLost:
+    """What a living member has of a partition is not what the other copies have: it holds none of it from now on.
+
+    Attributes:
+        group: The affinity group.
+        partition: The partition.
+        member_id: The member.
+    """
+
+    group: str
+    partition: int
     member_id: str
 
 
@@ -67,7 +82,7 @@ class OwnersForgotten:
     group: str
 
 
-Event = MemberJoined | MemberLost | TableCreated | RangesChanged | OwnersForgotten
+Event = MemberJoined | MemberLost | CopyLost | TableCreated | RangesChanged | OwnersForgotten
 
 
 def advance(topology: Topology, event: Event) -> Topology:
@@ -91,6 +106,8 @@ def advance(topology: Topology, event: Event) -> Topology:
             members = tuple(member for member in topology.members if member.id != member_id)
             owners = {group: _promote(ownership, member_id) for group, ownership in topology.owners.items()}
             return Topology(topology.version + 1, members, owners)
+        case CopyLost(group, partition, member_id):
+            return _without_copy(topology, group, partition, member_id)
         case TableCreated(table):
             return _with_table(topology, table)
         case RangesChanged(before, after):
@@ -139,6 +156,20 @@ def _promote(ownership: Ownership, lost: str) -> Ownership:
     is_lost = ownership.owners == ownership.members.index(lost)
     order = np.argsort(is_lost, axis=0, kind="stable")
     return replace(ownership, owners=np.take_along_axis(ownership.owners, order, axis=0))
+
+
+def _without_copy(topology: Topology, group: str, partition: int, member_id: str) -> Topology:
+    """Put a holder that is no member in the place of one copy, behind the others; the last copy of a living member stays, since nobody has a better one."""
+    ownership = topology.owners.get(group)
+    holders = ownership.holders(partition) if ownership is not None and partition < ownership.partitions else ()
+    others = [holder for holder in holders if holder != member_id]
+    if ownership is None or member_id not in holders or set(others).isdisjoint(topology.member_ids):
+        return topology
+    nobody = f"{member_id} (out of sync)"
+    members = ownership.members if nobody in ownership.members else (*ownership.members, nobody)
+    owners = ownership.owners.copy()
+    owners[:, partition] = [members.index(holder) for holder in (*others, nobody)]
+    return Topology(topology.version + 1, topology.members, {**topology.owners, group: Ownership(members, owners)})
 
 
 def _with_table(topology: Topology, table: TableDef) -> Topology:

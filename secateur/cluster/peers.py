@@ -8,7 +8,7 @@ from typing import Any
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import InterfaceError, MemberLostError
 from secateur.partitioning.topology import Topology
-from secateur.wire import Payload, Peer, Role
+from secateur.wire import Answer, Payload, Peer, Role
 
 __all__ = ["Peers"]
 
@@ -65,12 +65,20 @@ class Peers:
         """Send a request to a member and return the header of its answer.
 
         Raises:
+            Error: As :meth:`ask`.
+        """
+        return (await self.ask(member_id, op, args, payload)).header
+
+    async def ask(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> Answer:
+        """Send a request to a member and return its answer.
+
+        Raises:
             Error: Whatever it answers, or that it is out of reach.
             MemberLostError: It left the cluster before it answered; whether the request was carried out is unknown.
         """
         peer = self.peer(member_id)
         try:
-            return (await peer.request(op, args, payload)).header
+            return await peer.request(op, args, payload)
         except InterfaceError as error:
             if self._addresses.get(member_id) == (peer.host, peer.port):
                 raise

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from secateur.cluster.write_gate import WriteGate
-from secateur.errors import TopologyChangedError
+from secateur.errors import ProtocolError, TopologyChangedError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 
@@ -39,6 +39,10 @@ class TablePlaces:
         """A table was dropped."""
         self._tables.pop(table_id, None)
         self._gates.pop(table_id, None)
+
+    def tables(self) -> list[TableDef]:
+        """All tables here."""
+        return list(self._tables.values())
 
     def gate(self, table_id: int) -> WriteGate:
         """The gate of a table's direct writes."""
@@ -102,6 +106,8 @@ class TablePlaces:
         alive = set(topology.member_ids)
         backups: defaultdict[str, list[int]] = defaultdict(list)
         for partition in partitions:
+            if not 0 <= partition < ownership.partitions:
+                raise ProtocolError(f"{table.name} has the partitions 0 to {ownership.partitions - 1}, not {partition}", table=table.name)
             primary, *others = ownership.holders(partition)
             if primary != self.member_id:
                 raise TopologyChangedError(

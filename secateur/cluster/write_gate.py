@@ -5,21 +5,21 @@ orders. So a member that prepares a load first lets its running writes reach the
 aborted.
 
 **Invariant**: while the gate of a table is closed, none of its writes is on its way from this primary to a backup.
+
+Whoever closes a gate holds it under a lease; see :mod:`secateur.cluster.gate_leases`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Final
 
-from secateur.errors import DeadlineError
+from secateur.errors import LoadFailedError
 
 __all__ = ["WriteGate"]
 
-_WAIT_MAX_S: Final = 30.0
-"""A load that stays between prepare and publish for longer has lost its controller."""
+_WAIT_MAX_S: Final = 20.0
+"""Less than a client waits for an answer, so that it learns for certain that nothing was written."""
 
 
 class WriteGate:
@@ -32,39 +32,52 @@ class WriteGate:
     def __init__(self, table: str) -> None:
         self._table = table
         self._writes = 0
-        self._loads: set[str] = set()
-        self._changed = asyncio.Condition()
+        self._holders: set[str] = set()
+        self._opened = asyncio.Event()
+        self._drained = asyncio.Event()
 
-    @asynccontextmanager
-    async def writing(self) -> AsyncIterator[None]:
-        """Around a write at the primary, until its backups have it. Waits while a load is being published.
+    @property
+    def is_closed(self) -> bool:
+        """Whether writes have to wait."""
+        return bool(self._holders)
+
+    async def wait_open(self) -> None:
+        """Wait until nobody holds the gate.
 
         Raises:
-            DeadlineError: A load has been between prepare and publish for too long; nothing was written.
+            LoadFailedError: It has been held for too long; nothing was written.
         """
         try:
-            async with asyncio.timeout(_WAIT_MAX_S), self._changed:
-                await self._changed.wait_for(lambda: not self._loads)
-                self._writes += 1
+            async with asyncio.timeout(_WAIT_MAX_S):
+                while self._holders:
+                    self._opened.clear()
+                    await self._opened.wait()
         except TimeoutError as error:
-            raise DeadlineError(
-                f"{self._table}: a load has been waiting for its publication for more than {_WAIT_MAX_S:g} s; nothing was written, try again"
+            raise LoadFailedError(
+                f"{self._table}: load or change {' and '.join(sorted(self._holders))} has kept writes waiting for more than {_WAIT_MAX_S:g} s; "
+                "nothing was written, try again",
+                table=self._table,
             ) from error
-        try:
-            yield
-        finally:
-            async with self._changed:
-                self._writes -= 1
-                self._changed.notify_all()
 
-    async def close(self, load_id: str) -> None:
-        """Let the running writes end, and no new ones begin, until :meth:`open` is called for the same load."""
-        async with self._changed:
-            self._loads.add(load_id)
-            await self._changed.wait_for(lambda: not self._writes)
+    def begin(self) -> None:
+        """A write is on its way from now on, until :meth:`end`. To be called while the gate is open, or another write is on its way."""
+        self._writes += 1
 
-    async def open(self, load_id: str) -> None:
+    def end(self) -> None:
+        """A write has reached its backups, or was not made."""
+        self._writes -= 1
+        if not self._writes:
+            self._drained.set()
+
+    async def close(self, holder: str) -> None:
+        """Let the running writes end, and no new ones begin, until :meth:`open` is called for the same holder."""
+        self._holders.add(holder)
+        while self._writes:
+            self._drained.clear()
+            await self._drained.wait()
+
+    def open(self, holder: str) -> None:
         """The load has been published or aborted. Nothing happens when it never closed the gate."""
-        async with self._changed:
-            self._loads.discard(load_id)
-            self._changed.notify_all()
+        self._holders.discard(holder)
+        if not self._holders:
+            self._opened.set()

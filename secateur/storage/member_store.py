@@ -220,13 +220,13 @@ class MemberStore:
         """
         return self.partition(table_id, partition).apply(load_mode(mode), rows)
 
-    def apply(self, table_id: int, partition: int, operation: Operation, rows: pa.Table) -> int:
+    def apply(self, table_id: int, partition: int, operation: Operation, rows: pa.Table, *, is_copy: bool = False) -> int:
         """Make any change to one partition, as ``Partition.apply``.
 
         Raises:
             Error: As ``Partition.apply`` and :meth:`partition`.
         """
-        return self.partition(table_id, partition).apply(operation, rows)
+        return self.partition(table_id, partition).apply(operation, rows, is_copy=is_copy)
 
     def delete(self, table_id: int, partition: int, keys: pa.Table) -> int:
         """Delete rows of one partition by their complete keys.

@@ -95,7 +95,7 @@ class Partition:
         """
         return self.apply(Operation.DELETE, keys)
 
-    def apply(self, operation: Operation, rows: pa.Table) -> int:
+    def apply(self, operation: Operation, rows: pa.Table, *, is_copy: bool = False) -> int:
         """Make one change.
 
         Costs microseconds per row for a few rows; beyond the bound of the delta, a vectorised merge of the whole partition.
@@ -103,6 +103,8 @@ class Partition:
         Args:
             operation: What to do.
             rows: Rows of exactly the table's schema; for a deletion, a table with at least the key columns.
+            is_copy: Whether the primary of the partition has made the change. Then it is made here as well, also when a load that is prepared here has one
+                of the keys: the load finds it at the primary, and is not published.
 
         Returns:
             Rows written, without those that are ignored, or for a deletion rows removed.
@@ -121,9 +123,9 @@ class Partition:
             return 0
         self._settle()
         if operation is not Operation.OVERWRITE and self._delta.size + 2 * admitted.num_rows <= self._delta_bound():
-            affected = self._apply_small(operation, admitted)
+            affected = self._apply_small(operation, admitted, check_reserved=not is_copy)
         else:
-            affected = self._apply_whole(operation, admitted)
+            affected = self._apply_whole(operation, admitted, check_reserved=not is_copy)
         if affected or operation not in (Operation.DELETE, Operation.IGNORE):
             self._note_change()
             self._changes.rows += affected
@@ -159,7 +161,7 @@ class Partition:
             self._snapshot = PartitionSnapshot(self._layout, self._delta.base, self._delta.freeze(), self._delta.rows)
         return self._snapshot
 
-    def _apply_small(self, operation: Operation, rows: pa.Table) -> int:
+    def _apply_small(self, operation: Operation, rows: pa.Table, *, check_reserved: bool) -> int:
         keys = self._layout.order.keys(rows)
         if operation is Operation.DELETE:
             return self._delta.remove(keys)
@@ -169,13 +171,14 @@ class Partition:
             keys, rows = self._only_new(keys, rows)
             if not keys:
                 return 0
-        self._check_keys_unreserved(keys, rows)
+        if check_reserved:
+            self._check_keys_unreserved(keys, rows)
         self._delta.put(keys, rows)
         return rows.num_rows
 
-    def _apply_whole(self, operation: Operation, rows: pa.Table) -> int:
+    def _apply_whole(self, operation: Operation, rows: pa.Table, *, check_reserved: bool) -> int:
         incoming = sort_rows(self._layout, [rows], operation.repeats)
-        if operation is not Operation.DELETE:
+        if check_reserved and operation is not Operation.DELETE:
             self._check_unreserved(incoming)
         before = self.snapshot().fold()
         after = merge(self._layout, before, incoming, operation)

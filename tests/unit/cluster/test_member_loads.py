@@ -8,8 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pytest
 
+from secateur.cluster.change_book import ChangeBook
 from secateur.cluster.member_loads import MemberLoads
 from secateur.cluster.peers import Peers
+from secateur.cluster.replication import Replication
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.table_places import TablePlaces
 from secateur.cluster.writes import MemberWrites
@@ -32,12 +34,17 @@ def request(op: str, payload: bytes = b"", **args: object) -> Request:
     return Request(op, args, memoryview(payload), PeerInfo(1, "test", "test", False))
 
 
+async def out_of_sync(group: str, partition: int, member: str) -> None:
+    raise AssertionError(f"{member} has a copy of partition {partition} of {group} that differs")
+
+
 def test_a_write_behind_a_load_learns_at_once_that_the_table_was_dropped() -> None:
     async def run() -> None:
         store = MemberStore()
         with ThreadPoolExecutor(1) as executor:
-            places, peers = TablePlaces("m1"), Peers("m1", Role.MEMBER, ClusterSettings())
-            writes, loads = MemberWrites("m1", store, places, peers), MemberLoads(store, places, peers, executor)
+            places, peers, book = TablePlaces("m1"), Peers("m1", Role.MEMBER, ClusterSettings()), ChangeBook()
+            replication = Replication("m1", store, places, peers, book, out_of_sync)
+            writes, loads = MemberWrites(store, places, replication, book), MemberLoads(store, places, peers, replication, executor)
             store.create_table(TABLE, [0])
             places.add_table(TABLE)
             places.update(Topology(1, (MemberAddress("m1", "127.0.0.1", 1),), {SCHEME.affinity_group(): assign(1, ("m1",), 1)}))
@@ -58,7 +65,8 @@ def test_a_write_behind_a_load_learns_at_once_that_the_table_was_dropped() -> No
 def test_parts_that_name_other_rows_are_refused() -> None:
     async def run() -> None:
         with ThreadPoolExecutor(1) as executor:
-            loads = MemberLoads(MemberStore(), TablePlaces("m1"), Peers("m1", Role.MEMBER, ClusterSettings()), executor)
+            store, places, peers = MemberStore(), TablePlaces("m1"), Peers("m1", Role.MEMBER, ClusterSettings())
+            loads = MemberLoads(store, places, peers, Replication("m1", store, places, peers, ChangeBook(), out_of_sync), executor)
             with pytest.raises(ProtocolError, match="the parts name 2 rows, the payload has 1"):
                 await loads.stage(request("stage", ROWS, load_id="l", table_id=1, attempt=0, parts=[[0, 2]]))
 

@@ -10,7 +10,7 @@ import pytest
 
 from secateur.cluster import write_gate
 from secateur.cluster.write_gate import WriteGate
-from secateur.errors import DeadlineError
+from secateur.errors import LoadFailedError
 
 
 async def settle() -> None:
@@ -28,20 +28,15 @@ def on_a_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], Non
 
 @on_a_loop
 async def test_a_load_waits_for_running_writes() -> None:
-    gate, release = WriteGate("t"), asyncio.Event()
-
-    async def write() -> None:
-        async with gate.writing():
-            await release.wait()
-
-    writing = asyncio.create_task(write())
-    await settle()
+    gate = WriteGate("t")
+    gate.begin()
+    gate.begin()
     closing = asyncio.create_task(gate.close("load"))
-    await settle()
-    assert not closing.done()
-    release.set()
+    for _ in range(2):
+        await settle()
+        assert not closing.done()
+        gate.end()
     await closing
-    await writing
 
 
 @on_a_loop
@@ -49,45 +44,38 @@ async def test_a_write_waits_for_every_load() -> None:
     gate, order = WriteGate("t"), []
     await gate.close("a")
     await gate.close("b")
+    assert gate.is_closed
 
     async def write() -> None:
-        async with gate.writing():
-            order.append("write")
+        await gate.wait_open()
+        order.append("write")
 
     writing = asyncio.create_task(write())
     for load in ("a", "b"):
         await settle()
         order.append(load)
-        await gate.open(load)
+        gate.open(load)
     await writing
     assert order == ["a", "b", "write"]
+    assert not gate.is_closed
 
 
 @on_a_loop
 async def test_opening_what_was_not_closed_does_nothing() -> None:
     gate = WriteGate("t")
-    await gate.open("unknown")
-    async with gate.writing():
-        pass
+    gate.open("unknown")
+    await gate.wait_open()
+    assert not gate.is_closed
 
 
-@on_a_loop
-async def test_a_write_that_fails_is_no_longer_running() -> None:
-    gate = WriteGate("t")
-    with pytest.raises(ValueError, match="full"):
-        async with gate.writing():
-            raise ValueError("full")
-    await asyncio.wait_for(gate.close("load"), 1)
-
-
-def test_a_load_without_end_is_an_error_and_not_a_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_load_without_end_is_an_error_that_may_be_repeated_and_not_a_hang(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write_gate, "_WAIT_MAX_S", 0.01)
 
     async def run() -> None:
         gate = WriteGate("t")
-        await gate.close("load")
-        with pytest.raises(DeadlineError, match="nothing was written"):
-            async with gate.writing():
-                pass
+        await gate.close("l1")
+        with pytest.raises(LoadFailedError, match=r"t: load or change l1 has kept writes waiting .* nothing was written") as raised:
+            await gate.wait_open()
+        assert raised.value.retry_safe
 
     asyncio.run(run())

@@ -1,74 +1,312 @@
-"""Direct writes on one member, and their copies."""
+"""Direct writes and their copies: the parts of several members on one event loop, over connections that can be held up or cut."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from secateur.cluster import replication
+from secateur.cluster.change_book import ChangeBook
+from secateur.cluster.membership import CopyLost, MemberLost, advance
 from secateur.cluster.peers import Peers
+from secateur.cluster.replication import Replication
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.table_places import TablePlaces
 from secateur.cluster.writes import MemberWrites
-from secateur.errors import MemberLostError, TopologyChangedError
+from secateur.errors import MemberLostError, ProtocolError, TopologyChangedError, UnreachableError
 from secateur.partitioning.affinity import assign
 from secateur.partitioning.scheme import HashComponent, PartitionScheme
 from secateur.partitioning.table import Column, TableDef
 from secateur.partitioning.topology import MemberAddress, Topology
 from secateur.partitioning.types import SqlType, TypeKind
+from secateur.storage.change import Operation
 from secateur.storage.member_store import MemberStore
-from secateur.wire import Payload, PeerInfo, Request, Role, encode_table
+from secateur.wire import Answer, Payload, PeerInfo, Reply, Request, Role, encode_table
 
 BIGINT = SqlType(TypeKind.BIGINT)
 SCHEME = PartitionScheme(hashes=(HashComponent(("id",), 1),), types=(("id", BIGINT),))
+GROUP = SCHEME.affinity_group()
 TABLE = TableDef("t", 1, (Column("id", BIGINT, nullable=False),), ("id",), SCHEME, 0, False)
-ROWS = encode_table(pa.table({"id": pa.array([1], pa.int64())}, schema=pa.schema([pa.field("id", pa.int64(), nullable=False)])))
+SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False)])
 
 
-def request(op: str, payload: bytes = b"", **args: object) -> Request:
-    return Request(op, args, memoryview(payload), PeerInfo(1, "test", "test", False))
+def rows(*ids: int) -> pa.Table:
+    return pa.table({"id": pa.array(ids, pa.int64())}, schema=SCHEMA)
 
 
-def test_a_copy_from_a_primary_that_was_left_behind_is_refused() -> None:
-    async def run() -> None:
-        store = MemberStore()
-        places = TablePlaces("m2")
-        writes = MemberWrites("m2", store, places, Peers("m2", Role.MEMBER, ClusterSettings()))
-        store.create_table(TABLE, [0])
-        places.add_table(TABLE)
-        members = tuple(MemberAddress(name, "127.0.0.1", 1) for name in ("m1", "m2"))
-        copy = {"table_id": 1, "partition": 0, "mode": "upsert", "change_id": "c"}
-        places.update(Topology(1, members, {SCHEME.affinity_group(): assign(1, ("m1", "m2"), 2)}))
-        writes.write_copy(request("write_copy", ROWS, **copy, topology_version=1))
-        places.update(Topology(2, members[1:], {SCHEME.affinity_group(): assign(1, ("m2",), 1)}))
-        with pytest.raises(TopologyChangedError, match="belongs to m2 at topology version 2: no copies are taken"):
-            writes.write_copy(request("write_copy", ROWS, **copy, topology_version=1))
-        assert store.partition(1, 0).version == 1
-
-    asyncio.run(run())
+def request(op: str, payload: Payload = b"", **args: object) -> Request:
+    return Request(op, args, memoryview(bytes(payload)), PeerInfo(1, "test", "test", False, Role.MEMBER))  # type: ignore[arg-type]
 
 
-class RefusingPeers(Peers):
-    """Members that know of other owners already."""
+class Member:
+    """The parts of a member that write and copy."""
 
-    async def call(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> dict[str, Any]:
-        raise TopologyChangedError("partition 0 belongs to m2; nothing was written")
+    def __init__(self, cluster: Cluster, name: str) -> None:
+        self.store, self.places, book = MemberStore(), TablePlaces(name), ChangeBook()
+        self.replication = Replication(name, self.store, self.places, Wires(cluster, name), book, cluster.out_of_sync)
+        self.writes = MemberWrites(self.store, self.places, self.replication, book)
+        self.store.create_table(TABLE, [0])
+        self.places.add_table(TABLE)
+        self.answers: dict[str, Callable[[Request], Reply]] = {
+            "write_copy": self.replication.write_copy,
+            "copies_tails": self.replication.tails,
+            "copies_settled": self.replication.copies_settled,
+        }
+
+    def take(self, topology: Topology) -> None:
+        self.places.update(topology)
+        self.replication.update(topology)
+
+    @property
+    def ids(self) -> list[int]:
+        return sorted(self.store.relation(1, [0]).column("id").to_pylist())
 
 
-def test_a_write_whose_copy_is_refused_does_not_claim_that_nothing_was_written() -> None:
-    async def run() -> None:
-        store = MemberStore()
-        places = TablePlaces("m1")
-        writes = MemberWrites("m1", store, places, RefusingPeers("m1", Role.MEMBER, ClusterSettings()))
-        store.create_table(TABLE, [0])
-        places.add_table(TABLE)
-        members = tuple(MemberAddress(name, "127.0.0.1", 1) for name in ("m1", "m2"))
-        places.update(Topology(1, members, {SCHEME.affinity_group(): assign(1, ("m1", "m2"), 2)}))
-        for _ in range(2):  # asked for again under the same id, it is not made again
-            with pytest.raises(MemberLostError, match="the rows are visible on m1, but m2 refused their copy"):
-                await writes.write(request("write", ROWS, table_id=1, partition=0, mode="append", change_id="c"))
-        assert store.partition(1, 0).version == 1
+class Wires(Peers):
+    """The connections of one member."""
 
-    asyncio.run(run())
+    def __init__(self, cluster: Cluster, name: str) -> None:
+        super().__init__(name, Role.MEMBER, ClusterSettings())
+        self.cluster = cluster
+        self.name = name
+
+    async def ask(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> Answer:
+        link = (self.name, member_id)
+        if link in self.cluster.held:
+            await self.cluster.held[link].wait()
+        if {self.name, member_id} - self.cluster.members.keys():
+            raise UnreachableError(f"nobody answers at {member_id}")
+        if self.cluster.cut.pop(link, None):
+            raise MemberLostError("the connection broke")
+        reply = self.cluster.members[member_id].answers[op](request(op, payload, **args))
+        return Answer(reply.header, (memoryview(reply.payload),) if reply.payload else ())  # type: ignore[arg-type]
+
+
+class Cluster:
+    """A table of one partition with a copy on every member; m1 is the first primary.
+
+    Attributes:
+        held: Connections on which nothing arrives until their event is set.
+        cut: Connections that break at the next request.
+    """
+
+    def __init__(self, *names: str) -> None:
+        self.held: dict[tuple[str, str], asyncio.Event] = {}
+        self.cut: dict[tuple[str, str], bool] = {}
+        self.topology = Topology(1, tuple(MemberAddress(name, "127.0.0.1", 1) for name in names), {})
+        self.members = {name: Member(self, name) for name in names}
+        self._announce(Topology(2, self.topology.members, {GROUP: assign(1, names, len(names))}))
+
+    def hold(self, source: str, target: str) -> asyncio.Event:
+        return self.held.setdefault((source, target), asyncio.Event())
+
+    def lose(self, name: str) -> Member:
+        """A member dies; what it has sent and has not arrived never does."""
+        member = self.members.pop(name)
+        for (source, _), event in self.held.items():
+            if source == name:
+                event.set()
+        self._announce(advance(self.topology, MemberLost(name)))
+        return member
+
+    async def out_of_sync(self, group: str, partition: int, member: str) -> None:
+        self._announce(advance(self.topology, CopyLost(group, partition, member)))
+
+    async def write(self, name: str, number: int, change_id: str = "", mode: str = "append") -> int:
+        """What a client asks for; returns the rows."""
+        args = {"table_id": 1, "partition": 0, "mode": mode, "change_id": change_id or f"c{number}"}
+        reply = await self.members[name].writes.write(request("write", encode_table(rows(number)), **args))
+        return int(reply.header["rows"])
+
+    async def until_equal(self) -> list[int]:
+        """The rows of all copies, once they have the same."""
+        async with asyncio.timeout(5):
+            while len({tuple(member.ids) for member in self.members.values()}) > 1:  # noqa: ASYNC110 - nobody would set an event
+                await asyncio.sleep(0)
+        return next(iter(self.members.values())).ids
+
+    def _announce(self, topology: Topology) -> None:
+        self.topology = topology
+        for member in self.members.values():
+            member.take(topology)
+
+    async def close(self) -> None:
+        for member in self.members.values():
+            await member.replication.close()
+
+
+async def turns(count: int = 30) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+def with_members(*names: str) -> Callable[[Callable[[Cluster], Awaitable[None]]], Callable[[], None]]:
+    def decorate(test: Callable[[Cluster], Awaitable[None]]) -> Callable[[], None]:
+        async def on_loop() -> None:
+            cluster = Cluster(*names)
+            try:
+                async with asyncio.timeout(20):
+                    await test(cluster)
+            finally:
+                await cluster.close()
+
+        def run() -> None:
+            asyncio.run(on_loop())
+
+        run.__name__ = test.__name__
+        return run
+
+    return decorate
+
+
+def start(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    return asyncio.create_task(work)
+
+
+@with_members("m1", "m2", "m3")
+async def test_a_write_is_acknowledged_when_all_copies_have_it(cluster: Cluster) -> None:
+    release = cluster.hold("m1", "m3")
+    writing = start(cluster.write("m1", 1))
+    await turns()
+    assert not writing.done()
+    assert [member.ids for member in cluster.members.values()] == [[1], [1], []]
+    release.set()
+    assert await writing == 1
+    assert cluster.members["m3"].ids == [1]
+
+
+@with_members("m1", "m2", "m3")
+async def test_a_write_that_is_asked_for_again_at_the_successor_is_on_all_copies_when_it_is_acknowledged(cluster: Cluster) -> None:
+    cluster.hold("m1", "m3")
+    writing = start(cluster.write("m1", 1, "c"))
+    await turns()
+    assert cluster.members["m2"].ids == [1]
+    cluster.lose("m1")
+    writing.cancel()
+    release = cluster.hold("m2", "m3")
+    again = start(cluster.write("m2", 1, "c"))
+    await turns()
+    assert not again.done(), "it is known, but m3 is without it"
+    release.set()
+    assert await again == 1
+    assert cluster.members["m3"].ids == [1]
+    cluster.lose("m2")
+    assert cluster.members["m3"].ids == [1]
+
+
+@pytest.mark.parametrize("reached", ["m2", "m3"])
+def test_copies_are_equal_after_a_loss_though_nobody_asks_again(reached: str) -> None:
+    @with_members("m1", "m2", "m3")
+    async def run(cluster: Cluster) -> None:
+        await cluster.write("m1", 1)
+        cluster.hold("m1", "m3" if reached == "m2" else "m2")
+        writing = start(cluster.write("m1", 2))
+        await turns()
+        cluster.lose("m1")
+        writing.cancel()
+        assert await cluster.until_equal() == [1, 2]
+        assert await cluster.write("m2", 3) == 1
+        assert await cluster.until_equal() == [1, 2, 3]
+
+    run()
+
+
+@with_members("m1", "m2", "m3")
+async def test_a_successor_takes_no_writes_before_it_has_what_the_others_have(cluster: Cluster) -> None:
+    cluster.hold("m1", "m2")
+    lost = start(cluster.write("m1", 1, "c"))
+    await turns()
+    release = cluster.hold("m2", "m3")
+    cluster.lose("m1")
+    lost.cancel()
+    again, other = start(cluster.write("m2", 1, "c")), start(cluster.write("m2", 2))
+    await turns()
+    assert cluster.members["m2"].ids == []
+    release.set()
+    assert await asyncio.gather(again, other) == [1, 1]
+    assert cluster.members["m2"].ids == cluster.members["m3"].ids == [1, 2]
+
+
+@with_members("m1", "m2")
+async def test_a_copy_whose_connection_broke_gets_what_it_missed_in_order(cluster: Cluster) -> None:
+    cluster.cut["m1", "m2"] = True
+    assert await asyncio.gather(*(cluster.write("m1", number) for number in range(5))) == [1] * 5
+    assert cluster.members["m2"].ids == [0, 1, 2, 3, 4]
+    assert not cluster.members["m1"].places.gate(1)._writes
+
+
+@with_members("m1", "m2", "m3")
+async def test_a_loss_while_a_write_waits_for_it_releases_the_write(cluster: Cluster) -> None:
+    cluster.hold("m1", "m3")
+    writing = start(cluster.write("m1", 1))
+    await turns()
+    cluster.lose("m3")
+    assert await writing == 1
+
+
+@with_members("m1", "m2")
+async def test_a_primary_that_was_left_behind_acknowledges_nothing(cluster: Cluster) -> None:
+    await cluster.write("m1", 1)
+    old = cluster.members["m1"]
+    cluster.topology = advance(cluster.topology, MemberLost("m1"))
+    cluster.members["m2"].take(cluster.topology)  # m1 lives, and does not hear of it
+    with pytest.raises(MemberLostError, match="the rows are visible on m1, but m2 refused their copy"):
+        await cluster.write("m1", 2)
+    assert cluster.members["m2"].ids == [1]
+    with pytest.raises(TopologyChangedError, match="nothing was written: its copies follow another primary than m1"):
+        await cluster.write("m1", 3)
+    assert old.ids == [1, 2]
+
+
+@with_members("m1", "m2")
+async def test_a_copy_that_cannot_be_caught_up_leaves_the_ownership(cluster: Cluster) -> None:
+    await cluster.write("m1", 1)
+    cluster.members["m2"].store.apply(1, 0, Operation.UPSERT, rows(7))  # a difference that should not be: the next append fails there
+    assert await cluster.write("m1", 7) == 1
+    holders = cluster.topology.ownership(GROUP).holders(0)
+    assert holders == ("m1", "m2 (out of sync)")
+    assert await cluster.write("m1", 8) == 1
+    assert cluster.members["m2"].ids == [1, 7]
+
+
+@with_members("m1", "m2")
+async def test_a_copy_out_of_reach_is_an_error_in_the_end_and_is_caught_up_later(cluster: Cluster) -> None:
+    release = cluster.hold("m1", "m2")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replication, "_CONFIRM_S", 0.01)
+        cluster.cut["m1", "m2"] = True
+        writing = start(cluster.write("m1", 1))
+        await turns()
+        release.set()
+        again = cluster.held["m1", "m2"] = asyncio.Event()
+        with pytest.raises(MemberLostError, match="visible on m1, but their backup on m2 was not confirmed within"):
+            await writing
+        gate = cluster.members["m1"].places.gate(1)
+        closing = start(gate.close("load"))
+        await turns()
+        assert not closing.done(), "a load must not overtake the write on m2"
+    again.set()
+    await closing
+    assert await cluster.until_equal() == [1]
+
+
+@with_members("m1", "m2")
+async def test_what_all_copies_have_is_not_kept_for_ever(cluster: Cluster) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replication, "_SETTLED_AFTER_S", 0.0)
+        await cluster.write("m1", 1)
+        backup = cluster.members["m2"].replication._replicas[1, 0]
+        while backup.unsettled:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+    assert backup.tail(0, 0) == ()
+
+
+@with_members("m1", "m2")
+async def test_a_write_of_a_partition_that_is_not_there_names_those_that_are(cluster: Cluster) -> None:
+    args = {"table_id": 1, "partition": 5, "mode": "append"}
+    with pytest.raises(ProtocolError, match="t has the partitions 0 to 0, not 5"):
+        await cluster.members["m1"].writes.write(request("write", encode_table(rows(1)), **args))

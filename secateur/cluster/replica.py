@@ -1,0 +1,240 @@
+"""One copy of one partition, and what it knows of the others: a state machine without I/O.
+
+The changes of a partition carry a *sequence number*, given by its primary, and every copy makes them in that order without a gap. So what a
+copy has is said by one number, and of two copies one has everything that the other has. Each copy keeps its latest changes until
+the primary has said that all in-sync copies have them (*settled*).
+
+When a primary is lost, its successor takes over in a new *term*, the version of the topology that made it the primary. It asks every other copy for
+the changes that it has not got, makes them, and sends on to each what that one has not got; only then it takes writes. So a change that only some
+copies have is completed everywhere, since it may have been acknowledged, or will be asked for again, and the copies are equal even if
+nobody asks. A copy that has heard of a term takes nothing from primaries of earlier ones.
+
+**Invariant**: a change is settled only if every copy that the cluster counts on has it. **Invariant**: changes that are not settled are
+kept by every copy that has them. So a copy that is behind can always be caught up; one for which that is not so is out of sync, and is
+taken out of the ownership.
+
+Source: the recovery of Viewstamped Replication (Liskov and Cowling, 2012), with the controller in the place of the view change.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+__all__ = ["Change", "Phase", "Replica"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change as it travels to the other copies.
+
+    Attributes:
+        sequence: Its number, from 1.
+        change_id: By which whoever wants it made knows it.
+        operation: What to do, by its name on the wire.
+        rows: The rows, or keys, as bytes.
+    """
+
+    sequence: int
+    change_id: str
+    operation: str
+    rows: bytes | memoryview
+
+
+class Phase(Enum):
+    """What a copy is."""
+
+    BACKUP = "backup"
+    TAKING_OVER = "taking over"
+    """It is to be the primary, and does not yet know what all others have."""
+    PRIMARY = "primary"
+
+
+class Replica:
+    """The state of one copy. Every method is an event; what has to be done about it is what the method returns.
+
+    Attributes:
+        phase: What this copy is.
+        term: The newest term it has heard of.
+        last: The sequence number of its last change; 0 before the first.
+        settled: All copies have the changes up to this one, as far as this copy has heard.
+        is_superseded: Another copy has heard of a newer term: this one is no primary any more, though it may not have been told.
+    """
+
+    __slots__ = ("_asked", "_have", "_kept", "is_superseded", "last", "phase", "settled", "term")
+
+    def __init__(self) -> None:
+        self.phase = Phase.BACKUP
+        self.term = 0
+        self.last = 0
+        self.settled = 0
+        self.is_superseded = False
+        self._kept: deque[Change] = deque()
+        self._have: dict[str, int] = {}
+        self._asked: set[str] = set()
+
+    @classmethod
+    def first_primary(cls, others: Iterable[str]) -> Replica:
+        """The primary of a partition that nobody has had before, and the members of its other copies: all are empty."""
+        replica = cls()
+        replica.phase = Phase.PRIMARY
+        replica._have = dict.fromkeys(others, 0)
+        return replica
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes writes."""
+        return self.phase is Phase.PRIMARY
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The members of the other copies, as far as they are known to the primary; those asked while it takes over."""
+        return (*self._have, *self._asked)
+
+    @property
+    def unsettled(self) -> int:
+        """Changes here that some other copy may not have."""
+        return self.last - self.settled
+
+    def has_confirmed(self, member: str, sequence: int) -> bool:
+        """Whether a copy need not be waited for any more: it has the change, or is none of this partition's."""
+        return self._have.get(member, sequence) >= sequence and member not in self._asked
+
+    def waits_for(self, member: str) -> bool:
+        """Whether a copy that takes over has still to hear what another one has."""
+        return member in self._asked
+
+    # -- events at the primary
+
+    def take_over(self, term: int, others: Iterable[str]) -> tuple[str, ...]:
+        """This copy is the primary from now on; returns the members that are to be asked for their :meth:`tail`."""
+        self.term = max(self.term, term)
+        self.is_superseded = False
+        self._have = {}
+        self._asked = set(others)
+        self.phase = Phase.TAKING_OVER
+        self._open()
+        return tuple(sorted(self._asked))
+
+    def told(self, member: str, last: int, changes: Sequence[Change]) -> tuple[Change, ...]:
+        """A copy has said what it has; returns the changes to be made here, in order. They count as made.
+
+        Raises:
+            LookupError: The copy is ahead, and does not have every change from there to here any more: this copy is out of sync.
+        """
+        if member not in self._asked:
+            return ()
+        new = self._next(changes)
+        if last > self.last + len(new):
+            raise LookupError(f"a copy has {last} changes and gave those up to {self.last + len(new)}")
+        self._take(new)
+        self._asked.discard(member)
+        self._have[member] = last
+        self._open()
+        return new
+
+    def append(self, change_id: str, operation: str, rows: bytes | memoryview) -> Change:
+        """The primary has made a change; returns it as it has to be sent to all :attr:`others`."""
+        change = Change(self.last + 1, change_id, operation, rows)
+        self._take((change,))
+        self._settle()
+        return change
+
+    def missing(self, member: str) -> tuple[Change, ...]:
+        """What a copy has to be sent so that it has everything.
+
+        Raises:
+            LookupError: Not everything that it lacks is kept: it is out of sync.
+        """
+        have = self._have.get(member, self.last)
+        if have < self.last and (not self._kept or self._kept[0].sequence > have + 1):
+            raise LookupError(f"a copy has {have} changes, those up to {self.last - len(self._kept)} are not kept any more")
+        return tuple(change for change in self._kept if change.sequence > have)
+
+    def confirmed(self, member: str, last: int, term: int) -> None:
+        """A copy has answered how far it has come, and of which term it has heard."""
+        if term > self.term:
+            self.is_superseded = True
+        elif member in self._have and last > self._have[member]:
+            self._have[member] = last
+            self._settle()
+
+    def left(self, member: str) -> None:
+        """A copy does not count any more."""
+        self._asked.discard(member)
+        self._have.pop(member, None)
+        self._open()
+        self._settle()
+
+    def step_down(self) -> None:
+        """Another copy is the primary now."""
+        self.phase = Phase.BACKUP
+        self._have = {}
+        self._asked = set()
+
+    # -- events at a backup
+
+    def take(self, term: int, settled: int, changes: Sequence[Change]) -> tuple[Change, ...]:
+        """The primary has sent changes; returns those to be made here, in order: none that are known, none behind a gap, none of a past term.
+
+        They count as made. The answer to the primary is :attr:`last` and :attr:`term`.
+        """
+        if not self._accepts(term):
+            return ()
+        new = self._next(changes)
+        self._take(new)
+        self._drop(settled)
+        return new
+
+    def tail(self, term: int, after: int) -> tuple[Change, ...] | None:
+        """A new primary asks for the changes behind one; None when its term is past. From now on no primary of an earlier term is listened to."""
+        return tuple(change for change in self._kept if change.sequence > after) if self._accepts(term) else None
+
+    def could_not_make(self, change: Change) -> None:
+        """A change that was to be made could not be made, nor those behind it: they are not here."""
+        while self._kept and self._kept[-1].sequence >= change.sequence:
+            self._kept.pop()
+        self.last = min(self.last, change.sequence - 1)
+
+    def is_settled(self, term: int, settled: int) -> None:
+        """The primary has said how far all copies have come."""
+        if self._accepts(term):
+            self._drop(settled)
+
+    # --
+
+    def _accepts(self, term: int) -> bool:
+        if term < self.term or (term == self.term and self.phase is not Phase.BACKUP):
+            return False
+        if term > self.term:
+            self.term = term
+            self.step_down()
+        return True
+
+    def _next(self, changes: Sequence[Change]) -> tuple[Change, ...]:
+        """Those that continue what is here."""
+        new: list[Change] = []
+        for change in changes:
+            if change.sequence == self.last + len(new) + 1:
+                new.append(change)
+        return tuple(new)
+
+    def _take(self, changes: Sequence[Change]) -> None:
+        self._kept.extend(changes)
+        self.last += len(changes)
+
+    def _open(self) -> None:
+        if self.phase is Phase.TAKING_OVER and not self._asked:
+            self.phase = Phase.PRIMARY
+            self._settle()
+
+    def _settle(self) -> None:
+        if self.phase is Phase.PRIMARY:
+            self._drop(min(self._have.values(), default=self.last))
+
+    def _drop(self, settled: int) -> None:
+        self.settled = max(self.settled, min(settled, self.last))
+        while self._kept and self._kept[0].sequence <= self.settled:
+            self._kept.popleft()
