@@ -1,16 +1,22 @@
-"""The form in which the DuckDB kernel scans rows fastest: short decimals in as many bytes as DuckDB keeps them in, and texts of few values as dictionaries.
+"""The form in which the DuckDB kernel scans rows fastest.
 
-It holds the same values in other Arrow types, so it is for a reader to which these are the same. A decimal of up to 18 digits is then not narrowed row by row
-in each scan, and what is asked of a text is asked once of each value: DuckDB takes a fifth less processor time for the queries of TPC-H.
+Arrays are long, short decimals have as many bytes as DuckDB keeps them in, and texts of few values are dictionaries. It holds the same values in other Arrow types, so it is for a reader to which these are the same. A decimal of up to 18 digits is
+then not narrowed row by row in each scan, and what is asked of a text is asked once of each value: DuckDB takes a fifth less processor time for the
+queries of TPC-H.
 
-A column is converted for its second scan, in the thread that scans: what a change replaces before that would have been converted for nothing. As an index does,
-the converted column belongs to sorted rows, which never change, and goes with them; it has about half of the bytes of the stored one.
+Small partitions are scanned together, as *runs*: every array costs DuckDB and Arrow some microseconds a column, whatever it holds. Over 271 arrays a table the
+99 queries of TPC-DS at scale factor 0.1 took DuckDB 1.56 of the time that they took over one array a table (``benchmarks/tpc``, two threads).
+
+A column is converted and joined for its second scan, in the thread that scans: what a change replaces before that would have been converted for
+nothing. As an index does, the result belongs to sorted rows, which never change, and goes with them; a converted column has about half of the bytes of
+the stored one, one that is only joined has as many.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
+from weakref import ref
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +24,14 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from secateur.storage.sorted_rows import SortedRows
 
-__all__ = ["ScanForm", "scanned"]
+__all__ = ["RUN_ROWS_MIN", "ScanRun", "scanned"]
 
+RUN_ROWS_MIN: Final = 65_536
+"""Partitions with fewer rows than this, on average, are scanned in runs of at least so many. DuckDB takes up to 131,072 rows at a time."""
+_RUN_BYTES_MAX: Final = 256 << 20
+"""A run of a column with more bytes stays in its parts: its values are large, so that the number of arrays does not matter, and a copy of them does."""
 _ROWS_MIN: Final = 50_000
-"""Scans of fewer rows, all partitions together, read them as they are: there is little to be gained."""
+"""Scans of fewer rows, all partitions together, read them in the types in which they are stored: there is little to be gained."""
 _SAMPLE_ROWS: Final = 2048
 _SAMPLED_VALUES_MAX: Final = 256
 _VALUES_MAX: Final = 1024
@@ -29,33 +39,68 @@ _INDEX: Final = pa.int16()
 _DECIMALS: Final = ((9, pa.decimal32), (18, pa.decimal64))
 
 
-class ScanForm:
-    """The converted columns of sorted rows, as far as scans have asked for them. Threads that ask at one time make equal columns, and either may stay."""
+class ScanRun:
+    """The columns of some partitions that are scanned together, as far as scans have asked for them.
 
-    __slots__ = ("_asked", "_columns", "nbytes")
+    Kept by the first of the partitions (:attr:`SortedRows.scan_run`). Threads that ask at one time make equal columns, and either may stay.
 
-    def __init__(self) -> None:
+    Args:
+        pieces: The rows of the partitions. They are not kept alive.
+    """
+
+    __slots__ = ("_asked", "_converted", "_joined", "_pieces", "nbytes")
+
+    def __init__(self, pieces: Sequence[SortedRows]) -> None:
+        self._pieces = tuple(map(ref, pieces))
         self._asked: set[int] = set()
-        self._columns: dict[int, pa.Array | None] = {}
+        self._joined: dict[int, list[pa.Array]] = {}
+        self._converted: dict[int, pa.Array | None] = {}
         self.nbytes = 0
-        """Bytes of the buffers of the converted columns."""
+        """Bytes of the buffers that were made for scans."""
 
-    def column(self, table: pa.Table, position: int) -> pa.Array | None:
-        """A column in converted form; None where it is to be read as it is stored.
+    def is_of(self, pieces: Sequence[SortedRows]) -> bool:
+        """Whether it is about these rows."""
+        return len(self._pieces) == len(pieces) and all(known() is piece for known, piece in zip(self._pieces, pieces, strict=True))
+
+    def stored(self, pieces: Sequence[SortedRows], position: int) -> list[pa.Array]:
+        """A column in its stored type: in one array once a scan has asked for it before.
 
         Args:
-            table: The rows, one chunk a column.
+            pieces: The rows.
+            position: The column.
+        """
+        joined = self._joined.get(position)
+        if joined is not None:
+            return joined
+        chunks = [chunk for piece in pieces for chunk in piece.table.column(position).chunks]
+        if position not in self._asked:
+            self._asked.add(position)
+            return chunks
+        if len(chunks) > 1 and sum(chunk.nbytes for chunk in chunks) <= _RUN_BYTES_MAX:
+            chunks = [pa.concat_arrays(chunks)]
+            self.nbytes += chunks[0].get_total_buffer_size()
+        self._joined[position] = chunks
+        return chunks
+
+    def converted(self, pieces: Sequence[SortedRows], position: int) -> pa.Array | None:
+        """A column in converted form; None where it is to be read as it is stored, or no scan has asked for it before.
+
+        Args:
+            pieces: The rows.
             position: The column.
         """
         if position not in self._asked:
-            self._asked.add(position)
             return None
-        if position not in self._columns:
-            (stored,) = table.column(position).chunks
-            converted = _converted(stored)
-            self._columns[position] = converted
-            self.nbytes += 0 if converted is None else converted.get_total_buffer_size()
-        return self._columns[position]
+        if position not in self._converted:
+            chunks = self.stored(pieces, position)
+            converted = _converted(chunks[0]) if len(chunks) == 1 else None
+            if converted is not None:
+                self.nbytes += converted.get_total_buffer_size()
+                if len(pieces) > 1 and self._joined.pop(position, None) is not None:
+                    # Nobody reads what was joined any more. Where another run cannot be converted, it is joined again.
+                    self.nbytes -= chunks[0].get_total_buffer_size()
+            self._converted[position] = converted
+        return self._converted[position]
 
 
 def scanned(pieces: Sequence[SortedRows], positions: Sequence[int] | None, schema: pa.Schema) -> pa.Table:
@@ -67,24 +112,40 @@ def scanned(pieces: Sequence[SortedRows], positions: Sequence[int] | None, schem
         schema: Of all columns, as they are stored.
 
     Returns:
-        One chunk per partition that has rows. Columns have their names, and their types or those of the converted form.
+        At most one chunk per partition that has rows; of small partitions, one for several. Columns have their names, and their types or those of the converted
+        form.
     """
     wanted = range(len(schema)) if positions is None else positions
     filled = [piece for piece in pieces if piece.rows]
-    converts = sum(piece.rows for piece in filled) >= _ROWS_MIN
-    columns = [(_in_form(filled, position) if converts else None) or _stored(filled, position, schema) for position in wanted]
+    rows = sum(piece.rows for piece in filled)
+    runs = [(run, _kept(run)) for run in _runs(filled, rows)]
+    columns = [_column(runs, position, schema.field(position).type, converts=rows >= _ROWS_MIN) for position in wanted]
     return pa.Table.from_arrays(columns, names=[schema.names[position] for position in wanted])
 
 
-def _stored(pieces: Sequence[SortedRows], position: int, schema: pa.Schema) -> pa.ChunkedArray:
-    return pa.chunked_array([chunk for piece in pieces for chunk in piece.table.column(position).chunks], schema.field(position).type)
+def _runs(pieces: Sequence[SortedRows], rows: int) -> list[Sequence[SortedRows]]:
+    """The partitions that are scanned together: equally many, a power of two, so that the runs stay the same when partitions grow a little."""
+    if not pieces:
+        return []
+    length = 1 << (max(1, RUN_ROWS_MIN * len(pieces) // rows) - 1).bit_length()
+    return [pieces[start : start + length] for start in range(0, len(pieces), length)]
 
 
-def _in_form(pieces: Sequence[SortedRows], position: int) -> pa.ChunkedArray | None:
-    """A column converted, if that is what all partitions have."""
-    arrays = [piece.scan_form.column(piece.table, position) for piece in pieces]
-    found = [array for array in arrays if array is not None]
-    return pa.chunked_array(found) if len(found) == len(arrays) else None
+def _kept(pieces: Sequence[SortedRows]) -> ScanRun:
+    """What was made of a run by earlier scans; another run that begins with the same partition is forgotten."""
+    kept = pieces[0].scan_run
+    if kept is None or not kept.is_of(pieces):
+        kept = pieces[0].scan_run = ScanRun(pieces)
+    return kept
+
+
+def _column(runs: Sequence[tuple[Sequence[SortedRows], ScanRun]], position: int, type_: pa.DataType, *, converts: bool) -> pa.ChunkedArray:
+    """A column, converted if that is what all runs have."""
+    if converts:
+        found = [array for pieces, run in runs if (array := run.converted(pieces, position)) is not None]
+        if len(found) == len(runs):
+            return pa.chunked_array(found)
+    return pa.chunked_array([array for pieces, run in runs for array in run.stored(pieces, position)], type_)
 
 
 def _converted(stored: pa.Array) -> pa.Array | None:

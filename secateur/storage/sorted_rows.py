@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from secateur.storage.key_order import Cells, KeyOrder
 from secateur.storage.key_view import Cell, CellView
-from secateur.storage.scan_form import ScanForm
 
 if TYPE_CHECKING:
+    from secateur.storage.scan_form import ScanRun
     from secateur.storage.sorted_index import SortedIndex
 
 __all__ = ["SortedRows"]
@@ -27,7 +27,7 @@ class SortedRows:
         order: The key order of the table.
     """
 
-    __slots__ = ("_order", "_own_bytes", "_views", "indexes", "rows", "scan_form", "table")
+    __slots__ = ("__weakref__", "_order", "_own_bytes", "_views", "indexes", "rows", "scan_run", "table")
 
     def __init__(self, table: pa.Table, order: KeyOrder) -> None:
         self.table = table
@@ -37,13 +37,14 @@ class SortedRows:
         self._views: tuple[CellView, ...] | None = None
         self.indexes: dict[tuple[str, ...], SortedIndex] = {}
         """Secondary indexes that were made so far, by their columns."""
-        self.scan_form = ScanForm()
-        """Columns that were converted for scans so far."""
+        self.scan_run: ScanRun | None = None
+        """The columns that were made for scans of these rows, and of those of other partitions that are scanned together with them."""
 
     @property
     def nbytes(self) -> int:
         """Bytes of the rows, and of what was made of them."""
-        return self._own_bytes + self.scan_form.nbytes + sum(index.nbytes for index in self.indexes.values())
+        scanned = 0 if self.scan_run is None else self.scan_run.nbytes
+        return self._own_bytes + scanned + sum(index.nbytes for index in self.indexes.values())
 
     def equal_range(self, prefix: Cells) -> tuple[int, int]:
         """Positions ``[start, stop)`` of the rows whose key begins with a prefix; both are where it would be inserted when there is none.

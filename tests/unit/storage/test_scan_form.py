@@ -70,7 +70,7 @@ def test_the_second_scan_reads_the_same_in_other_types(store: MemberStore) -> No
     assert first.schema.types == [pa.field("", field.type).type for field in store.relation(1, [0], NAMES).schema]
     assert second.schema.types == third.schema.types == TYPES
     assert as_duckdb_reads(second) == as_duckdb_reads(first) == as_duckdb_reads(third)
-    assert [chunk.dictionary.to_pylist() for chunk in second["few"].chunks] == [["", "a", "zu"], ["b"]]
+    assert [chunk.dictionary.to_pylist() for chunk in second["few"].chunks] == [["", "a", "zu", "b"]]
 
 
 def test_columns_are_taken_in_any_case_and_order(store: MemberStore) -> None:
@@ -98,11 +98,14 @@ def test_changed_rows_are_converted_anew(store: MemberStore, table: TableDef) ->
     assert len(converted) == 3001
 
 
-def test_columns_that_one_partition_does_not_convert_are_read_as_they_are(store: MemberStore, table: TableDef) -> None:
-    store.write(1, 1, rows(table, range(20_000, 20_600)).set_column(5, "few", pa.array([f"other {index}" for index in range(600)])), "overwrite")
+def test_columns_that_one_run_does_not_convert_are_read_as_they_are(store: MemberStore, table: TableDef, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan_form, "RUN_ROWS_MIN", 1)
+    store.write(1, 1, rows(table, range(20_000, 21_100)).set_column(5, "few", pa.array([f"other {index}" for index in range(1100)])), "overwrite")
     for _ in range(2):
         store.scan(1, [0], ["few"])()
-    assert store.scan(1, [0, 1], ["few"])()["few"].type == pa.string()
+    scans = [store.scan(1, [0, 1], ["few"])()["few"] for _ in range(3)]
+    assert [scan.type for scan in scans] == [pa.string()] * 3
+    assert all(scan.equals(store.relation(1, [0, 1], ["few"])["few"]) for scan in scans)
 
 
 def test_few_rows_are_read_as_they_are(store: MemberStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,3 +122,51 @@ def test_converted_columns_count_as_bytes_of_the_partition(store: MemberStore) -
     for _ in range(2):
         store.scan(1, [0], ["long", "many"])()
     assert store.stats()[0].nbytes - before == pytest.approx(3000 * 8, rel=0.1)
+
+
+def chunk_rows(table: pa.Table) -> set[tuple[int, ...]]:
+    return {tuple(map(len, column.chunks)) for column in table.columns}
+
+
+def test_small_partitions_are_scanned_as_one_array_a_column(store: MemberStore) -> None:
+    first, second, third = (store.scan(1, [0, 1, 2], NAMES)() for _ in range(3))
+    assert [chunk_rows(scan) for scan in (first, second, third)] == [{(3000, 3000)}, {(6000,)}, {(6000,)}]
+    assert second["k"].combine_chunks().equals(first["k"].combine_chunks())
+    assert second["many"].chunk(0).buffers()[2].address == third["many"].chunk(0).buffers()[2].address
+
+
+def test_large_partitions_are_scanned_without_a_copy(store: MemberStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan_form, "RUN_ROWS_MIN", 3000)
+    scans = [store.scan(1, [0, 1, 2], ["k", "many"])() for _ in range(3)]
+    assert [chunk_rows(scan) for scan in scans] == [{(3000, 3000)}] * 3
+    assert scans[2]["k"].chunk(0).buffers()[1].address == store.relation(1, [0], ["k"])["k"].chunk(0).buffers()[1].address
+
+
+def test_a_write_makes_only_its_own_run_anew(table: TableDef, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan_form, "RUN_ROWS_MIN", 200)
+    store = MemberStore()
+    store.create_table(table, range(4))
+    for partition in range(4):
+        store.write(1, partition, rows(table, range(100 * partition, 100 * partition + 100)), "overwrite")
+    before = [store.scan(1, range(4), ["k"])()["k"] for _ in range(2)][1]
+    store.write(1, 1, rows(table, [100]), "upsert")
+    scans = [store.scan(1, range(4), ["k"])()["k"] for _ in range(2)]
+    assert [list(map(len, scan.chunks)) for scan in (before, *scans)] == [[200, 200], [100, 100, 200], [200, 200]]
+    assert scans[1].chunk(1).buffers()[1].address == before.chunk(1).buffers()[1].address
+    assert scans[1].to_pylist() == list(range(400))
+
+
+def test_other_partitions_are_another_run(store: MemberStore) -> None:
+    assert [store.scan(1, [0, 2], ["k"])().num_rows for _ in range(2)] == [6000, 6000]
+    assert [store.scan(1, [0], ["k"])()["k"].to_pylist() == list(range(3000)) for _ in range(2)] == [True, True]
+    assert [len(store.scan(1, [0, 2], ["k"])()["k"]) for _ in range(2)] == [6000, 6000]
+
+
+def test_joined_columns_count_as_bytes_until_a_write_replaces_them(store: MemberStore, table: TableDef) -> None:
+    before = store.stats()[0].nbytes
+    for _ in range(2):
+        store.scan(1, [0, 2], ["k", "short"])()
+    assert store.stats()[0].nbytes - before == pytest.approx(6000 * (8 + 4), rel=0.1)
+    store.write(1, 0, rows(table, [0]), "upsert")
+    store.scan(1, [0, 2], ["k"])()
+    assert store.stats()[0].nbytes - before == pytest.approx(0, abs=30_000)
