@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from struct import pack, unpack
 from typing import Any
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from secateur.errors import DataChangedError, KeysChangedError
 from secateur.partitioning.key_range import KeySlice, key_slice_from_wire, key_slice_to_wire
-from secateur.storage.member_store import MemberStore
+from secateur.storage.member_store import MemberStore, TableScan
 from secateur.wire import decode_table, encode_table
 
 __all__ = ["MemberScan"]
@@ -56,15 +56,14 @@ class MemberScan:
         self._check(store)
         return store.relation(self.table_id, self.partitions, self.columns, self.key_slice)
 
-    def opened(self, store: MemberStore) -> Callable[[], pa.Table]:
-        """The rows as they are now, for the DuckDB kernel: what this returns reads them, in any thread, columns perhaps in the form that scans read fastest.
+    def opened(self, store: MemberStore) -> TableScan | pa.Table:
+        """The rows as they are now: what is to read them in a thread, or the rows where they are cheap to read at once.
 
         Raises:
             Error: As :meth:`read`.
         """
         if self.rows is not None or self.key_slice is not None or not self.columns:
-            rows = self.read(store)
-            return lambda: rows
+            return self.read(store)
         self._check(store)
         return store.scan(self.table_id, self.partitions, self.columns)
 

@@ -19,9 +19,10 @@ from secateur.storage.layout import TableLayout
 from secateur.storage.partition import Partition
 from secateur.storage.read_marks import ReadMarks
 from secateur.storage.scan_form import scanned
+from secateur.storage.snapshot import PartitionSnapshot
 from secateur.storage.store_loads import StoreLoads
 
-__all__ = ["DataVersion", "MemberStore", "TableStats"]
+__all__ = ["DataVersion", "MemberStore", "TableScan", "TableStats"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,35 @@ class TableStats:
     rows: int
     nbytes: int
     partition_rows: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class TableScan:
+    """All rows of some partitions at one moment, to be read later.
+
+    Attributes:
+        snapshots: The partitions.
+        positions: The columns wanted.
+        stored: The schema of all columns.
+    """
+
+    snapshots: tuple[PartitionSnapshot, ...]
+    positions: tuple[int, ...]
+    stored: pa.Schema
+
+    @property
+    def rows(self) -> int:
+        """How many they are."""
+        return sum(snapshot.rows for snapshot in self.snapshots)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns wanted, as they are stored."""
+        return pa.schema([self.stored.field(position) for position in self.positions])
+
+    def __call__(self, *, converts: bool = True) -> pa.Table:
+        """Read them, in any thread and at any time, as :func:`~secateur.storage.scan_form.scanned` does."""
+        return scanned([snapshot.fold() for snapshot in self.snapshots], self.positions, self.stored, converts=converts)
 
 
 class MemberStore:
@@ -181,8 +211,8 @@ class MemberStore:
         empty = layout.schema.empty_table()
         return empty if positions is None else empty.select(positions)
 
-    def scan(self, table_id: int, partitions: Iterable[int], columns: Sequence[str]) -> Callable[[], pa.Table]:
-        """All rows of some partitions for the DuckDB kernel, as they are now.
+    def scan(self, table_id: int, partitions: Iterable[int], columns: Sequence[str]) -> TableScan:
+        """All rows of some partitions for a kernel, as they are now.
 
         Args:
             table_id: The table.
@@ -190,7 +220,7 @@ class MemberStore:
             columns: Columns wanted, at least one, in that order, found without regard to case.
 
         Returns:
-            Reads them, in any thread and at any time, as :func:`~secateur.storage.scan_form.scanned` does.
+            What reads them.
 
         Raises:
             UnknownTableError: The table is not here.
@@ -201,7 +231,7 @@ class MemberStore:
         layout = table.layout
         positions = layout.column_positions(columns)
         snapshots = [partition.snapshot() for partition in table.pick(partitions)]
-        return lambda: scanned([snapshot.fold() for snapshot in snapshots], positions, layout.schema)
+        return TableScan(tuple(snapshots), tuple(positions), layout.schema)
 
     def write(self, table_id: int, partition: int, rows: pa.Table, mode: str) -> int:
         """Write rows of one partition directly, visible at once.

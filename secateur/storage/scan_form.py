@@ -1,11 +1,11 @@
 """The form in which the DuckDB kernel scans rows fastest.
 
-Arrays are long, short decimals have as many bytes as DuckDB keeps them in, and texts of few values are dictionaries. It holds the same values in other Arrow types, so it is for a reader to which these are the same. A decimal of up to 18 digits is
-then not narrowed row by row in each scan, and what is asked of a text is asked once of each value: DuckDB takes a fifth less processor time for the
-queries of TPC-H.
+Arrays are long, short decimals have as many bytes as DuckDB keeps them in, and texts of few values are dictionaries. The values are the same in other
+Arrow types, so the form is for a reader to which these are the same. A decimal of up to 18 digits is then not narrowed row by row in each scan, and what
+is asked of a text is asked once of each value: DuckDB takes a fifth less processor time for the queries of TPC-H.
 
-Small partitions are scanned together, as *runs*: every array costs DuckDB and Arrow some microseconds a column, whatever it holds. Over 271 arrays a table the
-99 queries of TPC-DS at scale factor 0.1 took DuckDB 1.56 of the time that they took over one array a table (``benchmarks/tpc``, two threads).
+Small partitions are scanned together, as *runs*: every array costs DuckDB and Arrow some microseconds a column, whatever it holds. Over 271 arrays a
+table the 99 queries of TPC-DS at scale factor 0.1 took DuckDB 1.56 of the time that they took over one array a table (two threads).
 
 A column is converted and joined for its second scan, in the thread that scans: what a change replaces before that would have been converted for
 nothing. As an index does, the result belongs to sorted rows, which never change, and goes with them; a converted column has about half of the bytes of
@@ -103,23 +103,24 @@ class ScanRun:
         return self._converted[position]
 
 
-def scanned(pieces: Sequence[SortedRows], positions: Sequence[int] | None, schema: pa.Schema) -> pa.Table:
-    """All rows of some partitions as one table for the DuckDB kernel. In any thread.
+def scanned(pieces: Sequence[SortedRows], positions: Sequence[int] | None, schema: pa.Schema, *, converts: bool = True) -> pa.Table:
+    """All rows of some partitions as one table for a kernel. In any thread.
 
     Args:
         pieces: The rows of the partitions.
         positions: The columns wanted, at least one; None for all.
         schema: Of all columns, as they are stored.
+        converts: Whether columns may have the types of the converted form, as the DuckDB kernel takes them.
 
     Returns:
-        At most one chunk per partition that has rows; of small partitions, one for several. Columns have their names, and their types or those of the converted
-        form.
+        At most one chunk per partition that has rows; of small partitions, one for several. Columns have their names, and their types or those of the
+        converted form.
     """
     wanted = range(len(schema)) if positions is None else positions
     filled = [piece for piece in pieces if piece.rows]
     rows = sum(piece.rows for piece in filled)
     runs = [(run, _kept(run)) for run in _runs(filled, rows)]
-    columns = [_column(runs, position, schema.field(position).type, converts=rows >= _ROWS_MIN) for position in wanted]
+    columns = [_column(runs, position, schema.field(position).type, converts=converts and rows >= _ROWS_MIN) for position in wanted]
     return pa.Table.from_arrays(columns, names=[schema.names[position] for position in wanted])
 
 

@@ -18,9 +18,9 @@ from secateur.engine.row_pieces import PIECE_BYTES
 from secateur.engine.services import MemberServices
 from secateur.errors import InternalError
 
-__all__ = ["FragmentCall", "FragmentParts", "positional"]
+__all__ = ["INLINE_ROWS_MAX", "FragmentCall", "FragmentParts", "positional"]
 
-_INLINE_ROWS_MAX: Final = 5_000
+INLINE_ROWS_MAX: Final = 5_000
 """Up to here the arrow kernel takes less time than handing the call to a thread and back."""
 
 
@@ -62,7 +62,7 @@ class FragmentCall:
         return FragmentParts(start, context, self._services.executor, is_short=not scans and self._is_short(relations))
 
     def _is_short(self, relations: Mapping[str, pa.Table]) -> bool:
-        return self.fragment.arrow is not None and sum(table.num_rows for table in relations.values()) <= _INLINE_ROWS_MAX
+        return self.fragment.arrow is not None and sum(table.num_rows for table in relations.values()) <= INLINE_ROWS_MAX
 
 
 class FragmentParts:

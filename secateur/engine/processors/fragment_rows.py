@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from secateur.dag.processor import Emitter, Processor
+from secateur.dag.processor import Emitter, Offload, Processor
 from secateur.engine.batches import small_batches_of
 from secateur.engine.processors.fragment_call import FragmentCall
 from secateur.engine.row_pieces import RowPieces
@@ -21,13 +21,16 @@ class FragmentRows(Processor):
         call: The fragment, over one relation.
         relation: The relation's name.
         rows: The rows to read; of a fragment with an input, none in the schema of the input.
+        open_: Reads the rows in a thread, in the schema of ``rows``; None where ``rows`` are all.
     """
 
-    def __init__(self, call: FragmentCall, relation: str, rows: pa.Table) -> None:
+    def __init__(self, call: FragmentCall, relation: str, rows: pa.Table, open_: Callable[[], pa.Table] | None = None) -> None:
         self._call = call
         self._relation = relation
         self._empty = rows.schema.empty_table()
         self._pieces = RowPieces(rows)
+        self._open = open_
+        self._opening: Offload[pa.Table] | None = None
         self._poll: Callable[[], pa.Table | None] | None = None
         self._emitter: Emitter | None = None
         self._has_emitted = False
@@ -41,6 +44,8 @@ class FragmentRows(Processor):
         return self._answer(lambda: pa.Table.from_batches([batch]))
 
     def complete(self) -> bool:
+        if not self._is_open():
+            return False
         while not self._is_last and (self._is_answering or not self._pieces.is_done):
             if not self._answer(self._pieces.take):
                 return False
@@ -50,7 +55,19 @@ class FragmentRows(Processor):
         return self._answer(lambda: self._empty)
 
     def close(self) -> None:
+        self._open = self._opening = None
         self._pieces.drop()
+
+    def _is_open(self) -> bool:
+        """Whether the rows are there to be answered."""
+        if self._open is not None:
+            if self._opening is None:
+                self._opening = self.context.offload(self._open)
+            if not self._opening.done():
+                return False
+            self._pieces = RowPieces(self._opening.result())
+            self._open = self._opening = None
+        return True
 
     @property
     def _is_answering(self) -> bool:

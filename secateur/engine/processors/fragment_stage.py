@@ -6,6 +6,7 @@ An answer is passed on in parts, each made when the one before has found room: w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from secateur.engine.batches import bytes_of, small_batches_of
 from secateur.engine.gather_budget import GatherBudget
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.member_scan import MemberScan
-from secateur.engine.processors.fragment_call import FragmentCall, FragmentParts
+from secateur.engine.processors.fragment_call import INLINE_ROWS_MAX, FragmentCall, FragmentParts
 from secateur.engine.processors.fragment_rows import FragmentRows
 from secateur.engine.services import MemberServices
 from secateur.wire.arrow_ipc import decode_schema
@@ -48,16 +49,24 @@ class FragmentStageSupplier(ProcessorSupplier):
         self._budget: GatherBudget | None = None
         self._relations: dict[str, pa.Table] = {}
         self._opened: dict[str, Callable[[], pa.Table]] = {}
+        self._schemas: dict[str, pa.Schema] = {}
 
     def init(self, context: SupplierContext) -> None:
         self._call = FragmentCall.of(self._fragment, context)
         self._budget = context.service(GatherBudget)
         if self._scans:
             store = context.service(MemberServices).store
-            if self._fragment.arrow is None and not self._fragment.is_row_by_row:
-                self._opened = {scan.relation: scan.opened(store) for scan in self._scans}
-            else:
-                self._relations = {scan.relation: scan.read(store) for scan in self._scans}
+            opened = {scan.relation: scan.opened(store) for scan in self._scans}
+            # The arrow kernel takes columns as they are stored, and few rows without a thread. A DuckDB call has one anyway.
+            converts = self._fragment.arrow is None and not self._fragment.is_row_by_row
+            for relation, rows in opened.items():
+                if isinstance(rows, pa.Table):
+                    self._relations[relation] = rows
+                elif not converts and rows.rows <= INLINE_ROWS_MAX:
+                    self._relations[relation] = rows(converts=False)
+                else:
+                    self._opened[relation] = rows if converts else partial(rows, converts=False)
+                    self._schemas[relation] = rows.schema
 
     def get(self, count: int) -> Sequence[Processor]:
         assert self._call is not None
@@ -65,9 +74,9 @@ class FragmentStageSupplier(ProcessorSupplier):
         relations, self._relations = self._relations, {}
         opened, self._opened = self._opened, {}
         if self._fragment.is_row_by_row:
-            known = {**{name: schema.empty_table() for name, schema in self._inputs}, **relations}
-            ((relation, rows),) = known.items()
-            return [FragmentRows(self._call, relation, rows) for _ in range(count)]
+            empty = {name: schema.empty_table() for name, schema in (*self._inputs, *self._schemas.items())}
+            ((relation, rows),) = {**empty, **relations}.items()
+            return [FragmentRows(self._call, relation, rows, opened.get(relation)) for _ in range(count)]
         return [_FragmentStage(self._call, self._inputs, relations, opened, self._budget) for _ in range(count)]
 
     def to_spec(self) -> Any:
