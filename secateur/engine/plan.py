@@ -17,7 +17,7 @@ import pyarrow as pa
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.key_routing import can_route
 from secateur.engine.key_search import KeySearch
-from secateur.engine.stage import Exchange, Stage, stage_relation
+from secateur.engine.stage import Exchange, Stage
 from secateur.errors import InternalError
 from secateur.partitioning.tree import PartitionTree
 
@@ -240,7 +240,7 @@ def check_stages(scans: Sequence[ScanPlan], stages: Sequence[Stage]) -> None:
         raise InternalError("the last stage of a plan runs at the coordinator")
     for index, stage in enumerate(stages):
         consumers = [later for later in stages if index in later.inputs]
-        filled = {*(scans[scan].relation for scan in stage.scans), *map(stage_relation, stage.inputs)}
+        filled = {*(scans[scan].relation for scan in stage.scans), *stage.relations}
         partitioned = [scan for scan in stage.scans if not scans[scan].replicated]
         problem = None
         if any(number >= index for number in stage.inputs):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from secateur.engine.input_alias import InputAlias
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.processors.sort_key import SortKey
 from secateur.engine.row_limit import RowLimit
@@ -44,7 +45,7 @@ class Stage:
 
     Attributes:
         name: For EXPLAIN and metrics, such as ``scan:o`` or ``final``.
-        fragment: One kernel call over the relations of its scans (``ScanPlan.relation``) and of its inputs (:func:`stage_relation`).
+        fragment: One kernel call over the relations of its scans (``ScanPlan.relation``) and of its inputs (:func:`stage_relation`, or their ``aliases``).
         scans: Indices into the plan's scans. Each member reads those of the kept partitions that it owns, or its own copy of a replicated table.
         inputs: Indices of earlier stages.
         at_coordinator: Whether it runs once, at the coordinator, where it can read replicated tables only. Otherwise it runs at each member that owns a kept
@@ -58,6 +59,7 @@ class Stage:
         limit: Of the last stage: which of its rows, in the order in which they come, are the answer; the statement ends when they are there. None for all.
         keeps_unmatched: For ``ROUTE``: whether a row for which the consumer reads no partition travels all the same, to any member that runs the consumer, as
             an outer join needs it that keeps such rows. Otherwise it is dropped.
+        aliases: The names by which the fragment calls rows of its inputs instead.
     """
 
     name: str
@@ -71,6 +73,13 @@ class Stage:
     keeps_unmatched: bool = False
     order: tuple[SortKey, ...] = ()
     limit: RowLimit | None = None
+    aliases: tuple[InputAlias, ...] = ()
+
+    @property
+    def relations(self) -> list[str]:
+        """The names that its inputs have in its fragment."""
+        aliased = {alias.source for alias in self.aliases}
+        return [name for name in map(stage_relation, self.inputs) if name not in aliased] + [alias.relation for alias in self.aliases]
 
     @property
     def spreads(self) -> bool:
@@ -91,11 +100,12 @@ class Stage:
             self.keeps_unmatched,
             [key.to_wire() for key in self.order],
             None if self.limit is None else self.limit.to_wire(),
+            [list(alias) for alias in self.aliases],
         ]
 
     @classmethod
     def from_wire(cls, data: Sequence[Any]) -> Stage:
-        name, fragment, scans, inputs, at_coordinator, exchange, columns, route, keeps_unmatched, order, limit = data
+        name, fragment, scans, inputs, at_coordinator, exchange, columns, route, keeps_unmatched, order, limit, aliases = data
         return cls(
             name,
             Fragment.from_wire(fragment),
@@ -108,4 +118,5 @@ class Stage:
             keeps_unmatched,
             tuple(SortKey(*key) for key in order),
             None if limit is None else RowLimit.from_wire(limit),
+            tuple(InputAlias(*alias) for alias in aliases),
         )

@@ -84,7 +84,7 @@ class StageVertex(ProcessorMetaSupplier):
         return OnPartitions(group, by_member if len(found) == 1 else _united([owned for _, owned in found]))
 
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
-        return {member: FragmentStageSupplier(self._stage.fragment, self._inputs, self._reads_of(member)) for member in members}
+        return {member: FragmentStageSupplier(self._stage.fragment, self._inputs, self._reads_of(member), self._stage.aliases) for member in members}
 
     def _reads_of(self, member: str) -> list[MemberScan]:
         return [

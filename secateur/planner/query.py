@@ -12,7 +12,6 @@ from typing import Final
 
 from sqlglot import Token, TokenType, exp
 
-from secateur.engine.stage import stage_relation
 from secateur.errors import DatabaseError, LimitExceededError, NotSupportedError, ProgrammingError, UnknownTableError
 from secateur.partitioning.table import TableDef
 from secateur.planner.near_names import near_names
@@ -81,7 +80,6 @@ class Query:
     Attributes:
         text: The user's whole text, for positions.
         spliced: :attr:`sql`, and where in ``text`` it comes from.
-        gathered_sql: The same over the relations ``x0``, ``x1``, ..., which hold what was gathered of ``s0``, ``s1``, ...
         tree: sqlglot's tree of ``sql``.
         scans: In the order of the text.
         parameters: Its parameters.
@@ -92,7 +90,6 @@ class Query:
 
     text: str
     spliced: Spliced
-    gathered_sql: str
     tree: exp.Expr
     scans: tuple[Scan, ...]
     parameters: Parameters
@@ -139,10 +136,8 @@ def bind_query(text: str, tokens: Sequence[Token], parameters: Parameters, find:
         refuse_parts(tree, text)
     binder = _Binder(find, is_placed=_has_relation_names(tree, words))
     splices: list[Splice] = []
-    gathered: list[Splice] = []
     for (start, end), mention in binder.bind(text, words, tree):
-        splices.append((start, end, mention.sql))
-        gathered.append((start, end, mention.gathered))
+        splices.append((start, end, mention))
     qualified = _qualified_columns(tree, words)
     first, last = tokens[0].start, tokens[-1].end + 1
     common = [*qualified, *((start, end, f"${index + 1}") for start, end, index in parameters.spans)]
@@ -160,15 +155,7 @@ def bind_query(text: str, tokens: Sequence[Token], parameters: Parameters, find:
             scan.node.set("catalog", None)
             if not scan.node.alias:
                 scan.node.set("alias", exp.TableAlias(this=exp.to_identifier(scan.alias, quoted=True)))
-    return Query(text, own, spliced(text, first, last, gathered + common), tree, scans, parameters, tuple(sorted(binder.views)), binder.is_placed, is_reread)
-
-
-@dataclass(frozen=True, slots=True)
-class _Mention:
-    """What stands in the place of a name: in the text of the statement, and in the one over gathered relations."""
-
-    sql: str
-    gathered: str
+    return Query(text, own, tree, scans, parameters, tuple(sorted(binder.views)), binder.is_placed, is_reread)
 
 
 class _Binder:
@@ -190,8 +177,8 @@ class _Binder:
         self._opened = 0
         self._inside: list[str] = []
 
-    def bind(self, text: str, words: Set[str], tree: exp.Expr) -> Iterator[tuple[tuple[int, int], _Mention]]:
-        """The place of each mention of a table or view in a query, and what is to stand there."""
+    def bind(self, text: str, words: Set[str], tree: exp.Expr) -> Iterator[tuple[tuple[int, int], str]]:
+        """The place of each mention of a table or view in a query, and the text that is to stand there."""
         everything, starred = _star_uses(tree)
         for node in _collect_tables(tree):
             wide = everything or isinstance(node.parent, exp.Summarize) or folded(node.alias or node.name) in starred or renames_columns(node)
@@ -199,8 +186,7 @@ class _Binder:
                 match find_relation(node.catalog, node.db, node.name, self._find):
                     case relation if isinstance(node.parent, exp.Describe):
                         self.is_rewritten = True
-                        sql = described_relation_sql(relation)
-                        yield _span_of_description(text, node), _Mention(sql, sql)
+                        yield _span_of_description(text, node), described_relation_sql(relation)
                         continue
                     case TableDef() as table:
                         mention = self._scan(node, table, [column.name for column in table.columns if wide or folded(column.name) in words])
@@ -215,21 +201,21 @@ class _Binder:
                 raise located(type(error), error.message, text, start, end - start, **error.details) from None
             yield _span(node), mention
 
-    def _scan(self, node: exp.Table, table: TableDef, columns: Sequence[str]) -> _Mention:
+    def _scan(self, node: exp.Table, table: TableDef, columns: Sequence[str]) -> str:
         number = len(self.scans)
         alias = node.alias or node.name
         place, renamed = "temp." if self.is_placed else "", "" if node.alias else f" AS {quoted(alias)}"
         system = table.name if folded(node.db) == SYSTEM_SCHEMA else None
         self.scans.append(Scan(f"s{number}", table, alias, tuple(columns) or table.primary_key[:1], node, system))
-        mention = _Mention(f"{place}s{number}{renamed}", f"{place}{stage_relation(number)}{renamed}")
+        mention = f"{place}s{number}{renamed}"
         return self._as_query(mention) if isinstance(node.parent, exp.Summarize) else mention
 
-    def _as_query(self, mention: _Mention) -> _Mention:
+    def _as_query(self, mention: str) -> str:
         """Where a name stands by itself and a query does as well: ``SUMMARIZE t``."""
         self.is_rewritten = True
-        return _Mention(f"SELECT * FROM {mention.sql}", f"SELECT * FROM {mention.gathered}")
+        return f"SELECT * FROM {mention}"
 
-    def _open(self, node: exp.Table, view: ViewDef) -> _Mention:
+    def _open(self, node: exp.Table, view: ViewDef) -> str:
         """The query of a view in parentheses.
 
         Raises:
@@ -262,9 +248,8 @@ class _Binder:
         if changed is not None:
             raise ProgrammingError(f"view {view.name!r} cannot be read: table {changed.table!r} has other columns than when it was made; CREATE OR REPLACE it")
         length = len(view.query)
-        query = spliced(view.query, 0, length, [*((*span, mention.sql) for span, mention in found), *qualified])
-        gathered = spliced(view.query, 0, length, [*((*span, mention.gathered) for span, mention in found), *qualified])
-        return _Mention(_as_subquery(query, view, node), _as_subquery(gathered, view, node))
+        query = spliced(view.query, 0, length, [*((*span, mention) for span, mention in found), *qualified])
+        return _as_subquery(query, view, node)
 
 
 def reads_of(scans: Sequence[Scan]) -> tuple[Read, ...]:

@@ -24,6 +24,7 @@ from secateur.planner.fragments.canonical import Cut, named
 from secateur.planner.fragments.merged_order import is_worth_merging, merge_keys, order_clause
 from secateur.planner.fragments.two_stage import Halves, cut
 from secateur.planner.fragments.unstable import is_stable, settle_unstable
+from secateur.planner.gathered import gathered_scans, gathered_stages, why_gathered
 from secateur.planner.placement.cost import Estimate
 from secateur.planner.placement.drafts import Draft
 from secateur.planner.placement.place import place
@@ -75,6 +76,7 @@ def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns,
     reading = read.second
     unstable = None if reading is None else reading.unstable()
     gathered = {scan.scan.relation: rows_of(scan, unstable) for scan in read.scans}
+    scans = gathered_scans(read.scans, gathered, estimates)
     try:
         if reading is None or not read.is_faithful:
             raise Cut("it is written in a form that is not taken apart")
@@ -90,23 +92,17 @@ def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns,
                 return Staged(halves, Strategy.TWO_STAGE, reads_clock=reads_clock)
             except Cut:
                 pass
+        small = why_gathered(query, scans)
+        if small is not None:
+            raise Cut(small)
         if query.is_placed:
             raise Cut("a common table expression has the name of a relation of the plan: call it otherwise than a letter and a number")
         drafts, parts = place(query, reading, tuple(columns), schemas, binder.describe, rows, estimates.__getitem__)
-        placed, whole = _placed_stages(drafts, query, schemas, binder), _gathered_stages(query, read, gathered, schemas, columns, None)
+        placed, whole = _placed_stages(drafts, query, schemas, binder), gathered_stages(query, read.scans, scans, schemas, tuple(columns), Fragment.over)
         return Staged(placed, Strategy.PLACED, parts, gathered=whole, reads_clock=reads_clock)
     except Cut as refused:
-        return Staged(_gathered_stages(query, read, gathered, schemas, columns, binder), Strategy.GATHER, query.located(str(refused), refused.node))
-
-
-def _gathered_stages(
-    query: Query, read: QueryReading, gathered: Mapping[str, ScanRows], schemas: Schemas, columns: Columns, binder: _Binder | None
-) -> tuple[Stage, ...]:
-    """The stages that gather everything; without a binder for the case that a placed statement fails, in which it does not matter which kernel answers."""
-    stages = tuple(_gather(index, scan, gathered, schemas, binder) for index, scan in enumerate(read.scans))
-    relations = {stage_relation(index): dict(stage.fragment.columns) for index, stage in enumerate(stages)}
-    whole = Fragment.over(query.gathered_sql, relations, columns)
-    return (*stages, Stage("final", whole, inputs=tuple(range(len(stages))), at_coordinator=True))
+        stages = gathered_stages(query, read.scans, scans, schemas, tuple(columns), binder.fragment)
+        return Staged(stages, Strategy.GATHER, query.located(str(refused), refused.node))
 
 
 def _placed_stages(drafts: Sequence[Draft], query: Query, schemas: Schemas, binder: _Binder) -> tuple[Stage, ...]:
@@ -194,16 +190,6 @@ def _halved(
 def _scan_stage(index: int, read: ScanReading, fragment: Fragment) -> Stage:
     """The stage that runs a fragment over one scan, where its partitions are."""
     return Stage(f"scan:{read.scan.alias}", fragment, scans=(index,), at_coordinator=read.scan.table.replicated)
-
-
-def _gather(index: int, read: ScanReading, gathered: Mapping[str, ScanRows], schemas: Schemas, binder: _Binder | None) -> Stage:
-    """The stage that sends the rows of a scan."""
-    scan = read.scan
-    schema = schemas[scan.relation]
-    columns = tuple((name, str(schema[name])) for name in scan.columns)
-    sql, schemas = gathered[scan.relation].sql(scan.relation, scan.columns), {scan.relation: schema}
-    fragment = Fragment.over(sql, schemas, columns) if binder is None else binder.fragment(sql, schemas, columns)
-    return _scan_stage(index, read, replace(fragment, row_by_row=True))
 
 
 def rows_of(read: ScanReading, unstable: Collection[str] | None) -> ScanRows:

@@ -174,7 +174,8 @@ class World:
                 parts = {number: self.owned(plan.scans[number], kept[number], member, owners) for number in stage.scans}
                 if stage.at_coordinator or any(parts.values()) or any(plan.stages[number].spreads for number in stage.inputs):
                     scans = {plan.scans[number].relation: self.slices(plan.scans[number], params, ids) for number, ids in parts.items()}
-                    answers.append(run(stage.fragment, scans | inputs, given))
+                    aliased = {alias.relation: inputs[alias.source] for alias in stage.aliases}
+                    answers.append(run(stage.fragment, scans | inputs | aliased, given))
             outputs[stage_relation(index)] = pa.concat_tables(answers) if answers else stage.fragment.schema.empty_table()
         answer, limit = outputs[stage_relation(len(plan.stages) - 1)], plan.stages[-1].limit
         return answer if limit is None else answer.slice(limit.skipped, limit.taken)

@@ -16,6 +16,7 @@ from secateur.dag.processor import Emitter, Processor
 from secateur.dag.supplier import ProcessorSupplier, SupplierContext
 from secateur.engine.batches import bytes_of, small_batches_of
 from secateur.engine.gather_budget import GatherBudget
+from secateur.engine.input_alias import InputAlias
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.member_scan import MemberScan
 from secateur.engine.processors.fragment_call import INLINE_ROWS_MAX, FragmentCall, FragmentParts
@@ -36,15 +37,19 @@ class FragmentStageSupplier(ProcessorSupplier):
         fragment: What to run; its parameters are those of the job.
         inputs: For each input ordinal, the relation that it fills and its schema, which is what the relation has when no batch arrives.
         scans: What to read here, as it is when the job starts.
+        aliases: The names by which the fragment calls the rows of inputs instead of theirs.
     """
 
     init_is_cooperative = True
     close_is_cooperative = True
 
-    def __init__(self, fragment: Fragment, inputs: Sequence[tuple[str, pa.Schema]], scans: Sequence[MemberScan] = ()) -> None:
+    def __init__(
+        self, fragment: Fragment, inputs: Sequence[tuple[str, pa.Schema]], scans: Sequence[MemberScan] = (), aliases: Sequence[InputAlias] = ()
+    ) -> None:
         self._fragment = fragment
         self._inputs = tuple(inputs)
         self._scans = tuple(scans)
+        self._aliases = tuple(aliases)
         self._call: FragmentCall | None = None
         self._budget: GatherBudget | None = None
         self._relations: dict[str, pa.Table] = {}
@@ -77,17 +82,17 @@ class FragmentStageSupplier(ProcessorSupplier):
             empty = {name: schema.empty_table() for name, schema in (*self._inputs, *self._schemas.items())}
             ((relation, rows),) = {**empty, **relations}.items()
             return [FragmentRows(self._call, relation, rows, opened.get(relation)) for _ in range(count)]
-        return [_FragmentStage(self._call, self._inputs, relations, opened, self._budget) for _ in range(count)]
+        return [_FragmentStage(self._call, self._inputs, self._aliases, relations, opened, self._budget) for _ in range(count)]
 
     def to_spec(self) -> Any:
         inputs = [[relation, schema.serialize().to_pybytes()] for relation, schema in self._inputs]
-        return [self._fragment.to_wire(), inputs, [scan.to_wire() for scan in self._scans]]
+        return [self._fragment.to_wire(), inputs, [scan.to_wire() for scan in self._scans], [list(alias) for alias in self._aliases]]
 
     @classmethod
     def from_spec(cls, spec: Any) -> FragmentStageSupplier:
-        fragment, inputs, scans = spec
+        fragment, inputs, scans, aliases = spec
         schemas = [(relation, decode_schema(schema)) for relation, schema in inputs]
-        return cls(Fragment.from_wire(fragment), schemas, [MemberScan.from_wire(scan) for scan in scans])
+        return cls(Fragment.from_wire(fragment), schemas, [MemberScan.from_wire(scan) for scan in scans], [InputAlias(*alias) for alias in aliases])
 
 
 class _FragmentStage(Processor):
@@ -95,12 +100,14 @@ class _FragmentStage(Processor):
         self,
         call: FragmentCall,
         inputs: tuple[tuple[str, pa.Schema], ...],
+        aliases: tuple[InputAlias, ...],
         relations: Mapping[str, pa.Table],
         opened: Mapping[str, Callable[[], pa.Table]],
         budget: GatherBudget,
     ) -> None:
         self._call = call
         self._inputs = inputs
+        self._aliases = aliases
         self._relations = dict(relations)
         self._opened = dict(opened)
         self._budget = budget
@@ -164,4 +171,7 @@ class _FragmentStage(Processor):
         for (relation, schema), batches in zip(self._inputs, self._gathered, strict=True):
             relations[relation] = pa.Table.from_batches(batches) if batches else schema.empty_table()
         self._gathered.clear()
-        return relations
+        aliased = {alias.relation: relations[alias.source] for alias in self._aliases}
+        for alias in self._aliases:
+            relations.pop(alias.source, None)
+        return {**relations, **aliased}

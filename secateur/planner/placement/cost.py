@@ -36,11 +36,13 @@ class Estimate:
 
     Attributes:
         bytes: About how many bytes they have in the columns that it needs. More columns cost more also where nothing is known.
+        table_bytes: About how many bytes all rows of the table have in these columns.
         rows: About how many they are.
         share: About which share of the rows of the table they are.
     """
 
     bytes: float
+    table_bytes: float
     rows: float
     share: float
 
@@ -49,9 +51,10 @@ def estimate_of(read: ScanReading, statistics: TableStatistics | None) -> Estima
     """The estimate of a scan, of its predicates and of the statistics of its table, if there are any."""
     share = share_of([conjunct for conjunct in read.scope.local if is_about_scan(conjunct, read.scope)], read, statistics)
     if statistics is None:
-        return Estimate(_UNKNOWN_BYTES * (1 + len(read.scan.columns) / 100), _UNKNOWN_ROWS, share)
+        unknown = _UNKNOWN_BYTES * (1 + len(read.scan.columns) / 100)
+        return Estimate(unknown, unknown, _UNKNOWN_ROWS, share)
     width = sum(column.nbytes for name, column in statistics.columns.items() if name in read.scan.columns)
-    return Estimate(max(width * share, 1.0), statistics.rows * share, share)
+    return Estimate(max(width * share, 1.0), float(width), statistics.rows * share, share)
 
 
 def share_of(conjuncts: Iterable[exp.Expr], read: ScanReading, statistics: TableStatistics | None) -> float:

@@ -1,0 +1,131 @@
+"""A statement gathered: the rows that its scans need go to the coordinator, which runs the whole statement over them as the user wrote it.
+
+It is the form of every statement that is not taken apart, and the better one where there are few rows and many joins or queries: each stage costs some
+milliseconds at every member, and a member that joins what stages have sent it knows how many rows they are, but nothing of their values.
+
+A table that the statement mentions several times moves once. Rows of a small table are not filtered before they move: DuckDB would see a table of few rows
+behind a filter, take it for a fraction of these, and order joins accordingly. Replicated tables are read where they are.
+
+Source: Presto's and Trino's choice of a single node for small inputs; the text stays one fragment, as in Apache Ignite's reduce queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from sqlglot import exp
+
+from secateur.engine.input_alias import InputAlias
+from secateur.engine.kernels.fragment import Fragment
+from secateur.engine.stage import Stage, stage_relation
+from secateur.planner.placement.cost import Estimate
+from secateur.planner.placement.drafts import Columns, Schema
+from secateur.planner.placement.scan_rows import ScanRows
+from secateur.planner.query import Query
+from secateur.planner.scans.scan_reading import ScanReading
+
+__all__ = ["GATHERED_BYTES_MAX", "GATHERED_PARTS_MIN", "GatheredScan", "gathered_scans", "gathered_stages", "why_gathered"]
+
+GATHERED_BYTES_MAX: Final = 48e6
+"""Bytes up to which a statement of many parts is gathered. Most queries of TPC-DS at scale factor 0.1 need 5 to 40 MB, see ``docs/development.md``."""
+GATHERED_PARTS_MIN: Final = 8
+"""Mentions of tables and queries, together, from which on a statement is one of many parts."""
+_FILTERED_BYTES_MIN: Final = 1e6
+"""Rows of fewer bytes travel unfiltered."""
+_FILTERED_SHARE_MAX: Final = 0.5
+"""Rows are filtered before they travel if at most this share is thought to be left."""
+
+FragmentOf = Callable[[str, Mapping[str, Schema], Columns], Fragment]
+
+
+@dataclass(frozen=True, slots=True)
+class GatheredScan:
+    """The rows of a partitioned table that the coordinator gets, for one or several mentions of it.
+
+    Attributes:
+        mentions: The scans whose rows these are: they read the same columns of the same partitions and key ranges.
+        where: What the rows have to meet, over column names; empty for all.
+        nbytes: About how many bytes they are.
+    """
+
+    mentions: tuple[ScanReading, ...]
+    where: str
+    nbytes: float
+
+
+def gathered_scans(scans: Sequence[ScanReading], rows_of: Mapping[str, ScanRows], estimates: Mapping[str, Estimate]) -> tuple[GatheredScan, ...]:
+    """What a statement gathers.
+
+    Args:
+        scans: Its scans.
+        rows_of: For each what restricts the rows that the statement may need.
+        estimates: What is thought of the rows of each.
+    """
+    together: dict[object, list[ScanReading]] = {}
+    for index, read in enumerate(scans):
+        if not read.scan.table.replicated:
+            # Rows whose keys were found in a step before are checked scan by scan when they are read.
+            key = (rows_of[read.scan.relation].read, read.scan.columns) if read.bounds_in_steps is None else index
+            together.setdefault(key, []).append(read)
+    return tuple(_gathered_scan(mentions, rows_of, estimates) for mentions in together.values())
+
+
+def why_gathered(query: Query, scans: Sequence[GatheredScan]) -> str | None:
+    """Why a statement that could be taken apart had better be gathered; None if that is not so.
+
+    Args:
+        query: The statement.
+        scans: What it would gather.
+    """
+    queries = sum(1 for _ in query.tree.find_all(exp.Select))
+    moved = sum(scan.nbytes for scan in scans)
+    if not scans or len(query.scans) + queries < GATHERED_PARTS_MIN or moved > GATHERED_BYTES_MAX:
+        return None
+    return f"its tables are small, about {moved / 1e6:.1f} MB for {len(query.scans)} mentions of tables in {queries} queries: one member has them sooner"
+
+
+def gathered_stages(
+    query: Query,
+    reads: Sequence[ScanReading],
+    scans: Sequence[GatheredScan],
+    schemas: Mapping[str, Schema],
+    columns: Columns,
+    fragment_of: FragmentOf,
+) -> tuple[Stage, ...]:
+    """The stages that gather a statement.
+
+    Args:
+        query: The statement.
+        reads: Its scans.
+        scans: What is gathered of them.
+        schemas: The columns of each scan that the statement may need.
+        columns: Name and type of each column of its result.
+        fragment_of: Makes the fragment of a text.
+    """
+    number = {scan.relation: index for index, scan in enumerate(query.scans)}
+    stages: list[Stage] = []
+    aliases: list[InputAlias] = []
+    for index, gathered in enumerate(scans):
+        first = gathered.mentions[0].scan
+        schema = schemas[first.relation]
+        sql = ScanRows((), gathered.where, "").sql(first.relation, first.columns)
+        fragment = fragment_of(sql, {first.relation: schema}, tuple((name, str(schema[name])) for name in first.columns))
+        stages.append(Stage(f"scan:{first.alias}", replace(fragment, row_by_row=True), scans=(number[first.relation],)))
+        aliases += [InputAlias(mention.scan.relation, stage_relation(index)) for mention in gathered.mentions]
+    here = tuple(number[read.scan.relation] for read in reads if read.scan.table.replicated)
+    whole = Fragment.over(query.sql, schemas, columns)
+    return (*stages, Stage("final", whole, scans=here, inputs=tuple(range(len(stages))), at_coordinator=True, aliases=tuple(aliases)))
+
+
+def _gathered_scan(mentions: Sequence[ScanReading], rows_of: Mapping[str, ScanRows], estimates: Mapping[str, Estimate]) -> GatheredScan:
+    """The rows that some mentions need together, filtered where that leaves out much."""
+    found = [estimates[read.scan.relation] for read in mentions]
+    wheres = dict.fromkeys(rows_of[read.scan.relation].where for read in mentions)
+    share = min(1.0, sum({rows_of[read.scan.relation].where: estimate.share for read, estimate in zip(mentions, found, strict=True)}.values()))
+    nbytes = max(estimate.table_bytes for estimate in found)
+    if "" in wheres or nbytes < _FILTERED_BYTES_MIN or share > _FILTERED_SHARE_MAX:
+        return GatheredScan(tuple(mentions), "", nbytes)
+    where = wheres.popitem()[0] if len(wheres) == 1 else " OR ".join(f"({where})" for where in wheres)
+    return GatheredScan(tuple(mentions), where, nbytes * share)
