@@ -113,8 +113,8 @@ class SelectPlan:
         scans: Every mention of a table, in the order of the relations ``s0``, ``s1``, ...
         local: The whole statement over the relations of the scans.
         stages: The statement taken apart, each stage after those that feed it; the last runs at the coordinator, and its output is the answer.
-        gathered: For ``PLACED`` the stages of ``GATHER``. A stage may evaluate what the whole statement evaluates behind a filter, so an error in the data has
-            to be one of the whole as well.
+        gathered: For ``PLACED``, and for a statement that is gathered because it is small, the stages that gather what the conditions of each scan leave.
+            Other stages may evaluate what the whole statement evaluates behind a filter, so an error in the data has to be one of these stages as well.
         strategy: How the cut was made.
         gather_reason: Why the strategy is ``GATHER``; for ``PLACED`` what the coordinator gets as it is, and why. None where there is nothing.
         columns: Name and SQL type text of each result column.

@@ -26,7 +26,7 @@ from secateur.planner.placement.scan_rows import ScanRows
 from secateur.planner.query import Query
 from secateur.planner.scans.scan_reading import ScanReading
 
-__all__ = ["GATHERED_BYTES_MAX", "GATHERED_PARTS_MIN", "GatheredScan", "gathered_scans", "gathered_stages", "why_gathered"]
+__all__ = ["GATHERED_BYTES_MAX", "GATHERED_PARTS_MIN", "FragmentOf", "GatheredScan", "gathered_scans", "gathered_stages", "why_gathered"]
 
 GATHERED_BYTES_MAX: Final = 48e6
 """Bytes up to which a statement of many parts is gathered. Most queries of TPC-DS at scale factor 0.1 need 5 to 40 MB, see ``docs/development.md``."""
@@ -55,33 +55,44 @@ class GatheredScan:
     nbytes: float
 
 
-def gathered_scans(scans: Sequence[ScanReading], rows_of: Mapping[str, ScanRows], estimates: Mapping[str, Estimate]) -> tuple[GatheredScan, ...]:
+def gathered_scans(
+    scans: Sequence[ScanReading], rows_of: Mapping[str, ScanRows], estimates: Mapping[str, Estimate], *, filters_all: bool
+) -> tuple[GatheredScan, ...]:
     """What a statement gathers.
 
     Args:
         scans: Its scans.
         rows_of: For each what restricts the rows that the statement may need.
         estimates: What is thought of the rows of each.
+        filters_all: Whether each mention gets the rows that its own conditions leave, whatever their number. The statement then evaluates nothing else on
+            rows that these leave out, so that it raises no error for them. Otherwise rows are filtered, and sent once for each filter, where it pays.
     """
     together: dict[object, list[ScanReading]] = {}
     for index, read in enumerate(scans):
         if not read.scan.table.replicated:
+            rows = rows_of[read.scan.relation]
             # Rows whose keys were found in a step before are checked scan by scan when they are read.
-            key = (rows_of[read.scan.relation].read, read.scan.columns) if read.bounds_in_steps is None else index
-            together.setdefault(key, []).append(read)
-    return tuple(_gathered_scan(mentions, rows_of, estimates) for mentions in together.values())
+            is_alone = read.bounds_in_steps is not None
+            together.setdefault(index if is_alone else (rows.read, read.scan.columns, filters_all and rows.where), []).append(read)
+    return tuple(_gathered_scan(mentions, rows_of, estimates, filters_all=filters_all) for mentions in together.values())
 
 
-def why_gathered(query: Query, scans: Sequence[GatheredScan]) -> str | None:
+def why_gathered(query: Query, scans: Sequence[ScanReading], rows_of: Mapping[str, ScanRows], estimates: Mapping[str, Estimate]) -> str | None:
     """Why a statement that could be taken apart had better be gathered; None if that is not so.
 
     Args:
         query: The statement.
-        scans: What it would gather.
+        scans: As :func:`gathered_scans`.
+        rows_of: As there.
+        estimates: As there.
     """
+    if len(scans) == 1:
+        return None
     queries = sum(1 for _ in query.tree.find_all(exp.Select))
-    moved = sum(scan.nbytes for scan in scans)
-    if not scans or len(query.scans) + queries < GATHERED_PARTS_MIN or moved > GATHERED_BYTES_MAX:
+    if len(scans) + queries < GATHERED_PARTS_MIN:
+        return None
+    moved = sum(scan.nbytes for scan in gathered_scans(scans, rows_of, estimates, filters_all=False))
+    if not 0 < moved <= GATHERED_BYTES_MAX:
         return None
     return f"its tables are small, about {moved / 1e6:.1f} MB for {len(query.scans)} mentions of tables in {queries} queries: one member has them sooner"
 
@@ -119,13 +130,13 @@ def gathered_stages(
     return (*stages, Stage("final", whole, scans=here, inputs=tuple(range(len(stages))), at_coordinator=True, aliases=tuple(aliases)))
 
 
-def _gathered_scan(mentions: Sequence[ScanReading], rows_of: Mapping[str, ScanRows], estimates: Mapping[str, Estimate]) -> GatheredScan:
-    """The rows that some mentions need together, filtered where that leaves out much."""
+def _gathered_scan(mentions: Sequence[ScanReading], rows_of: Mapping[str, ScanRows], estimates: Mapping[str, Estimate], *, filters_all: bool) -> GatheredScan:
+    """The rows that some mentions need together, filtered where that leaves out much, or always."""
     found = [estimates[read.scan.relation] for read in mentions]
     wheres = dict.fromkeys(rows_of[read.scan.relation].where for read in mentions)
     share = min(1.0, sum({rows_of[read.scan.relation].where: estimate.share for read, estimate in zip(mentions, found, strict=True)}.values()))
     nbytes = max(estimate.table_bytes for estimate in found)
-    if "" in wheres or nbytes < _FILTERED_BYTES_MIN or share > _FILTERED_SHARE_MAX:
+    if not filters_all and ("" in wheres or nbytes < _FILTERED_BYTES_MIN or share > _FILTERED_SHARE_MAX):
         return GatheredScan(tuple(mentions), "", nbytes)
     where = wheres.popitem()[0] if len(wheres) == 1 else " OR ".join(f"({where})" for where in wheres)
     return GatheredScan(tuple(mentions), where, nbytes * share)

@@ -24,7 +24,7 @@ from secateur.planner.fragments.canonical import Cut, named
 from secateur.planner.fragments.merged_order import is_worth_merging, merge_keys, order_clause
 from secateur.planner.fragments.two_stage import Halves, cut
 from secateur.planner.fragments.unstable import is_stable, settle_unstable
-from secateur.planner.gathered import gathered_scans, gathered_stages, why_gathered
+from secateur.planner.gathered import FragmentOf, gathered_scans, gathered_stages, why_gathered
 from secateur.planner.placement.cost import Estimate
 from secateur.planner.placement.drafts import Draft
 from secateur.planner.placement.place import place
@@ -49,8 +49,8 @@ class Staged:
     Attributes:
         stages: In the order in which they can run; the last one has the answer.
         strategy: How they were found.
-        reason: Why everything is gathered; for a placed statement what is gathered for a part of it, and why. None where nothing is.
-        gathered: For a placed statement the stages that gather everything.
+        reason: Why everything is gathered. For a placed statement what is gathered for a part of it, and why. None where nothing is.
+        gathered: The stages that gather what the conditions of each scan leave, for a statement that runs in others.
         reads_clock: Whether the stages have the time at which they start as one more parameter.
     """
 
@@ -76,7 +76,14 @@ def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns,
     reading = read.second
     unstable = None if reading is None else reading.unstable()
     gathered = {scan.scan.relation: rows_of(scan, unstable) for scan in read.scans}
-    scans = gathered_scans(read.scans, gathered, estimates)
+
+    def whole(fragment_of: FragmentOf, *, filters_all: bool = True) -> tuple[Stage, ...]:
+        scans = gathered_scans(read.scans, gathered, estimates, filters_all=filters_all)
+        return gathered_stages(query, read.scans, scans, schemas, tuple(columns), fragment_of)
+
+    small = why_gathered(query, read.scans, gathered, estimates)
+    if small is not None:
+        return Staged(whole(binder.fragment, filters_all=False), Strategy.GATHER, small, gathered=whole(Fragment.over))
     try:
         if reading is None or not read.is_faithful:
             raise Cut("it is written in a form that is not taken apart")
@@ -92,17 +99,14 @@ def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns,
                 return Staged(halves, Strategy.TWO_STAGE, reads_clock=reads_clock)
             except Cut:
                 pass
-        small = why_gathered(query, scans)
-        if small is not None:
-            raise Cut(small)
         if query.is_placed:
             raise Cut("a common table expression has the name of a relation of the plan: call it otherwise than a letter and a number")
         drafts, parts = place(query, reading, tuple(columns), schemas, binder.describe, rows, estimates.__getitem__)
-        placed, whole = _placed_stages(drafts, query, schemas, binder), gathered_stages(query, read.scans, scans, schemas, tuple(columns), Fragment.over)
-        return Staged(placed, Strategy.PLACED, parts, gathered=whole, reads_clock=reads_clock)
+        placed = _placed_stages(drafts, query, schemas, binder)
+        # Which kernel answers when a placed statement has failed does not matter.
+        return Staged(placed, Strategy.PLACED, parts, gathered=whole(Fragment.over), reads_clock=reads_clock)
     except Cut as refused:
-        stages = gathered_stages(query, read.scans, scans, schemas, tuple(columns), binder.fragment)
-        return Staged(stages, Strategy.GATHER, query.located(str(refused), refused.node))
+        return Staged(whole(binder.fragment), Strategy.GATHER, query.located(str(refused), refused.node))
 
 
 def _placed_stages(drafts: Sequence[Draft], query: Query, schemas: Schemas, binder: _Binder) -> tuple[Stage, ...]:
