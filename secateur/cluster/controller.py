@@ -7,6 +7,7 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from secateur.cluster.callers import CONTROLLER_CALLERS, check_caller
@@ -19,19 +20,21 @@ from secateur.cluster.member_changes import ATTEMPT
 from secateur.cluster.member_list import MemberList
 from secateur.cluster.membership import CopyLost, MemberJoined, MemberLost
 from secateur.cluster.peers import Peers
+from secateur.cluster.planning import PlanningThreads
 from secateur.cluster.request_args import CONTROLLER_ARGS, check_args
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.statement_replies import Params, PlanningView, StatementReplies
 from secateur.cluster.statistics_book import StatisticsBook
 from secateur.cluster.system_tables import SystemTables
 from secateur.cluster.table_commands import TableCommands
+from secateur.cluster.threads_end import threads_end
 from secateur.cluster.view_commands import ViewCommands
 from secateur.errors import ProtocolError, TopologyChangedError, UnknownTableError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import MemberAddress
 from secateur.planner.statement import AlterTable, CreateIndex, CreateTable, CreateTableAs, CreateView, DropIndex, DropTable, DropView
 from secateur.storage.change import MIXED, Operation
-from secateur.wire import FrameServer, Reply, Request, Role, pack
+from secateur.wire import FrameServer, PeerInfo, Reply, Request, Role, pack
 
 __all__ = ["Controller"]
 
@@ -51,16 +54,19 @@ class Controller:
 
     def __init__(self, settings: ClusterSettings) -> None:
         self._settings = settings
-        self._server = FrameServer(self, host=settings.host, port=settings.port, token=settings.token, secret=settings.secret, limits=settings.limits)
+        self._server = FrameServer(
+            self, host=settings.host, port=settings.port, token=settings.token, secret=settings.secret, limits=settings.limits, on_gone=self._gone
+        )
         self._peers = Peers("controller", Role.CONTROLLER, settings)
         self._state = ClusterState(self._peers, lambda member_id: self._jobs.member_lost(member_id))
         self._loads = LoadPublisher(self._peers)
         self._statistics = StatisticsBook(self._peers, self._served)
         self._last_load = 0
         self._watching: asyncio.Task[None] | None = None
-        self._planning = ThreadPoolExecutor(1, thread_name_prefix="secateur-planner")  # plans while the loop goes on serving
+        self._planning = PlanningThreads()  # while the loop goes on serving
+        self._schemes = ThreadPoolExecutor(1, thread_name_prefix="secateur-schemes")
         self._statements = StatementReplies(settings.plan_cache_max)
-        self._table_commands = TableCommands(self._state, self._peers, self._loads, self._statistics, self._planning)
+        self._table_commands = TableCommands(self._state, self._peers, self._loads, self._statistics, self._schemes)
         self._view_commands = ViewCommands(self._state, self._peers)
         self._jobs = ControllerJobs(self._peers, lambda: self._state.topology, self._group_of, self._state.check_member, allow_code=settings.accepts_code)
         members = MemberList(self._state, self._peers)
@@ -112,7 +118,8 @@ class Controller:
         await self._jobs.close()
         await self._statistics.close()
         await self._peers.close()
-        self._planning.shutdown(wait=True, cancel_futures=True)
+        await self._planning.close()
+        await threads_end(self._schemes)
 
     def handle(self, request: Request) -> Answer:
         """Answer a request; see :class:`secateur.wire.Handler`."""
@@ -207,7 +214,11 @@ class Controller:
     async def _plan(self, work: Callable[[str, Params, Mapping[str, Any], PlanningView], T], request: Request) -> T:
         args = request.args
         view = PlanningView(self._state.catalog, self._state.topology, self._statistics.picture)
-        return await asyncio.get_running_loop().run_in_executor(self._planning, work, args["sql"], args["params"], args.get("settings") or {}, view)
+        planning = partial(work, args["sql"], args["params"], args.get("settings") or {}, view)
+        return await self._planning.run(request.peer.connection_id, planning)
+
+    def _gone(self, peer: PeerInfo) -> None:
+        self._planning.gone(peer.connection_id)
 
     # -- loads
 

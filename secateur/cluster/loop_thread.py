@@ -10,8 +10,10 @@ import asyncio
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import suppress
 from typing import Any, TypeVar
 
+from secateur.cluster.threads_end import STOP_S
 from secateur.errors import DeadlineError, InterfaceError
 
 __all__ = ["LoopThread"]
@@ -67,13 +69,16 @@ class LoopThread:
             raise DeadlineError(f"{self._thread.name}: no answer within {timeout_s} s") from None
 
     def stop(self) -> None:
-        """Cancel what still runs, stop the loop, end the thread. May be called twice."""
+        """Cancel what still runs, stop the loop, end the thread. May be called twice. Something that does not let itself be cancelled is left behind."""
         if not self._thread.is_alive():
             return
-        asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop).result()
+        ending = asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop)
+        with suppress(FutureTimeoutError):
+            ending.result(STOP_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        self._thread.join(STOP_S)
+        if not self._thread.is_alive():
+            self._loop.close()
 
 
 async def _cancel_others() -> None:

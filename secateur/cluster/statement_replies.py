@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
@@ -85,7 +86,7 @@ class PlanningView:
 
 
 class StatementReplies:
-    """Plans statements and puts them into the form that clients read (:mod:`secateur.client.statement`). Used from one thread at a time.
+    """Plans statements and puts them into the form that clients read (:mod:`secateur.client.statement`). Thread-safe.
 
     Args:
         plans_max: Plans kept for members to ask for.
@@ -96,6 +97,7 @@ class StatementReplies:
         self._plans: OrderedDict[str, SelectPlan] = OrderedDict()
         self._texts: dict[str, str] = {}
         self._plans_max = plans_max
+        self._lock = threading.Lock()
 
     def plan(self, plan_id: str) -> SelectPlan:
         """A plan that was made here.
@@ -195,12 +197,13 @@ class StatementReplies:
     def _keep(self, statement: SelectStatement, sql: str) -> dict[str, Any]:
         """What a client needs of a query; members will ask for the plans."""
         plan = statement.plan
-        self._plans[plan.plan_id] = plan
-        self._texts[plan.plan_id] = sql
-        self._plans.move_to_end(plan.plan_id)
-        while len(self._plans) > self._plans_max:
-            dropped, _ = self._plans.popitem(last=False)
-            del self._texts[dropped]
+        with self._lock:
+            self._plans[plan.plan_id] = plan
+            self._texts[plan.plan_id] = sql
+            self._plans.move_to_end(plan.plan_id)
+            while len(self._plans) > self._plans_max:
+                dropped, _ = self._plans.popitem(last=False)
+                del self._texts[dropped]
         known = {**plan.to_client(), "lists": statement.lists, "estimated": plan.is_estimated}
         if statement.materialized is None:
             return known
@@ -212,14 +215,40 @@ class StatementReplies:
 @contextmanager
 def bounded_depth() -> Iterator[None]:
     """Room for the parser, which takes some 25 frames for a pair of parentheses, and what it means when that is not enough."""
-    frames = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(frames, _FRAMES_MAX))
-    try:
-        yield
-    except RecursionError:
-        raise LimitExceededError("the statement is nested too deeply to be read: write it flatter, or pass long lists as parameters", limit="nesting") from None
-    finally:
-        sys.setrecursionlimit(frames)
+    with _depth:
+        try:
+            yield
+        except RecursionError:
+            raise LimitExceededError(
+                "the statement is nested too deeply to be read: write it flatter, or pass long lists as parameters", limit="nesting"
+            ) from None
+
+
+class _Depth:
+    """The interpreter's bound on frames, which is one for all threads: it is lifted while any of them is inside."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._frames = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._frames = sys.getrecursionlimit()
+                sys.setrecursionlimit(max(self._frames, _FRAMES_MAX))
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                # A thread that is only now leaving the depths may still be deeper than the old bound, which is then refused.
+                with suppress(RecursionError):
+                    sys.setrecursionlimit(self._frames)
+
+
+_depth: Final = _Depth()
 
 
 def _template(shape: InsertShape, rows: pa.Table, catalog_version: int) -> dict[str, Any]:

@@ -206,9 +206,9 @@ class StatementRunner:
 
     async def _run_in_thread(self, call: LocalCall, request: Request, header: dict[str, Any]) -> Reply:
         params, grant = request.args["params"], granted(request)
-        if grant is None:
-            return _reply(header, self._results.checked(await in_thread(self._executor, _whole(call, params))))
         with self._results.running(request.peer):
+            if grant is None:
+                return _reply(header, self._results.checked(await in_thread(self._executor, _whole(call, params))))
             return await self._results.open(request.peer, self._rows_of(call, params), grant, header)
 
     def _rows_of(self, call: LocalCall, params: Sequence[Any]) -> RowStream:
@@ -222,7 +222,8 @@ class StatementRunner:
         grant = granted(request)
         header = _header(plan, partitions, topology, "distributed")
         if grant is None:
-            _, result = await self._result_of(plan, request, partitions, topology, lambda: ResultCollector(self._results.held_bytes_max))
+            with self._results.running(request.peer):
+                _, result = await self._result_of(plan, request, partitions, topology, lambda: ResultCollector(self._results.held_bytes_max))
             return _reply({**header, "members": self._touched(result)}, result.table())
 
         async def first_rows(plan: SelectPlan) -> Reply:

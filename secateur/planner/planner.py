@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -98,7 +99,7 @@ class _Remembered:
 
 
 class Planner:
-    """Turns texts into statements; remembers what it has planned. Not thread-safe.
+    """Turns texts into statements; remembers what it has planned. Thread-safe: several statements may be planned at once.
 
     Args:
         cached_max: How many plans to keep.
@@ -108,6 +109,7 @@ class Planner:
         self._cached_max = cached_max
         self._cache: OrderedDict[_CacheKey, _Remembered] = OrderedDict()
         self._styles: OrderedDict[str | LiftedText, Parameters] = OrderedDict()
+        self._lock = threading.Lock()
 
     def prepare(self, sql: str, params: Params, view: CatalogView, settings: Mapping[str, Any] | None = None) -> Statement:
         """Plan one statement.
@@ -161,10 +163,11 @@ class Planner:
     def _cached(self, text: str | LiftedText, parameters: Parameters, params: Params, catalog: Catalog) -> Statement | None:
         values = _arrange(parameters, params)
         key = _CacheKey(text, types_of(values, parameters.total), catalog.version, catalog.settings)
-        cached = self._cache.get(key)
-        if cached is None or cached.statistics_version not in (None, catalog.picture.version):
-            return None
-        self._cache.move_to_end(key)
+        with self._lock:
+            cached = self._cache.get(key)
+            if cached is None or cached.statistics_version not in (None, catalog.picture.version):
+                return None
+            self._cache.move_to_end(key)
         return _with_params(cached.planned, values, parameters.lists)
 
     def _prepare_new(self, key: str | LiftedText, sql: str, hidden: Mapping[int, list[Any]], params: Params, catalog: Catalog) -> Statement:
@@ -332,14 +335,15 @@ class Planner:
         return ExplainStatement(target, form, analyze, what.offset)
 
     def _remember(self, key: _CacheKey, parameters: Parameters, remembered: _Remembered) -> None:
-        self._styles[key.text] = parameters
-        self._styles.move_to_end(key.text)
-        self._cache[key] = remembered
-        self._cache.move_to_end(key)
-        while len(self._styles) > self._cached_max:
-            self._styles.popitem(last=False)
-        while len(self._cache) > self._cached_max:
-            self._cache.popitem(last=False)
+        with self._lock:
+            self._styles[key.text] = parameters
+            self._styles.move_to_end(key.text)
+            self._cache[key] = remembered
+            self._cache.move_to_end(key)
+            while len(self._styles) > self._cached_max:
+                self._styles.popitem(last=False)
+            while len(self._cache) > self._cached_max:
+                self._cache.popitem(last=False)
 
 
 def _with_params(planned: _Planned, values: tuple[Any, ...] | None, lists: tuple[list[Any], ...]) -> Statement:

@@ -16,7 +16,7 @@ from sqlglot import Token, exp
 
 from secateur.engine.kernels.arrow_fragment import ArrowFragment
 from secateur.engine.kernels.duckdb_kernel import default_kernel
-from secateur.engine.kernels.fragment import Fragment, run
+from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.key_search import KeySearch
 from secateur.engine.plan import ScanPlan, SelectPlan, Strategy
 from secateur.errors import DatabaseError, DataError, NotSupportedError, ProgrammingError
@@ -26,6 +26,7 @@ from secateur.partitioning.table import TableDef
 from secateur.partitioning.tree import PartitionTree
 from secateur.partitioning.types import SqlType
 from secateur.planner.binding_errors import in_users_terms
+from secateur.planner.evaluation import evaluate, is_bounded_over_no_rows, is_small, refuse_large_constants
 from secateur.planner.fragments.arrow_form import arrow_form
 from secateur.planner.fragments.canonical import Cut, canonical_select
 from secateur.planner.placement.cost import estimate_of
@@ -85,6 +86,7 @@ class BoundSelect:
         plan_step: PlanStep | None = None,
     ) -> None:
         self._query = bind_query(text, tokens, parameters, find)
+        refuse_large_constants(self._query.sql, self._query.tree)
         if not lists_agree(self._query, dict(enumerate(parameters.lists, parameters.count))):
             raise NotSupportedError("the statement has a list that may not be taken out of it")
         self._params = params
@@ -121,7 +123,8 @@ class BoundSelect:
             local = replace(local, row_by_row=found.stages[0].fragment.row_by_row)
         trees = [(scan.bounds_in_steps or scan.bounds).tree for scan in read.scans]
         # Who reads a view has to ask a member, which knows whether the view is still that.
-        may_be_empty = repeatable and not query.views and not is_of_system and all(map(_may_be_empty, trees))
+        # Unless it is small, a statement that reads no table is answered by a member, where what it computes has bounds and can be cancelled.
+        may_be_empty = repeatable and (bool(trees) or is_small(reading)) and not query.views and not is_of_system and all(map(_may_be_empty, trees))
         plan = SelectPlan(
             plan_id=self._plan_id(),
             scans=self.scans,
@@ -223,11 +226,14 @@ def _empty_answer(query: Query, reading: SecondReading | None, whole: Fragment, 
     """The answer over no rows, when it is the same for all parameters: none, or only in WHERE, where no row asks for them."""
     if query.parameters.total and (reading is None or len(query.scans) != 1 or not reading.parameters_only_in_where):
         return None
+    if reading is None or not is_bounded_over_no_rows(reading):
+        return None
     relations = {
         relation: Fragment.over("", {}, [(name, str(kind)) for name, kind in schema.items()]).schema.empty_table() for relation, schema in schemas.items()
     }
     try:
-        return bytes(encode_table(run(whole, relations, list(params))))
+        found = evaluate(whole, relations, list(params))
+        return None if found is None else bytes(encode_table(found))
     except DatabaseError:
         # A constant part that fails, such as a bad cast: it fails again, and is reported, when the statement runs.
         return None

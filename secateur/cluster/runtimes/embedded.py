@@ -5,12 +5,19 @@ The same code as in the Ray runtime runs here, only closer together: for tests, 
 
 from __future__ import annotations
 
+import logging
+from typing import Final
+
 from secateur.cluster.controller import Controller
 from secateur.cluster.loop_thread import LoopThread
 from secateur.cluster.member import Member
 from secateur.cluster.settings import ClusterSettings
+from secateur.errors import DeadlineError
 
 __all__ = ["EmbeddedRuntime"]
+
+_log = logging.getLogger(__name__)
+_STOP_S: Final = 10.0
 
 
 class EmbeddedRuntime:
@@ -45,8 +52,11 @@ class EmbeddedRuntime:
     def stop(self) -> None:
         if not self._loop.is_running:
             return
-        self._loop.run(self._controller.stop())
-        for member in self._members.values():
-            self._loop.run(member.stop())
+        parts: list[Controller | Member] = [self._controller, *self._members.values()]
+        for part in parts:
+            try:
+                self._loop.run(part.stop(), _STOP_S)
+            except DeadlineError:
+                _log.warning("%s did not stop within %g s; what it does is left to the process", type(part).__name__, _STOP_S)
         self._members.clear()
         self._loop.stop()

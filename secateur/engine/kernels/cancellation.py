@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
-from typing import Protocol
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final, Protocol
 
 from secateur.errors import JobCancelledError
 
-__all__ = ["Cancellation"]
+__all__ = ["Cancellation", "cancelled_by", "running_under"]
 
 
 class _Interruptible(Protocol):
@@ -64,3 +67,22 @@ class Cancellation:
     def detach(self, cursor: _Interruptible) -> None:
         with self._lock:
             self._running.remove(cursor)
+
+
+_AMBIENT: Final[ContextVar[Cancellation | None]] = ContextVar("secateur-cancellation", default=None)
+
+
+@contextmanager
+def cancelled_by(cancellation: Cancellation) -> Iterator[None]:
+    """Let a handle stop every kernel call of this thread meanwhile, those included that are given no handle: for work that makes many, such as planning."""
+    token = _AMBIENT.set(cancellation)
+    try:
+        yield
+    finally:
+        _AMBIENT.reset(token)
+
+
+def running_under(given: Cancellation | None) -> list[Cancellation]:
+    """The handles that stop a kernel call: the one it was given, and the one of :func:`cancelled_by`."""
+    ambient = _AMBIENT.get()
+    return [handle for handle in (given, None if ambient is given else ambient) if handle is not None]

@@ -15,14 +15,14 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
 
-from secateur.engine.kernels.cancellation import Cancellation
+from secateur.engine.kernels.cancellation import Cancellation, running_under
 from secateur.engine.kernels.duckdb_binder import Binder
 from secateur.engine.kernels.duckdb_errors import translated
 from secateur.engine.kernels.duckdb_export import RESULT_BYTES_MAX, batch_rows_over, batches_from, exported, reader_of
@@ -264,7 +264,7 @@ class DuckDBKernel:
             database = self._database
         is_broken = False
         try:
-            with _translating():
+            with _translating(), _interruptible(binder.cursor, None):
                 yield binder
         except BaseException as error:
             is_broken = isinstance(error.__cause__, (duckdb.FatalException, duckdb.InternalException))
@@ -344,14 +344,11 @@ def configure(*, memory_limit_bytes: int | None = None, threads: int | None = No
 
 @contextmanager
 def _interruptible(cursor: duckdb.DuckDBPyConnection, cancellation: Cancellation | None) -> Iterator[None]:
-    if cancellation is None:
+    with ExitStack() as attached:
+        for handle in running_under(cancellation):
+            handle.attach(cursor)
+            attached.callback(handle.detach, cursor)
         yield
-        return
-    cancellation.attach(cursor)
-    try:
-        yield
-    finally:
-        cancellation.detach(cursor)
 
 
 @contextmanager

@@ -95,7 +95,7 @@ class ChangePlanner:
         if isinstance(insert.source, Rows):
             assert insert.columns is not None
             if insert.is_load and insert.ctes is None:
-                if not insert.has_queries:
+                if not insert.is_computed:
                     return insert.values()
                 assert isinstance(insert.conflict, InsertMode)
                 return InsertSelect(insert.target.table, insert.columns, insert.query().plan(self._plan_source), insert.conflict)

@@ -1,4 +1,4 @@
-"""INSERT: rows given as VALUES are evaluated here, rows from a query become a query whose columns have the types of the table.
+"""INSERT: rows given as plain VALUES are evaluated here, rows from a query become a query whose columns have the types of the table.
 
 ::
 
@@ -27,6 +27,7 @@ from secateur.planner.dml.conflict import Conflict, DoUpdate, read_conflict
 from secateur.planner.dml.expressions import Span, is_default, read_expression
 from secateur.planner.dml.returning import read_returning
 from secateur.planner.dml.target import Target, read_insert_target
+from secateur.planner.evaluation import calls_only_bounded
 from secateur.planner.statement import InsertMode, InsertRows, InsertShape, ManyRows
 from secateur.planner.text.dialect import quoted
 from secateur.planner.text.parameters import Parameters
@@ -118,10 +119,11 @@ class Insert:
         return self.conflict is not InsertMode.UPSERT or self.columns is None or len(self.columns) == len(self.target.table.columns)
 
     @property
-    def has_queries(self) -> bool:
-        """Whether a value of a VALUES clause may be that of a query."""
+    def is_computed(self) -> bool:
+        """Whether values of a VALUES clause may be those of queries, or of functions that planning does not evaluate: then members compute the rows."""
         values = (value for row in self.source.values for value in row) if isinstance(self.source, Rows) else ()
-        return any(value.span is not None and _QUERY.search(self.sql[value.span.start : value.span.end]) for value in values if not value.is_literal)
+        texts = (self.sql[value.span.start : value.span.end] for value in values if value.span is not None and not value.is_literal)
+        return any(_QUERY.search(text) or not calls_only_bounded(text) for text in texts)
 
     def values(self) -> InsertValues:
         """The rows of a VALUES clause, for a statement that is a load."""

@@ -20,6 +20,7 @@ from secateur.partitioning.operand import Constant, Operand, ParameterList
 from secateur.partitioning.subject import RowField, allowed
 from secateur.partitioning.tree_text import value_text
 from secateur.partitioning.types import SqlType, TypeKind
+from secateur.planner.evaluation import calls_only_bounded
 from secateur.planner.predicates.bounds import NOWHERE, UNBOUNDED, Boxes, intersect, unite
 from secateur.planner.predicates.constants import operand_of
 from secateur.planner.predicates.equalities import equated
@@ -27,6 +28,7 @@ from secateur.planner.predicates.key_expression import KeyExpression, key_expres
 from secateur.planner.predicates.row_values import FieldBoxes, FieldOperands, fields_of, row_boxes
 from secateur.planner.predicates.truth import Truth
 from secateur.planner.predicates.unused import shown, why_unused
+from secateur.planner.text.dialect import to_sql
 
 __all__ = ["ComparisonReader"]
 
@@ -255,7 +257,10 @@ class ComparisonReader:
         for node in nodes:
             operand = operand_of(node)
             if operand is None:
-                self._note(f"{column} is compared with {shown(node)}, which is neither a constant nor a parameter")
+                if node.find(exp.Column, exp.Query) is None and not calls_only_bounded(to_sql(node)):
+                    self._note(f"{column} is compared with {shown(node)}, whose value is not known while planning: compute it before and pass a parameter")
+                else:
+                    self._note(f"{column} is compared with {shown(node)}, which is neither a constant nor a parameter")
                 return None
             if operand == Constant(None) and len(nodes) > 1 and not isinstance(node.unnest(), exp.Null):
                 # A NULL with a type takes part in the choice of the type that all are compared in.

@@ -9,8 +9,10 @@ from typing import Any, Final
 from sqlglot import exp
 
 from secateur.engine.kernels.duckdb_kernel import default_kernel
+from secateur.engine.kernels.fragment import Fragment
 from secateur.errors import Error
 from secateur.partitioning.operand import Constant, Operand, Parameter
+from secateur.planner.evaluation import evaluate, is_bounded
 from secateur.planner.predicates.computed import computed
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.second_reading import read_statement
@@ -28,7 +30,8 @@ _COMPARABLE: Final = re.compile(r"BOOLEAN|U?(?:TINY|SMALL|BIG)?INT(?:EGER)?|HUGE
 def operand_of(node: exp.Expr) -> Operand | None:
     """What an expression is without any row; None when it depends on rows, or is not certainly the same at each evaluation.
 
-    Cost: nothing for literals and parameters; an expression of literals is evaluated by DuckDB, about a millisecond.
+    Cost: nothing for literals and parameters; an expression of literals is evaluated by DuckDB, about a millisecond. One that is not evaluated within the
+    bounds of :mod:`secateur.planner.evaluation` is None.
     """
     node = node.unnest()
     index = parameter_index(node)
@@ -83,11 +86,14 @@ def _folded(node: exp.Expr) -> Constant | None:
         reading = read_statement(sql)
         if reading is None or not reading.is_repeatable or reading.aggregates():
             return None
-        kernel = default_kernel()
-        ((_, type_text),) = kernel.describe(sql, {})
+        if not is_bounded(reading):
+            return None
+        columns = default_kernel().describe(sql, {})
+        ((_, type_text),) = columns
         if not _COMPARABLE.fullmatch(type_text):
             return None
-        return Constant(_python_value(kernel.run(sql, {}).column(0)[0].as_py(), type_text))
+        found = evaluate(Fragment.over(sql, {}, columns), {})
+        return None if found is None else Constant(_python_value(found.column(0)[0].as_py(), type_text))
     except (Error, ValueError, OverflowError):
         # A date that Python has no object for, or an error: the statement itself will say it in the user's words, or never evaluate the expression.
         return None

@@ -248,6 +248,7 @@ def test_determinism(bench: Any, sql: str, *, deterministic: bool) -> None:
         pytest.param("SELECT count(*) AS n FROM facts WHERE k = ?", [None], [{"n": 0}], id="parameters in WHERE alone"),
         pytest.param("SELECT count(*), ? FROM facts", [5], None, id="parameters elsewhere"),
         pytest.param("SELECT 1 + 1 AS two", (), [{"two": 2}], id="no table at all"),
+        pytest.param("SELECT count(*) FROM range(3)", (), None, id="a table function: a member answers"),
     ],
 )
 def test_the_answer_without_any_partition(bench: Any, sql: str, params: Any, expected: list[dict[str, Any]] | None) -> None:

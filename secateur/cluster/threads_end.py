@@ -1,0 +1,38 @@
+"""Waiting for threads to end without holding up the event loop, and not for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import Executor
+from contextlib import suppress
+from typing import Final
+
+__all__ = ["STOP_S", "threads_end"]
+
+STOP_S: Final = 3.0
+"""Seconds that a shutdown waits for what was cancelled to end. What cannot be interrupted, such as a user's endless function, is then left to the process."""
+
+
+async def threads_end(executor: Executor, timeout_s: float = STOP_S) -> bool:
+    """Take no more work, and wait for what runs.
+
+    The loop goes on meanwhile: kernel calls are interrupted from it, again and again until they end.
+
+    Returns:
+        Whether all threads have ended in time.
+    """
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+    def wait() -> None:
+        executor.shutdown(wait=True, cancel_futures=True)
+        with suppress(RuntimeError):  # the loop was closed by now
+            loop.call_soon_threadsafe(ended.set)
+
+    threading.Thread(target=wait, name="secateur-stop", daemon=True).start()
+    try:
+        async with asyncio.timeout(timeout_s):
+            await ended.wait()
+    except TimeoutError:
+        return False
+    return True
