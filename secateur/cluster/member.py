@@ -27,6 +27,7 @@ from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.statement_log import StatementLog
 from secateur.cluster.statements import StatementRunner
 from secateur.cluster.table_places import TablePlaces
+from secateur.cluster.threads_end import threads_end
 from secateur.cluster.whole_changes import MemberWholeChanges
 from secateur.cluster.writes import MemberWrites
 from secateur.engine.kernels.fragment import run
@@ -65,6 +66,9 @@ _HOUSEKEEPING: Final = frozenset(
 )
 """Requests from the controller that concern no statement, and so do not count as frames received."""
 
+_ABANDONABLE = frozenset({"execute", "profile", "result_next", "change_stage", "change_work_out", "statistics"})
+"""Requests that end where they are when nobody waits for their answer any more; what a change has staged, whoever asked for it aborts."""
+
 Answer = Reply | Awaitable[Reply] | AsyncIterator[Reply]
 
 
@@ -91,7 +95,15 @@ class Member:
             identity=settings.identity(Role.MEMBER),
         )
         self._results = OpenResults(settings.result_bytes_max)
-        self._server = FrameServer(self, host=settings.host, token=settings.token, secret=settings.secret, limits=settings.limits, on_gone=self._gone)
+        self._server = FrameServer(
+            self,
+            host=settings.host,
+            token=settings.token,
+            secret=settings.secret,
+            limits=settings.limits,
+            on_gone=self._gone,
+            abandonable_ops=_ABANDONABLE,
+        )
         self._executor = ThreadPoolExecutor(settings.kernel_threads, thread_name_prefix=f"secateur-{member_id}-kernel")
         self._store = MemberStore()
         self._statement_log = StatementLog(member_id)
@@ -200,7 +212,7 @@ class Member:
         await self._replication.close()
         await self._peers.close()
         await self._controller.close()
-        self._executor.shutdown(wait=True, cancel_futures=True)
+        await threads_end(self._executor)
 
     def handle(self, request: Request) -> Answer:
         """Answer a request; see :class:`secateur.wire.Handler`."""

@@ -11,14 +11,19 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from secateur.errors import AuthenticationError, DeadlineError, InterfaceError, MemberLostError, ProtocolError, UnreachableError, from_wire
+from secateur.wire.call_control import CallControl
 from secateur.wire.frames import Frame, FrameDecoder, FrameKind, Payload, encode_frame
 from secateur.wire.handshake import HELLO, ClusterIdentity, Hello, peer_limits
 from secateur.wire.limits import Limits
 from secateur.wire.messages import Answer
 
-__all__ = ["Channel"]
+__all__ = ["SILENCE_S", "Channel"]
 
 _READ_BYTES: Final = 64 << 10
+_SEND_BYTES: Final = 1 << 20
+"""A piece of a large payload: the silence of a peer that does not read is measured for each."""
+SILENCE_S: Final = 8.0
+"""How long a peer may say nothing while it owes an answer. A server that works says so every second; see :data:`~secateur.wire.frames.FrameKind.ALIVE`."""
 
 
 class Channel:
@@ -33,7 +38,8 @@ class Channel:
         port: Port.
         token: The secret of the cluster, if it has one.
         client: A name for the server's logs.
-        timeout_s: Seconds to wait for the connection, and for more of an answer unless the request says otherwise; None waits for ever.
+        timeout_s: Seconds to wait for more of an answer unless the request says otherwise; None waits as long as the peer shows signs of life.
+        silence_s: Seconds after which a peer that shows none is taken for lost, also while the connection is made.
         limits: Bounds on frames, both ways; the server's, when tighter, are held too.
         identity: What to prove to be; None for a client.
     """
@@ -47,7 +53,8 @@ class Channel:
         *,
         token: str | None = None,
         client: str | None = None,
-        timeout_s: float | None = 30.0,
+        timeout_s: float | None = None,
+        silence_s: float = SILENCE_S,
         limits: Limits | None = None,
         identity: ClusterIdentity | None = None,
     ) -> None:
@@ -57,6 +64,7 @@ class Channel:
         """The server's answer to the hello of the present connection."""
         self._hello = Hello(token, client or f"python pid {os.getpid()}", identity)
         self._timeout_s = timeout_s
+        self._silence_s = silence_s
         self._limits = limits or Limits()
         self._send_limits = self._limits
         self._lock = threading.Lock()
@@ -82,7 +90,9 @@ class Channel:
             self._ready()
             return self.hello
 
-    def request(self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"", *, timeout_s: float | None = None) -> Answer:
+    def request(
+        self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"", *, timeout_s: float | None = None, control: CallControl | None = None
+    ) -> Answer:
         """Ask and wait for the whole answer.
 
         Args:
@@ -90,18 +100,28 @@ class Channel:
             args: Its arguments, plain values.
             payload: Bytes to go with it.
             timeout_s: Seconds to wait; None takes the channel's.
+            control: By which the call may be ended.
 
         Raises:
-            Error: Whatever the server answered.
+            Error: Whatever the server answered, or why ``control`` ended the call.
             UnreachableError: Nobody answers there; nothing was sent.
-            MemberLostError: The connection broke; whether the request was carried out is unknown.
+            MemberLostError: The connection broke, or the peer was silent; whether the request was carried out is unknown.
             DeadlineError: No answer in time; whether the request was carried out is unknown.
             LimitExceededError: The request is larger than the limits allow; nothing was sent.
             SerializationError: An argument does not travel; nothing was sent.
         """
         with self._lock:
-            self._ready()
-            frames = list(self._exchange(op, args, payload, timeout_s))
+            if control is None:
+                self._ready()
+                frames = list(self._exchange(op, args, payload, timeout_s))
+            else:
+                control.begin(self)
+                try:
+                    self._ready()
+                    control.check()  # nothing hung up a connection that was only being made
+                    frames = list(self._exchange(op, args, payload, timeout_s, control))
+                finally:
+                    control.done(self)
         if len(frames) == 1:
             return Answer(frames[0].header, (frames[0].payload,) if frames[0].payload else ())
         header = {name: value for frame in frames for name, value in frame.header.items()}
@@ -122,13 +142,17 @@ class Channel:
         finally:
             self._streaming = False
 
-    def close(self) -> None:
-        """Disconnect for good. May be called twice, and from another thread to end a request that waits."""
-        self._closed = True
+    def abort(self) -> None:
+        """Hang up, from another thread than the one whose request waits: that fails, and the next request connects anew."""
         connected = self._socket
         if connected is not None:
             with contextlib.suppress(OSError):
                 connected.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Disconnect for good. May be called twice, and from another thread to end a request that waits."""
+        self._closed = True
+        self.abort()
         with self._lock:
             self._disconnect()
 
@@ -143,15 +167,21 @@ class Channel:
         if self._socket is None:
             self._connect()
 
-    def _exchange(self, op: str, args: dict[str, Any] | None, payload: Payload, timeout_s: float | None) -> Iterator[Frame]:
+    def _exchange(
+        self, op: str, args: dict[str, Any] | None, payload: Payload, timeout_s: float | None, control: CallControl | None = None
+    ) -> Iterator[Frame]:
         self._last_id += 1
         request_id = self._last_id
         buffers = encode_frame(FrameKind.REQUEST, {**(args or {}), "id": request_id, "op": op}, payload, self._send_limits)
         whole = False  # unless an answer is read to its end, the next one on this connection would be mistaken for it
+        wanted_s = self._timeout_s if timeout_s is None else timeout_s
+        end_s = None if wanted_s is None else time.monotonic() + wanted_s
+        if control is not None and control.deadline_s is not None:
+            end_s = control.deadline_s if end_s is None else min(end_s, control.deadline_s)
         try:
-            self._set_timeout(timeout_s)
+            self._wait_until(end_s)
             for buffer in buffers:
-                self._connected.sendall(buffer)
+                self._send(buffer)
             while True:
                 frame = self._next_frame()
                 answered = frame.header.pop("id", None)
@@ -159,6 +189,9 @@ class Channel:
                     whole = answered == request_id
                     raise from_wire(frame.header)
                 if answered != request_id:
+                    if frame.kind is FrameKind.ALIVE:
+                        self._wait_until(end_s)
+                        continue
                     raise ProtocolError(f"{self.address} answered request {answered!r} while {request_id} was asked")
                 if frame.kind is FrameKind.RESPONSE:
                     whole = True
@@ -167,13 +200,26 @@ class Channel:
                 if frame.kind is not FrameKind.PART:
                     raise ProtocolError(f"{self.address} answered with a {frame.kind.name} frame")
                 yield frame
+                if wanted_s is not None:
+                    end_s = time.monotonic() + wanted_s
+                    self._wait_until(end_s)
         except TimeoutError as error:
-            waited = self._timeout_s if timeout_s is None else timeout_s
-            raise DeadlineError(
-                f"{self.address} did not answer {op!r} within {waited:g} s; it may still be carried out: ask again or pass a longer timeout",
+            if control is not None and (ended := control.error) is not None:
+                raise ended from error
+            if wanted_s is not None and end_s is not None and time.monotonic() >= end_s:
+                raise DeadlineError(
+                    f"{self.address} did not answer {op!r} within {wanted_s:g} s, the timeout_s of this connection; it may still be carried out: ask again or "
+                    "pass a longer timeout_s",
+                    address=self.address,
+                ) from error
+            raise MemberLostError(
+                f"{self.address} has been silent for {self._silence_s:g} s while {op!r} was waiting for its answer: the process there hangs, or the network "
+                "to it; whether the request was carried out is not known",
                 address=self.address,
             ) from error
         except OSError as error:
+            if control is not None and (ended := control.error) is not None:
+                raise ended from error
             if self._closed:
                 raise InterfaceError(f"the channel to {self.address} was closed while {op!r} was waiting for its answer") from error
             raise MemberLostError(f"the connection to {self.address} broke while {op!r} was waiting for its answer: {error}", address=self.address) from error
@@ -188,9 +234,10 @@ class Channel:
         return self._socket
 
     def _connect(self) -> None:
-        deadline = None if self._timeout_s is None else time.monotonic() + self._timeout_s
+        wait_s = self._silence_s if self._timeout_s is None else min(self._timeout_s, self._silence_s)
+        deadline = time.monotonic() + wait_s
         try:
-            self._socket = socket.create_connection((self.host, self.port), timeout=self._timeout_s)
+            self._socket = socket.create_connection((self.host, self.port), timeout=wait_s)
         except OSError as error:
             raise UnreachableError(
                 f"nobody answers at {self.address} ({error}): check that the cluster runs and that this is the address it printed",
@@ -200,23 +247,38 @@ class Channel:
         self._decoder = FrameDecoder(self._limits)
         self._frames = iter(())
         self._send_limits = self._limits
-        remaining = None if deadline is None else max(deadline - time.monotonic(), 0.001)
+        remaining = max(deadline - time.monotonic(), 0.001)
         try:
             (frame,) = self._exchange(HELLO, self._hello.args(), b"", remaining)
         except AuthenticationError:
             self._disconnect()
             raise
         except (DeadlineError, MemberLostError) as error:
-            raise ProtocolError(
-                f"{self.address} accepted the connection but did not answer our hello: does the address belong to another service?", address=self.address
+            raise UnreachableError(
+                f"{self.address} accepted the connection but did not answer our hello: the process there is stopped, overloaded or about to end",
+                address=self.address,
             ) from error
         self.hello = Answer(frame.header, (frame.payload,) if frame.payload else ())
         self._send_limits = peer_limits(frame.header, self._limits)
 
-    def _set_timeout(self, timeout_s: float | None) -> None:
-        wanted = self._timeout_s if timeout_s is None else timeout_s
-        if self._connected.gettimeout() != wanted:
-            self._connected.settimeout(wanted)
+    def _wait_until(self, end_s: float | None) -> None:
+        """Set how long the next bytes may take: as long as silence may be, and at most until ``end_s``."""
+        wait_s = self._silence_s
+        if end_s is not None:
+            wait_s = min(wait_s, end_s - time.monotonic())
+            if wait_s <= 0:
+                raise TimeoutError
+        if self._connected.gettimeout() != wait_s:
+            self._connected.settimeout(wait_s)
+
+    def _send(self, buffer: bytes | memoryview) -> None:
+        if len(buffer) <= _SEND_BYTES:
+            self._connected.sendall(buffer)
+            return
+        # The time-out of sendall() is one for all of it.
+        whole = memoryview(buffer).cast("B")
+        for start in range(0, len(whole), _SEND_BYTES):
+            self._connected.sendall(whole[start : start + _SEND_BYTES])
 
     def _next_frame(self) -> Frame:
         while True:

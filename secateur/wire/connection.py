@@ -10,8 +10,9 @@ import asyncio
 import contextlib
 import itertools
 import logging
+import socket
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine
 from typing import Any, Final, Protocol, cast
 
 from secateur.errors import Error, InternalError, LimitExceededError, ProtocolError, to_wire
@@ -27,6 +28,7 @@ __all__ = ["Connection", "Handler"]
 _log = logging.getLogger(__name__)
 _NO_REQUEST: Final = 0
 _LINGER_S: Final = 1.0
+_UNACKNOWLEDGED_MS: Final = 20_000
 _ids = itertools.count(1)
 
 
@@ -63,13 +65,16 @@ class Connection(FrameReceiver):
         secret: str | None,
         limits: Limits,
         on_gone: Callable[[PeerInfo], None] | None = None,
+        abandonable_ops: Collection[str] = (),
     ) -> None:
         super().__init__(HANDSHAKE_LIMITS)
+        self._abandonable_ops = abandonable_ops
         self._handler = handler
         self._on_gone = on_gone
         self._connections = connections  # the server's, and so are the tasks: they may outlive the connection
         self._tasks = tasks
         self._streams: set[asyncio.Task[None]] = set()
+        self._abandonable: dict[int, asyncio.Task[None]] = {}  # by the id of the request
         self._in_flight = 0
         self._token = token
         self._secret = secret
@@ -88,6 +93,10 @@ class Connection(FrameReceiver):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's transports only look like one
         self._outbox = Outbox(self._transport, self._limits.write_buffer_bytes_max)
+        connected = transport.get_extra_info("socket")
+        if connected is not None and hasattr(socket, "TCP_USER_TIMEOUT"):
+            # A peer whose machine is gone says nothing, not even goodbye: what is sent to it, a sign of life at least, then fails in time.
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNACKNOWLEDGED_MS)
         self._connections.add(self)
         if len(self._connections) > self._limits.connections_max:
             self._refuse(
@@ -117,12 +126,17 @@ class Connection(FrameReceiver):
         if self._timer is not None:
             self._timer.cancel()
         self._connections.discard(self)
-        for task in self._streams:
+        for task in (*self._streams, *self._abandonable.values()):
             task.cancel()  # nobody is left to take the pieces; an iterator may otherwise wait for its next one for ever
         if self._peer is not None and self._on_gone is not None:
             self._on_gone(self._peer)
 
     # -- for the server
+
+    def tell_alive(self) -> None:
+        """Tell the peer, if it waits for an answer, that this side is at work."""
+        if self._in_flight and self._peer is not None and not self._refused and self._outbox.clear.is_set():
+            self._write(FrameKind.ALIVE, {}, b"")
 
     async def close(self) -> None:
         """Drop the connection at once."""
@@ -151,6 +165,10 @@ class Connection(FrameReceiver):
                 self._greet(request_id, op, frame)
             else:
                 self._answer(request_id, Request(op, frame.header, frame.payload, self._peer))
+        elif frame.kind is FrameKind.CANCEL and self._peer is not None:
+            task = self._abandonable.get(frame.header.get("id", _NO_REQUEST))
+            if task is not None:
+                task.cancel()
         elif frame.kind is FrameKind.NOTIFY and self._peer is not None:
             self._notify(Request(str(frame.header.pop("op", None)), frame.header, frame.payload, self._peer))
         else:
@@ -188,6 +206,9 @@ class Connection(FrameReceiver):
         task.add_done_callback(self._finished)
         if isinstance(reply, Coroutine):
             task.add_done_callback(lambda _: reply.close())  # of a task that is cancelled before it begins, it would never be awaited
+        if request.op in self._abandonable_ops:
+            self._abandonable[request_id] = task
+            task.add_done_callback(lambda _: self._abandonable.pop(request_id, None))
         if not isinstance(reply, Awaitable):
             self._streams.add(task)
             task.add_done_callback(self._streams.discard)

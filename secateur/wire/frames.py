@@ -45,6 +45,10 @@ class FrameKind(IntEnum):
     """A request without an answer."""
     PART = 5
     """A piece of an answer, of which more follows; the last one is a RESPONSE."""
+    ALIVE = 6
+    """The server still works on what this connection has asked for. Sent every second, so that silence means that it does not work any more."""
+    CANCEL = 7
+    """Nobody waits for the answer to request ``id`` any more: the server may give it up."""
 
 
 _KINDS: Final = {int(kind): kind for kind in FrameKind}

@@ -29,7 +29,8 @@ class Peer:
         port: Port.
         token: The secret of the cluster, if it has one.
         client: A name for the server's logs, such as a member id.
-        timeout_s: Seconds to wait for the connection, and for each answer unless the request says otherwise; None waits for ever.
+        timeout_s: Seconds without a sign of life after which the peer is taken for silent, while it owes an answer and while the connection is made; None waits
+            for ever. A request with a time-out of its own waits for that long at most, whatever signs there are.
         limits: Bounds on frames, both ways.
         identity: What to prove to be; None for a client.
     """
@@ -75,7 +76,7 @@ class Peer:
             Error: Whatever the server answered.
             UnreachableError: Nobody answers there; nothing was sent.
             MemberLostError: The connection broke; whether the request was carried out is unknown.
-            DeadlineError: No answer in time; whether the request was carried out is unknown.
+            DeadlineError: No answer in time; whether the request was carried out is unknown. The peer is told that nobody waits any more.
             LimitExceededError: The request is larger than the limits allow; nothing was sent.
             SerializationError: An argument does not travel; nothing was sent.
         """
@@ -91,6 +92,9 @@ class Peer:
                     parts.append(frame.payload)
                 if frame.kind is FrameKind.RESPONSE:
                     return Answer(header, tuple(parts))
+        except (asyncio.CancelledError, DeadlineError):
+            link.give_up(request_id)
+            raise
         finally:
             link.forget(request_id)
 
@@ -136,12 +140,18 @@ class Peer:
             await link.close(InterfaceError(f"the connection to {self.address} was closed by this side"))
 
     async def _answer(self, link: _Link, request_id: int, op: str, timeout_s: float | None) -> Frame:
+        loop = asyncio.get_running_loop()
         waited = self._timeout_s if timeout_s is None else timeout_s
-        try:
-            async with asyncio.timeout(waited):
-                return await link.answer(request_id)
-        except TimeoutError as error:
-            raise DeadlineError(f"{self.address} did not answer {op!r} within {waited:g} s; it may still be carried out", address=self.address) from error
+        since_s = loop.time()
+        while True:
+            try:
+                async with asyncio.timeout_at(None if waited is None else since_s + waited):
+                    return await link.answer(request_id)
+            except TimeoutError as error:
+                if timeout_s is None and link.heard_s > since_s:
+                    since_s = link.heard_s
+                    continue
+                raise DeadlineError(f"{self.address} did not answer {op!r} within {waited:g} s; it may still be carried out", address=self.address) from error
 
     async def _connected(self) -> _Link:
         link = self._link
@@ -202,6 +212,8 @@ class _Link(FrameReceiver):
         super().__init__(limits)
         self.failure: Error | None = None
         self.hello = Answer({})
+        self.heard_s = 0.0
+        """When the peer last said that it works on what it was asked for, on the clock of the loop."""
         self._address = address
         self._limits = limits
         self._send_limits = limits
@@ -265,6 +277,11 @@ class _Link(FrameReceiver):
         self._answers.pop(request_id, None)
         self._make_room(request_id)
 
+    def give_up(self, request_id: int) -> None:
+        """Tell the peer that nobody waits for an answer any more."""
+        if self.failure is None:
+            self.send(FrameKind.CANCEL, {"id": request_id}, b"")
+
     def send(self, kind: FrameKind, header: dict[str, Any], payload: Payload) -> None:
         buffers = encode_frame(kind, header, payload, self._send_limits)
         if self.failure is not None:
@@ -284,6 +301,8 @@ class _Link(FrameReceiver):
         request_id = frame.header.pop("id", None)
         queue = self._answers.get(request_id)
         match frame.kind:
+            case FrameKind.ALIVE:
+                self.heard_s = asyncio.get_running_loop().time()
             case FrameKind.ERROR if queue is None:
                 if not request_id:  # an error of the connection, not of a request that was given up
                     self._fail(from_wire(frame.header))

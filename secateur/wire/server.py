@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from secateur.errors import OperationalError
 from secateur.wire.connection import Connection, Handler
@@ -13,6 +13,7 @@ from secateur.wire.messages import PeerInfo
 __all__ = ["FrameServer"]
 
 _BACKLOG = 1024
+_ALIVE_S = 1.0
 
 
 class FrameServer:
@@ -26,6 +27,8 @@ class FrameServer:
         secret: What a peer has to prove to be taken for a process of the cluster; None takes all for clients.
         limits: Bounds of every connection.
         on_gone: Told of every peer that had said hello and is gone.
+        abandonable_ops: The operations that are cancelled where they wait when nobody waits for their answer any more: those that change nothing, or only what
+            is dropped again.
     """
 
     def __init__(
@@ -38,6 +41,7 @@ class FrameServer:
         secret: str | None = None,
         limits: Limits | None = None,
         on_gone: Callable[[PeerInfo], None] | None = None,
+        abandonable_ops: Collection[str] = (),
     ) -> None:
         self.host = host
         self.port = port
@@ -46,9 +50,11 @@ class FrameServer:
         self._secret = secret
         self._limits = limits or Limits()
         self._on_gone = on_gone
+        self._abandonable_ops = abandonable_ops
         self._connections: set[Connection] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
+        self._ticking: asyncio.TimerHandle | None = None
 
     @property
     def connection_count(self) -> int:
@@ -66,6 +72,7 @@ class FrameServer:
         except OSError as error:
             raise OperationalError(f"cannot listen on {self.host}:{self.port}: {error}; choose another port, or 0 for any free one") from error
         self.port = self._server.sockets[0].getsockname()[1]
+        self._tick()
 
     async def stop(self) -> None:
         """Stop listening, cancel what runs, and drop every connection. Nothing is left on the loop afterwards. May be called twice."""
@@ -73,6 +80,8 @@ class FrameServer:
         if server is None:
             return
         server.close()
+        if self._ticking is not None:
+            self._ticking.cancel()
         caller = {asyncio.current_task()}  # a handler may stop its own server
         while self._connections or self._tasks - caller:
             tasks = self._tasks - caller
@@ -82,5 +91,20 @@ class FrameServer:
             await asyncio.gather(*(connection.close() for connection in list(self._connections)))
         await server.wait_closed()
 
+    def _tick(self) -> None:
+        """Tell all that wait that this process is at work. For all connections at once, so that requests that are answered quickly cost nothing."""
+        self._ticking = asyncio.get_running_loop().call_later(_ALIVE_S, self._tick)
+        for connection in self._connections:
+            connection.tell_alive()
+
     def _connection(self) -> Connection:
-        return Connection(self._handler, self._connections, self._tasks, token=self._token, secret=self._secret, limits=self._limits, on_gone=self._on_gone)
+        return Connection(
+            self._handler,
+            self._connections,
+            self._tasks,
+            token=self._token,
+            secret=self._secret,
+            limits=self._limits,
+            on_gone=self._on_gone,
+            abandonable_ops=self._abandonable_ops,
+        )

@@ -1,0 +1,74 @@
+"""Ending calls over channels from outside: at a deadline, or when another thread asks."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Protocol
+
+from secateur.errors import Error
+
+__all__ = ["CallControl"]
+
+
+class _Abortable(Protocol):
+    def abort(self) -> None: ...
+
+
+class CallControl:
+    """What belongs together and ends together: the calls of one statement, one after the other or several at once.
+
+    A call that is ended hangs up its channel, and so the server gives up what it still does for it.
+
+    Args:
+        deadline_s: On the clock of :func:`time.monotonic`; None for none.
+        late: The error of calls that are ended at the deadline; needed where there is one.
+    """
+
+    __slots__ = ("_calls", "_ended", "_late", "_lock", "deadline_s")
+
+    def __init__(self, deadline_s: float | None = None, late: Error | None = None) -> None:
+        self.deadline_s = deadline_s
+        self._late = late
+        self._ended: Error | None = None
+        self._lock = threading.Lock()
+        self._calls: list[_Abortable] = []
+
+    @property
+    def error(self) -> Error | None:
+        """Why calls are ended; None while they are not."""
+        if self._ended is None and self.deadline_s is not None and time.monotonic() >= self.deadline_s:
+            self._ended = self._late
+        return self._ended
+
+    def check(self) -> None:
+        """Raise if calls are to be ended.
+
+        Raises:
+            Error: Why.
+        """
+        error = self.error
+        if error is not None:
+            raise error
+
+    def end(self, error: Error) -> None:
+        """End the calls under way and those to come, with an error; from any thread."""
+        with self._lock:
+            self._ended = self._ended or error
+            for call in self._calls:
+                call.abort()
+
+    def begin(self, call: _Abortable) -> None:
+        """A call begins.
+
+        Raises:
+            Error: Calls are to be ended.
+        """
+        with self._lock:
+            self.check()
+            self._calls.append(call)
+
+    def done(self, call: _Abortable) -> None:
+        """A call has ended."""
+        with self._lock:
+            self._calls.remove(call)
