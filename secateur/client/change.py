@@ -167,4 +167,5 @@ def _publish(session: Session, change: ChangeStatement, args: dict[str, Any], ru
 def unknown_outcome(table: TableDef, error: Error) -> OperationalError:
     """The error for a change whose answer was lost."""
     name = table.name
-    return OperationalError(f"whether {name} was changed is unknown, since the answer was lost: look at the rows. {error.message}", table=name)
+    kind = DeadlineError if isinstance(error, DeadlineError) else OperationalError
+    return kind(f"whether {name} was changed is unknown, since the answer was lost: look at the rows. {error.message}", table=name)

@@ -17,14 +17,15 @@ ADDRESS_VARIABLE: Final = "SECATEUR_ADDRESS"
 TOKEN_VARIABLE: Final = "SECATEUR_TOKEN"
 
 
-def connect(address: str | None = None, token: str | None = None, timeout_s: float | None = 30.0) -> Connection:
+def connect(address: str | None = None, token: str | None = None, timeout_s: float | None = None) -> Connection:
     """Connect to a cluster.
 
     Args:
         address: ``secateur://host:port``, as ``cluster.address`` gives it; left out, the variable ``SECATEUR_ADDRESS`` says it.
         token: The secret of the cluster, ``cluster.token``. Left out, it is known for a cluster that this process started without naming a secret; else the
             variable ``SECATEUR_TOKEN`` says it. ``""`` sends none, whatever the variable says.
-        timeout_s: Seconds to wait for a connection, and for an answer to go on; None waits for ever.
+        timeout_s: Seconds to wait for each part of an answer, whatever the cluster is doing meanwhile; None, the default, waits as long as whoever works on it
+            shows signs of life. A process that is dead or silent is noticed within seconds in any case. ``SET statement_timeout`` bounds whole statements.
 
     Raises:
         InterfaceError: The address is not of that form, or nothing says it.

@@ -73,7 +73,11 @@ class Connection:
             sql: The statement, without EXPLAIN in front.
             params: Its parameters; without them, the plan shows them open.
         """
-        answer = self._session.ask("explain", {"sql": sql, "params": plain_values(params), "settings": self._session.settings()})
+        self._session.begin_statement()
+        try:
+            answer = self._session.ask("explain", {"sql": sql, "params": plain_values(params), "settings": self._session.settings()})
+        finally:
+            self._session.work_for(None)
         return Explain(answer.header["text"], answer.header["json"])
 
     @overload
@@ -161,6 +165,10 @@ class Connection:
         """
         self._session.check_open()
         raise NotSupportedError("rollback(): every statement commits by itself; there is nothing to roll back")
+
+    def interrupt(self) -> None:
+        """End every statement of this connection that is under way or whose result is being read; from another thread. See :meth:`Cursor.cancel`."""
+        self._session.interrupt()
 
     def close(self) -> None:
         """Close all sockets. May be called twice."""

@@ -36,14 +36,15 @@ from secateur.client.statement import (
     SelectStatement,
     SetPlanOption,
     SetPruning,
+    SetTimeout,
     WholeChange,
 )
 from secateur.client.stats import QueryStats
 from secateur.client.streamed_rows import StreamedRows
 from secateur.client.whole_change import run_whole_change
 from secateur.client.whole_changes import run_whole_changes
-from secateur.errors import DataError, InterfaceError, NotSupportedError
-from secateur.wire import ShortTable
+from secateur.errors import DataError, InterfaceError, JobCancelledError, NotSupportedError
+from secateur.wire import CallControl, ShortTable
 
 if TYPE_CHECKING:
     from secateur.client.connection import Connection
@@ -77,6 +78,7 @@ class Cursor:
         self._session = session
         self._rows: Rows | StreamedRows | None = None
         self._closed = False
+        self._control: CallControl | None = None
 
     @property
     def description(self) -> list[Description] | None:
@@ -111,8 +113,13 @@ class Cursor:
         started_s = time.perf_counter()
         self._begin(operation)
         params = plain_values(parameters)
-        prepared, cached = self._session.prepare(operation, params)
-        self._carry_out(prepared, operation, params, cached=cached, started_s=started_s)
+        control = self._control = self._session.begin_statement()
+        try:
+            prepared, cached = self._session.prepare(operation, params)
+            self._carry_out(prepared, operation, params, cached=cached, started_s=started_s)
+        finally:
+            self._session.work_for(None)
+            control.deadline_s = None  # the rest of a large result comes as fast as it is read
         return self
 
     def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> Self:
@@ -125,6 +132,14 @@ class Cursor:
             NotSupportedError: The statement is a query, or sets an option.
         """
         self._begin(operation)
+        control = self._control = self._session.begin_statement()
+        try:
+            return self._execute_many(operation, seq_of_parameters)
+        finally:
+            self._session.work_for(None)
+            control.deadline_s = None
+
+    def _execute_many(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> Self:
         total = -1
         pending: list[Insertion] = []
         changes: list[tuple[WholeChange, Params]] = []
@@ -143,12 +158,22 @@ class Cursor:
                     changes.append((prepared, params))
                 case Done():
                     pass
-                case SelectStatement() | PlanText() | SetPruning() | SetPlanOption() | CreateTableAs() | CopyFrom() | CopyTo():
+                case SelectStatement() | PlanText() | SetPruning() | SetPlanOption() | SetTimeout() | CreateTableAs() | CopyFrom() | CopyTo():
                     raise NotSupportedError("executemany() is for INSERT, UPDATE and DELETE; call execute() for each set of parameters to read the results")
         if changes:
             total = max(total, 0) + run_whole_changes(self._session, operation, changes)
         self._rowcount = insert_many(self._session, operation, pending) if pending else total
         return self
+
+    def cancel(self) -> None:
+        """End the statement that this cursor executes, or whose result it reads; to be called from another thread than the one that waits.
+
+        That one gets a :class:`~secateur.errors.JobCancelledError`, and the work ends on every member. A change may have been made by then. Without a statement
+        under way nothing happens; cursor and connection stay usable.
+        """
+        control = self._control
+        if control is not None:
+            control.end(JobCancelledError("the statement was cancelled: cursor.cancel() was called"))
 
     def fetchone(self) -> tuple[Any, ...] | None:
         """The next row, or None when there is none left."""
@@ -318,6 +343,8 @@ class Cursor:
                 self._take(lines, prepared.columns)
             case SetPruning():
                 self._session.pruning = prepared.value
+            case SetTimeout():
+                self._session.statement_timeout = prepared.value
             case SetPlanOption():
                 self._session.set_plan_option(prepared.name, prepared.value)
             case CopyFrom():

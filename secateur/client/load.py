@@ -226,6 +226,8 @@ def _stage_and_publish(
         _stage(session, table, data, load_id, partitions, members, progress, work)
     except _OUT_OF_REACH as error:
         _abort(session, load_id)
+        if session.control is not None and session.control.error is error:
+            raise
         raise LoadFailedError(f"the load into {table.name} was given up, the table is as it was: {error.message}", table=table.name) from error
     except BaseException:
         _abort(session, load_id)
@@ -262,7 +264,10 @@ def _stage(
     topology.check_any()
     args = {"load_id": load_id, "table_id": table.table_id, "attempt": _ATTEMPT, "topology_version": topology.version}
 
+    control = session.control
+
     def send(share: Share) -> None:
+        session.work_for(control)
         started_s = time.perf_counter()
         session.ask_member(share.member, "stage", {**args, "parts": share.parts}, encode_table(share.rows))
         if work is not None:
@@ -287,5 +292,9 @@ def _stage(
 
 def _abort(session: Session, load_id: str) -> None:
     """Drop what was staged. Members forget a load by themselves in time, so a controller that is out of reach is no reason to hide the first error."""
-    with suppress(Error):
-        session.ask("load_abort", {"load_id": load_id})
+    before = session.work_for(None)  # also of a statement that was ended
+    try:
+        with suppress(Error):
+            session.ask("load_abort", {"load_id": load_id})
+    finally:
+        session.work_for(before)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from secateur.client.channel_pool import ChannelPool
 from secateur.errors import Error
-from secateur.wire import Channel, decode_tables
+from secateur.wire import CallControl, Channel, decode_tables
 
 __all__ = ["GRANT_BYTES", "RowsToCome"]
 
@@ -24,10 +24,12 @@ class RowsToCome:
     Args:
         pool: Where the channel came from.
         channel: Over which the first part came.
+        control: What ends the statement.
     """
 
-    def __init__(self, pool: ChannelPool, channel: Channel) -> None:
+    def __init__(self, pool: ChannelPool, channel: Channel, control: CallControl | None = None) -> None:
         self._pool = pool
+        self._control = control
         self._channel: Channel | None = channel
         self._failure: Error | None = None
 
@@ -48,7 +50,7 @@ class RowsToCome:
         if self._channel is None:
             return None
         try:
-            answer = self._channel.request("result_next", {"grant": GRANT_BYTES})
+            answer = self._channel.request("result_next", {"grant": GRANT_BYTES}, control=self._control)
         except BaseException as error:
             self._failure = error if isinstance(error, Error) else None
             channel, self._channel = self._channel, None

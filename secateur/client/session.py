@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NoReturn
+from weakref import WeakSet
 
 from secateur.client.channel_pool import ChannelPool
 from secateur.client.parameters import parameter_types
@@ -18,11 +19,12 @@ from secateur.client.pruning import Pruning
 from secateur.client.rows_to_come import GRANT_BYTES, RowsToCome
 from secateur.client.statement import InsertRows, Prepared, read_prepared
 from secateur.client.statement_cache import Cached, StatementCache, StatementKey
+from secateur.client.statement_timeout import NO_TIMEOUT
 from secateur.client.step_luck import StepLuck
-from secateur.errors import Error, InterfaceError, SerializationError, TopologyChangedError, UnreachableError
+from secateur.errors import Error, InterfaceError, JobCancelledError, SerializationError, TopologyChangedError, UnreachableError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
-from secateur.wire import Answer, Channel, Payload, unpack
+from secateur.wire import Answer, CallControl, Channel, Payload, unpack
 
 __all__ = ["Session"]
 
@@ -38,7 +40,7 @@ class Session:
         host: Host of the controller.
         port: Port of the controller.
         token: The secret of the cluster, if it has one.
-        timeout_s: Seconds to wait for a connection or an answer; None waits for ever.
+        timeout_s: Seconds to wait for more of an answer; None waits as long as whoever works on it shows signs of life.
 
     Raises:
         UnreachableError: Nobody answers there.
@@ -59,6 +61,9 @@ class Session:
         self._members: dict[tuple[str, int], ChannelPool] = {}
         self._alone: set[Channel] = set()
         self._lock = threading.Lock()
+        self.statement_timeout = NO_TIMEOUT
+        self._local = threading.local()  # the control of the statement that a thread works on
+        self._controls: WeakSet[CallControl] = WeakSet()
         self._turns = itertools.count()
         self._known: dict[str, TableDef] = {}
         self._large: dict[str, TableDef] = {}  # the tables with large schemes, which statements name by reference
@@ -106,6 +111,31 @@ class Session:
             self._newest_topology = self._topology.version
             return self._topology
 
+    @property
+    def control(self) -> CallControl | None:
+        """What ends the calls of the statement that this thread works on; None while it works on none."""
+        return getattr(self._local, "control", None)
+
+    def begin_statement(self) -> CallControl:
+        """This thread begins a statement, whose calls end with :attr:`statement_timeout`, or with :meth:`interrupt`. End it with :meth:`work_for`."""
+        control = self.statement_timeout.control()
+        with self._lock:
+            self._controls.add(control)
+        self._local.control = control
+        return control
+
+    def work_for(self, control: CallControl | None) -> CallControl | None:
+        """From now on this thread works for another statement, or for none; returns the one before."""
+        before, self._local.control = self.control, control
+        return before
+
+    def interrupt(self) -> None:
+        """End every statement of this session that is under way or whose result is being read."""
+        with self._lock:
+            controls = list(self._controls)
+        for control in controls:
+            control.end(JobCancelledError("the statement was cancelled: connection.interrupt() was called"))
+
     def ask(self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"") -> Answer:
         """Send a request to the controller.
 
@@ -113,7 +143,7 @@ class Session:
             Error: Whatever it answers, or that it is out of reach.
         """
         self.check_open()
-        answer = self._controller.request(op, args, payload)
+        answer = self._controller.request(op, args, payload, control=self.control)
         if self._controller.hello.header.get("cluster_id") != self._cluster_id:
             raise UnreachableError(f"{self.address} belongs to another cluster now: the one this connection was made for has gone; connect again")
         self.note(answer.header)
@@ -129,7 +159,7 @@ class Session:
         pool = self._member(member_id)
         channel = pool.borrow()
         try:
-            answer = channel.request(op, args, payload)
+            answer = channel.request(op, args, payload, control=self.control)
         finally:
             pool.give_back(channel)
         self.note(answer.header)
@@ -145,13 +175,13 @@ class Session:
         pool = self._member(member_id)
         channel = pool.borrow()
         try:
-            answer = channel.request(op, {**args, "grant": GRANT_BYTES})
+            answer = channel.request(op, {**args, "grant": GRANT_BYTES}, control=self.control)
         except BaseException:
             pool.give_back(channel)
             raise
         self.note(answer.header)
         if answer.header.get("more"):
-            return answer, RowsToCome(pool, channel)
+            return answer, RowsToCome(pool, channel, self.control)
         pool.give_back(channel)
         return answer, None
 

@@ -13,6 +13,7 @@ from secateur.client.insert_template import InsertTemplate, Literal
 from secateur.client.parameters import ordered_values
 from secateur.client.pruning import Pruning
 from secateur.client.rows import ResultColumn
+from secateur.client.statement_timeout import StatementTimeout
 from secateur.errors import ProtocolError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.tree import PartitionTree
@@ -34,6 +35,7 @@ __all__ = [
     "SelectStatement",
     "SetPlanOption",
     "SetPruning",
+    "SetTimeout",
     "Step",
     "StepUse",
     "WholeChange",
@@ -309,6 +311,13 @@ class SetPlanOption:
 
 
 @dataclass(frozen=True, slots=True)
+class SetTimeout:
+    """``SET statement_timeout = ...``."""
+
+    value: StatementTimeout
+
+
+@dataclass(frozen=True, slots=True)
 class PlanText:
     """``EXPLAIN``: a result that is there already.
 
@@ -340,6 +349,7 @@ Prepared: TypeAlias = (
     | WholeChange
     | SetPruning
     | SetPlanOption
+    | SetTimeout
     | PlanText
 )
 
@@ -383,6 +393,9 @@ def read_prepared(answer: Answer) -> Prepared:
                 return WholeChange(table, source, statement["meeting"], returned, statement["names_action"], statement["is_narrow"], many)
             case "set" if statement["name"] == "pruning":
                 return SetPruning(Pruning(statement["value"]))
+            case "set" if statement["name"] == "statement_timeout":
+                text, _, milliseconds = statement["value"].partition(" = ")
+                return SetTimeout(StatementTimeout(text, int(milliseconds)))
             case "set" if statement["name"] in _PLAN_OPTIONS:
                 return SetPlanOption(str(statement["name"]), str(statement["value"]))
             case "explain":

@@ -8,7 +8,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
@@ -214,41 +214,17 @@ class StatementReplies:
 
 @contextmanager
 def bounded_depth() -> Iterator[None]:
-    """Room for the parser, which takes some 25 frames for a pair of parentheses, and what it means when that is not enough."""
-    with _depth:
-        try:
-            yield
-        except RecursionError:
-            raise LimitExceededError(
-                "the statement is nested too deeply to be read: write it flatter, or pass long lists as parameters", limit="nesting"
-            ) from None
+    """Room for the parser, which takes some 25 frames for a pair of parentheses, and what it means when that is not enough.
 
-
-class _Depth:
-    """The interpreter's bound on frames, which is one for all threads: it is lifted while any of them is inside."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._frames = 0
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if not self._inside:
-                self._frames = sys.getrecursionlimit()
-                sys.setrecursionlimit(max(self._frames, _FRAMES_MAX))
-            self._inside += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if not self._inside:
-                # A thread that is only now leaving the depths may still be deeper than the old bound, which is then refused.
-                with suppress(RecursionError):
-                    sys.setrecursionlimit(self._frames)
-
-
-_depth: Final = _Depth()
+    The interpreter's bound on frames is one for all threads, and code in other threads, such as :mod:`ast`, fails when it changes meanwhile: it is raised
+    once, and stays.
+    """
+    if sys.getrecursionlimit() < _FRAMES_MAX:
+        sys.setrecursionlimit(_FRAMES_MAX)
+    try:
+        yield
+    except RecursionError:
+        raise LimitExceededError("the statement is nested too deeply to be read: write it flatter, or pass long lists as parameters", limit="nesting") from None
 
 
 def _template(shape: InsertShape, rows: pa.Table, catalog_version: int) -> dict[str, Any]:

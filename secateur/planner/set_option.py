@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from sqlglot import Token
@@ -21,15 +22,20 @@ __all__ = ["read_set"]
 _DISABLED_RULES: Final = "disabled_rules"
 _COMBINATIONS: Final = "combinations_per_partition"
 _COMBINATIONS_MAX: Final = 1_000_000
+_TIMEOUT: Final = "statement_timeout"
+_TIMEOUT_MAX_MS: Final = 1 << 53
+_TIME: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) *(ms|s|min|h)")
+_UNIT_MS: Final = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000}
 _OPTIONS: Final = {
     "pruning": ("on", "off", "verify"),
     _DISABLED_RULES: (*rule_names(), MATERIALIZE_SUBQUERY, JOIN_KEYS_FIRST),
     _COMBINATIONS: ("a whole number",),
+    _TIMEOUT: ("a time such as '5s'", "0"),
 }
 
 
 def read_set(cursor: TokenCursor) -> SetOption:
-    """``SET pruning = on | off | verify``, ``SET disabled_rules = 'name, ...'`` or ``SET combinations_per_partition = n``.
+    """``SET pruning = on | off | verify``, ``SET disabled_rules = 'name, ...'``, ``SET combinations_per_partition = n`` or ``SET statement_timeout = '5s'``.
 
     The value may be quoted, ``TO`` may stand for ``=``.
 
@@ -60,10 +66,24 @@ def read_set(cursor: TokenCursor) -> SetOption:
         if not value.isdecimal() or not 1 <= int(value) <= _COMBINATIONS_MAX:
             raise located(ProgrammingError, f"{_COMBINATIONS} is a whole number from 1 to {_COMBINATIONS_MAX:,}", cursor.sql, offset, len(token.text))
         return SetOption(_COMBINATIONS, value)
+    if name.lower() == _TIMEOUT:
+        cursor.expect_end()
+        return SetOption(_TIMEOUT, f"{value} = {_milliseconds(cursor, token, offset)}")
     if value not in values:
         raise located(ProgrammingError, f"{name.lower()} is {', '.join(values[:-1])} or {values[-1]}", cursor.sql, offset, len(value))
     cursor.expect_end()
     return SetOption(name.lower(), value)
+
+
+def _milliseconds(cursor: TokenCursor, token: Token, offset: int) -> int:
+    """A time as a number of milliseconds, at least 1; 0 for none."""
+    text = token.text.strip().lower()
+    found = _TIME.fullmatch(text)
+    milliseconds = 0 if found is None or not float(found[1]) else max(1, round(float(found[1]) * _UNIT_MS[found[2]]))
+    if (found is None and text != "0") or milliseconds > _TIMEOUT_MAX_MS:
+        message = f"{_TIMEOUT} is a time with its unit (ms, s, min or h), such as '5s' or '500ms', or 0 for none"
+        raise located(ProgrammingError, message, cursor.sql, offset, token.end - token.start + 1)
+    return milliseconds
 
 
 def _checked_rules(cursor: TokenCursor, token: Token, offset: int) -> tuple[str, ...]:

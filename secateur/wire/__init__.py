@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from secateur.wire.arrow_ipc import decode_table, decode_tables, encode_table
+from secateur.wire.call_control import CallControl
 from secateur.wire.channel import Channel
 from secateur.wire.connection import Handler
 from secateur.wire.frames import PROTOCOL_VERSION, FrameKind, Payload
@@ -17,6 +18,7 @@ from secateur.wire.values import pack, unpack
 __all__ = [
     "PROTOCOL_VERSION",
     "Answer",
+    "CallControl",
     "Channel",
     "ClusterIdentity",
     "FrameKind",

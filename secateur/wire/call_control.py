@@ -25,7 +25,7 @@ class CallControl:
         late: The error of calls that are ended at the deadline; needed where there is one.
     """
 
-    __slots__ = ("_calls", "_ended", "_late", "_lock", "deadline_s")
+    __slots__ = ("__weakref__", "_calls", "_ended", "_late", "_lock", "deadline_s")
 
     def __init__(self, deadline_s: float | None = None, late: Error | None = None) -> None:
         self.deadline_s = deadline_s

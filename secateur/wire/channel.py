@@ -167,9 +167,7 @@ class Channel:
         if self._socket is None:
             self._connect()
 
-    def _exchange(
-        self, op: str, args: dict[str, Any] | None, payload: Payload, timeout_s: float | None, control: CallControl | None = None
-    ) -> Iterator[Frame]:
+    def _exchange(self, op: str, args: dict[str, Any] | None, payload: Payload, timeout_s: float | None, control: CallControl | None = None) -> Iterator[Frame]:
         self._last_id += 1
         request_id = self._last_id
         buffers = encode_frame(FrameKind.REQUEST, {**(args or {}), "id": request_id, "op": op}, payload, self._send_limits)

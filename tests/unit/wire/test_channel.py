@@ -4,7 +4,7 @@ import gc
 import socket
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from secateur.errors import (
     AuthenticationError,
     DeadlineError,
     InterfaceError,
+    JobCancelledError,
     LimitExceededError,
     MemberLostError,
     ProtocolError,
@@ -20,7 +21,7 @@ from secateur.errors import (
     UnknownTableError,
     UnreachableError,
 )
-from secateur.wire import Channel, ClusterIdentity, FrameServer, Limits, Role
+from secateur.wire import CallControl, Channel, ClusterIdentity, FrameServer, Limits, Role
 from secateur.wire.frames import FrameKind, encode_frame
 from secateur.wire.handshake import Hello
 
@@ -155,8 +156,63 @@ def test_an_address_where_nobody_listens(channel_to: Any) -> None:
 def test_somebody_else_answers(answer: bytes, message: str) -> None:
     with Fake(answer) as fake:
         channel = Channel(fake.host, fake.port, timeout_s=20)
-        with pytest.raises(ProtocolError, match=message):
+        with pytest.raises(UnreachableError if not answer else ProtocolError, match=message):
             channel.connect()
+
+
+def test_an_answer_may_take_longer_than_silence_while_the_server_is_at_work(serve: Serve, echo: Any, channel_to: Any, loop: Any) -> None:
+    channel = channel_to(serve(echo), timeout_s=None, silence_s=1.5)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(channel.request, "wait")
+        assert echo.begun.wait(20)
+        assert wait([waiting], timeout=2.5).not_done, "the server tells every second that it is at work"
+        loop.loop.call_soon_threadsafe(echo.release.set)
+        assert waiting.result(20).header == {"waited": True}
+
+
+def test_a_server_that_says_nothing_is_lost(serve: Serve, echo: Any, channel_to: Any, loop: Any) -> None:
+    channel, stopped = channel_to(serve(echo), timeout_s=None, silence_s=0.2), threading.Event()
+    channel.connect()
+    loop.loop.call_soon_threadsafe(stopped.wait)
+    try:
+        with pytest.raises(MemberLostError, match=r"has been silent for 0.2 s while 'echo' was waiting"):
+            channel.request("echo")
+    finally:
+        stopped.set()
+
+
+def test_a_time_out_of_a_request_holds_whatever_signs_of_life_there_are(serve: Serve, echo: Any, channel_to: Any) -> None:
+    channel = channel_to(serve(echo), timeout_s=1.5, silence_s=1.2)
+    with pytest.raises(DeadlineError, match=r"within 1\.5 s"):
+        channel.request("wait")
+
+
+@pytest.mark.parametrize("ops", [(), ("wait",)], ids=["kept", "abandoned"])
+def test_what_is_abandoned_by_its_asker_is_cancelled_if_it_may_be(serve: Serve, echo: Any, channel_to: Any, loop: Any, ops: tuple[str, ...]) -> None:
+    server = serve(echo, abandonable_ops=ops)
+    control = CallControl()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(channel_to(server).request, "wait", control=control)
+        assert echo.begun.wait(20)
+        control.end(JobCancelledError("enough"))
+        with pytest.raises(JobCancelledError, match="enough"):
+            waiting.result(20)
+    other = channel_to(server)
+    while not ops and server.connection_count > 1:
+        other.request("echo")
+    loop.loop.call_soon_threadsafe(echo.release.set)
+    while not echo.ended:
+        other.request("echo")
+    assert echo.ended == ["cancelled" if ops else "done"]
+
+
+def test_a_control_that_was_ended_lets_no_call_begin(serve: Serve, echo: Any, channel_to: Any) -> None:
+    channel, control = channel_to(serve(echo)), CallControl()
+    assert channel.request("echo", {"x": 1}, control=control).header == {"x": 1}
+    control.end(JobCancelledError("enough"))
+    with pytest.raises(JobCancelledError):
+        channel.request("echo", {"x": 2}, control=control)
+    assert channel.request("echo", {"x": 3}).header == {"x": 3}
 
 
 def test_no_answer_in_time_is_a_deadline_error_and_the_late_answer_is_never_mistaken(serve: Serve, echo: Any, channel_to: Any, loop: Any) -> None:

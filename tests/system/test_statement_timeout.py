@@ -1,0 +1,147 @@
+"""Statements take as long as they take, up to what their connection allows; when they end early, their work ends everywhere."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+import duckdb
+import pytest
+
+import secateur
+from secateur.cluster import Cluster
+from secateur.errors import DeadlineError, InterfaceError, JobCancelledError, ProgrammingError
+from secateur.wire import Channel
+
+ENDLESS = "SELECT count(*) FROM range(1000000000000)"
+HEAVY = "SELECT count(*) FROM numbers a, numbers b, numbers c WHERE a.v + b.v + c.v = 7"
+
+STATEMENTS = [
+    pytest.param(ENDLESS, id="without a table"),
+    pytest.param(HEAVY, id="distributed"),
+    pytest.param("SELECT a.id, b.id FROM numbers a, numbers b, numbers c ORDER BY a.v + b.v + c.v LIMIT 3", id="sorted"),
+    pytest.param(f"SELECT v FROM numbers WHERE id = ({HEAVY})", id="in steps"),
+    pytest.param(f"CREATE TABLE made PRIMARY KEY (n) AS SELECT * FROM ({HEAVY}) AS c(n)", id="create table as"),
+    pytest.param(f"INSERT INTO numbers SELECT -1, * FROM ({HEAVY}) AS c(n)", id="insert select"),
+    pytest.param(f"INSERT INTO numbers VALUES (-1, ({ENDLESS}))", id="insert values"),
+    pytest.param(f"UPDATE numbers SET v = ({ENDLESS}) WHERE id = 1", id="update of one key"),
+    pytest.param(f"UPDATE numbers SET v = ({HEAVY})", id="update of all"),
+    pytest.param(f"DELETE FROM numbers WHERE v > ({HEAVY})", id="delete"),
+    pytest.param(f"MERGE INTO numbers USING (SELECT 1::BIGINT AS id, ({HEAVY}) AS n) AS m USING (id) WHEN MATCHED THEN UPDATE SET v = m.n", id="merge"),
+]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with secateur.start(members=3, runtime="embedded") as running:
+        with running.connect() as conn:
+            conn.execute("CREATE TABLE numbers (id BIGINT PRIMARY KEY, v BIGINT) PARTITION BY HASH (id) PARTITIONS 12")
+            conn.table("numbers").load(duckdb.sql("SELECT range AS id, range AS v FROM range(20000)").to_arrow_table())
+        yield running
+
+
+def work(cluster: Cluster) -> int:
+    """What members are busy with."""
+    found = 0
+    for member in cluster.members():
+        host, _, port = member.address.rpartition(":")
+        with closing(Channel(host, int(port), token=cluster.token)) as channel:
+            stats = channel.request("stats").header
+            found += stats["open_results"] + stats["running_jobs"]
+            found += sum(statement["state"] == "running" for statement in channel.request("statements").header["statements"])
+    return found
+
+
+def eventually(holds: Callable[[], bool], what: str) -> None:
+    deadline_s = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline_s, what
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("sql", STATEMENTS)
+def test_a_statement_past_its_timeout_says_so_and_ends_on_every_member(cluster: Cluster, sql: str) -> None:
+    with cluster.connect() as conn:
+        conn.execute("SET statement_timeout = '400ms'")
+        with pytest.raises(DeadlineError, match=r"longer than statement_timeout = '400ms'"):
+            conn.execute(sql).fetchall()
+        eventually(lambda: work(cluster) == 0, "a member still works on a statement that was given up")
+        conn.execute("SET statement_timeout = 0")
+        assert conn.execute("SELECT count(*), sum(v), min(id) FROM numbers").fetchall() == [(20000, 199990000, 0)], "nothing was changed"
+        assert conn.execute("UPDATE numbers SET v = v WHERE id = 1").rowcount == 1, "the table takes writes"
+        assert conn.execute("UPDATE numbers SET v = v WHERE id < 100").rowcount == 100
+
+
+@pytest.mark.parametrize("sql", STATEMENTS)
+@pytest.mark.parametrize("end", ["cancel", "interrupt", "close"])
+def test_a_statement_that_is_cancelled_ends_on_every_member(cluster: Cluster, sql: str, end: str) -> None:
+    failed: list[BaseException] = []
+    with cluster.connect() as conn:
+        cursor = conn.cursor()
+
+        def run() -> None:
+            try:
+                cursor.execute(sql).fetchall()
+            except secateur.Error as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        eventually(lambda: work(cluster) > 0, "the statement never began")
+        {"cancel": cursor.cancel, "interrupt": conn.interrupt, "close": conn.close}[end]()
+        thread.join(20)
+        assert not thread.is_alive()
+        assert isinstance(failed[0], InterfaceError if end == "close" else JobCancelledError), failed
+        eventually(lambda: work(cluster) == 0, "a member still works on a statement that was cancelled")
+        if end != "close":
+            assert cursor.execute("SELECT v FROM numbers WHERE id = 3").fetchall() == [(3,)]
+    with cluster.connect() as conn:
+        assert conn.execute("SELECT count(*), sum(v), min(id) FROM numbers").fetchall() == [(20000, 199990000, 0)], "nothing was changed"
+        assert conn.execute("UPDATE numbers SET v = v WHERE id < 100").rowcount == 100, "the table takes writes"
+
+
+def test_a_result_that_is_being_read_is_cancelled(cluster: Cluster) -> None:
+    with cluster.connect() as conn:
+        cursor = conn.execute("SELECT a.id, b.id AS other FROM numbers a, numbers b")
+        cursor.fetchmany(10)
+        cursor.cancel()
+        with pytest.raises(JobCancelledError, match=r"cursor.cancel\(\) was called"):
+            cursor.fetchall()
+        eventually(lambda: work(cluster) == 0, "a member still makes rows")
+        assert cursor.execute("SELECT 1 + 1").fetchall() == [(2,)]
+
+
+def test_cancelling_when_nothing_runs_does_nothing(cluster: Cluster) -> None:
+    with cluster.connect() as conn:
+        cursor = conn.cursor()
+        cursor.cancel()
+        conn.interrupt()
+        assert cursor.execute("SELECT v FROM numbers WHERE id = 3").fetchall() == [(3,)]
+        cursor.cancel()
+        conn.interrupt()
+        assert cursor.execute("SELECT v FROM numbers WHERE id = 4").fetchall() == [(4,)]
+
+
+@pytest.mark.parametrize(("text", "expected"), [("'5s'", 5000), ("'1.5 min'", 90_000), ("'20ms'", 20), ("'1h'", 3_600_000), ("0", 0), ("'0'", 0), ("'0s'", 0)])
+def test_times(cluster: Cluster, text: str, expected: int) -> None:
+    with cluster.connect() as conn:
+        conn.execute(f"SET statement_timeout = {text}")
+        assert conn._session.statement_timeout.milliseconds == expected
+
+
+@pytest.mark.parametrize("text", ["5", "'5'", "'five'", "'-1s'", "'5 days'", "on", "'99999999999999999999h'"])
+def test_what_is_no_time(cluster: Cluster, text: str) -> None:
+    with cluster.connect() as conn, pytest.raises(ProgrammingError, match=r"statement_timeout is a time|end of the statement"):
+        conn.execute(f"SET statement_timeout = {text}")
+
+
+def test_a_statement_with_a_timeout_has_a_plan_like_any_other(cluster: Cluster) -> None:
+    with cluster.connect() as conn:
+        sql: str = "SELECT v FROM numbers WHERE id = ?"
+        conn.execute(sql, [1])
+        conn.execute("SET statement_timeout = '30s'")
+        cursor: Any = conn.execute(sql, [2])
+        assert cursor.stats.plan_cached
