@@ -46,7 +46,7 @@ Every error survives a trip over the wire: :func:`to_wire` turns it into plain d
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 __all__ = [
     "AuthenticationError",
@@ -96,22 +96,29 @@ class Error(Exception):
 
     Args:
         message: What happened, where, expected against actual, and what to do.
-        **details: Plain values (str, int, bool, None, lists of them) that a program may want; they become attributes of :attr:`details`.
+        **details: Plain values (str, int, bool, None, lists of them) that a program may want; they become attributes of :attr:`details`. ``retry_safe`` among
+            them says it of this error, where it differs from others of its class.
 
     Attributes:
         details: The plain values given, for programs rather than people.
-        retry_safe: Whether the same call may be repeated without doing anything twice.
+        retry_safe: Whether to repeat the same call can help, and cannot do anything twice. docs/errors.md has the table.
     """
 
-    retry_safe: ClassVar[bool] = False
+    retry_safe: bool = False
 
     def __init__(self, message: str, **details: Any) -> None:
         super().__init__(message)
         self.message = message
         self.details: dict[str, Any] = details
+        if "retry_safe" in details:
+            self.retry_safe = bool(details["retry_safe"])
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self).__name__, self.message, self.details)
+
+    def safe_to_retry(self) -> None:
+        """Note that what failed has changed nothing, such as a read, and may work when it is repeated."""
+        self.retry_safe = self.details["retry_safe"] = True
 
 
 class InterfaceError(Error):
@@ -205,7 +212,7 @@ class AuthenticationError(OperationalError):
 
 
 class MemberLostError(OperationalError):
-    """A member left while it worked on the call. Safe to repeat for reads only. ``details`` has ``member``."""
+    """A member left, or fell silent, while it worked on the call. ``retry_safe`` for reads, which change nothing. ``details`` has ``member``."""
 
 
 class PartitionLostError(OperationalError):

@@ -21,7 +21,17 @@ from secateur.client.lost_members import LostMembers
 from secateur.client.ranges_on_demand import with_ranges_for
 from secateur.client.run_profile import StageWork
 from secateur.client.session import Session
-from secateur.errors import DeadlineError, Error, LoadFailedError, MemberLostError, NoRangeError, ProgrammingError, TopologyChangedError, UnreachableError
+from secateur.errors import (
+    DeadlineError,
+    Error,
+    LoadFailedError,
+    MemberLostError,
+    NoRangeError,
+    PartitionLostError,
+    ProgrammingError,
+    TopologyChangedError,
+    UnreachableError,
+)
 from secateur.partitioning.conform import conform
 from secateur.partitioning.sharing import Share, Sharing
 from secateur.partitioning.split import split
@@ -110,9 +120,11 @@ def load_rows(
         DuplicateKeyError: An appended key is there already, or given twice.
         DataError: A value that its column cannot hold. NullKeyError, NoRangeError, UnknownColumnError likewise. All: nothing was loaded.
         LoadFailedError: A member could not be reached; nothing was loaded.
+        PartitionLostError: Every copy of a partition that rows belong to is lost; nothing was loaded.
         OperationalError: The answer to the publication itself was lost: whether the rows are visible is unknown, and the message says so.
     """
     deadline_s = time.monotonic() + _RETRY_S
+    seen = -1
     change_id = uuid.uuid4().hex
     lost: MemberLostError | None = None
     lost_members = LostMembers("write", session.is_gone)
@@ -136,6 +148,10 @@ def load_rows(
             if time.monotonic() >= deadline_s:
                 raise lost or error.failure from error.cause
             _wait_for_owners(session)
+        except PartitionLostError:
+            # Unless the newest topology says so too, a backup has taken over; nothing was loaded so far.
+            if seen == (seen := session.refresh_topology().version) or not isinstance(data, pa.Table):
+                raise
         except TopologyChangedError:
             if not isinstance(data, pa.Table) or time.monotonic() >= deadline_s:
                 raise
@@ -187,6 +203,7 @@ def _write_directly(
     partition, rows = placed
     topology = session.topology
     member = topology.ownership(table.scheme.affinity_group()).primary(partition)
+    topology.check_live([member])
     args = {"table_id": table.table_id, "partition": partition, "mode": mode.value, "topology_version": topology.version, "change_id": change_id}
     started_s = time.perf_counter()
     try:
@@ -237,6 +254,8 @@ def _stage_and_publish(
     parts = {partition: [_ATTEMPT] for partition in sorted(partitions)}
     try:
         answer = session.ask("load_publish", {"load_id": load_id, "table": table.name, "table_id": table.table_id, "mode": mode.value, "parts": parts})
+    except UnreachableError as error:  # so it was not sent
+        raise LoadFailedError(f"the load into {table.name} could not be published, the table is as it was: {error.message}", table=table.name) from error
     except _OUT_OF_REACH as error:
         raise type(error)(
             f"the load into {table.name} was staged, but the answer to its publication was lost: look whether the rows are there. {error.message}"
@@ -281,6 +300,7 @@ def _stage(
             if covered is not table:
                 table, sharing = covered, Sharing.of(covered, session.topology)
             shares = list(sharing.shares(rows))
+            topology.check_live([share.member for share in shares])
             for _ in senders.map(send, shares):
                 pass
             members.update(share.member for share in shares)

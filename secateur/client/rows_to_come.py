@@ -7,7 +7,7 @@ from typing import Final
 import pyarrow as pa
 
 from secateur.client.channel_pool import ChannelPool
-from secateur.errors import Error
+from secateur.errors import Error, MemberLostError, UnreachableError
 from secateur.wire import CallControl, Channel, decode_tables
 
 __all__ = ["GRANT_BYTES", "RowsToCome"]
@@ -52,6 +52,8 @@ class RowsToCome:
         try:
             answer = self._channel.request("result_next", {"grant": GRANT_BYTES}, control=self._control)
         except BaseException as error:
+            if isinstance(error, (MemberLostError, UnreachableError)):
+                error.safe_to_retry()  # the statement is a read, and may be repeated from its beginning
             self._failure = error if isinstance(error, Error) else None
             channel, self._channel = self._channel, None
             self._pool.drop(channel)

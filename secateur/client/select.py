@@ -152,7 +152,13 @@ def _following(
             return statement, _run(session, statement, statement.values(params), pruning=pruning, wanted=wanted)
         except (PartitionLostError, *_MOVED) as error:
             patience = patience or Patience(session)
-            if patience.learn(error):
+            try:
+                is_stale = patience.learn(error)
+            except (MemberLostError, UnreachableError) as last:
+                if last is error:
+                    last.safe_to_retry()  # a read changes nothing, and others take over
+                raise
+            if is_stale:
                 statement = _planned_again(session, sql, params, error)
                 patience.pause()
 

@@ -143,11 +143,26 @@ class Session:
             Error: Whatever it answers, or that it is out of reach.
         """
         self.check_open()
-        answer = self._controller.request(op, args, payload, control=self.control)
+        try:
+            answer = self._controller.request(op, args, payload, control=self.control)
+        except UnreachableError as error:
+            raise self._controller_gone(error) from error
         if self._controller.hello.header.get("cluster_id") != self._cluster_id:
-            raise UnreachableError(f"{self.address} belongs to another cluster now: the one this connection was made for has gone; connect again")
+            raise UnreachableError(
+                f"{self.address} belongs to another cluster now: the one this connection was made for has gone; connect again", retry_safe=False
+            )
         self.note(answer.header)
         return answer
+
+    def _controller_gone(self, error: UnreachableError) -> UnreachableError:
+        """The error for a controller that was there when this connection was made. Nobody starts another, so a refused connection stays refused."""
+        is_gone = isinstance(error.__cause__, ConnectionRefusedError)
+        return UnreachableError(
+            f"the controller of this cluster {'is gone' if is_gone else 'is out of reach'}: {error.message}. Statements whose plans this connection "
+            "knows go on at the members; new statements, DDL and loads need the controller" + ("; start the cluster anew" if is_gone else ""),
+            address=self._controller.address,
+            retry_safe=not is_gone,
+        )
 
     def ask_member(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> Answer:
         """Send a request to a member; other than :meth:`ask` in that an answer to it comes from the member's own socket.

@@ -39,6 +39,8 @@ from secateur.wire import FrameServer, PeerInfo, Reply, Request, Role, pack
 __all__ = ["Controller"]
 
 _log = logging.getLogger(__name__)
+_ABANDONABLE: Final = frozenset({"explain", "table_statistics", "change", "change_whole"})
+"""Requests that end where they are when nobody waits for their answer any more; a change whose publication has begun is published all the same."""
 _WATCH_INTERVAL_S: Final = 1.0
 
 T = TypeVar("T")
@@ -55,7 +57,14 @@ class Controller:
     def __init__(self, settings: ClusterSettings) -> None:
         self._settings = settings
         self._server = FrameServer(
-            self, host=settings.host, port=settings.port, token=settings.token, secret=settings.secret, limits=settings.limits, on_gone=self._gone
+            self,
+            host=settings.host,
+            port=settings.port,
+            token=settings.token,
+            secret=settings.secret,
+            limits=settings.limits,
+            on_gone=self._gone,
+            abandonable_ops=_ABANDONABLE,
         )
         self._peers = Peers("controller", Role.CONTROLLER, settings)
         self._state = ClusterState(self._peers, lambda member_id: self._jobs.member_lost(member_id))

@@ -14,13 +14,16 @@ import time
 from collections import defaultdict
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from secateur.cluster.statement_profile import work_of
-from secateur.errors import Error, LimitExceededError, LoadFailedError, OperationalError, TopologyChangedError, UnreachableError
+from secateur.errors import Error, LimitExceededError, LoadFailedError, OperationalError, PartitionLostError, TopologyChangedError
 from secateur.partitioning.table import TableDef
 
 __all__ = ["Change", "Load", "LoadPublisher", "MemberCaller", "Published", "WholeChange", "WorkedOut"]
+
+
+T = TypeVar("T")
 
 
 class MemberCaller(Protocol):
@@ -147,13 +150,17 @@ class LoadPublisher:
         """
         load = change.load
         async with self._locks[load.table.table_id]:
-            outcomes = await asyncio.gather(
-                *(
-                    self._members.call(member, "change_stage", {**change.args, "load_id": load.load_id, "partitions": list(partitions)})
-                    for member, partitions in change.partitions.items()
-                ),
-                return_exceptions=True,
-            )
+            try:
+                outcomes = await asyncio.gather(
+                    *(
+                        self._members.call(member, "change_stage", {**change.args, "load_id": load.load_id, "partitions": list(partitions)})
+                        for member, partitions in change.partitions.items()
+                    ),
+                    return_exceptions=True,
+                )
+            except asyncio.CancelledError:  # nobody waits for the change any more, and nothing of it is visible yet
+                await self.abort(load.load_id, load.copies)
+                raise
             failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
             if failures:
                 await self.abort(load.load_id, load.copies)
@@ -165,7 +172,7 @@ class LoadPublisher:
             if not found:
                 await self.abort(load.load_id, load.copies)
                 return Published(0, work)
-            published = await self._publish(replace(load, attempts={partition: [change.attempt] for partition in sorted(found)}))
+            published = await to_the_end(self._publish(replace(load, attempts={partition: [change.attempt] for partition in sorted(found)})))
             return Published(published.rows, (*work, *published.work))
 
     async def change_whole(self, change: WholeChange) -> WorkedOut:
@@ -193,7 +200,7 @@ class LoadPublisher:
             if not found["parts"]:
                 await self.abort(load.load_id, load.copies)
                 return WorkedOut(found["rows"], work=work)
-            published = await self._publish(replace(load, attempts=dict(sorted(found["parts"].items()))))
+            published = await to_the_end(self._publish(replace(load, attempts=dict(sorted(found["parts"].items())))))
             return WorkedOut(found["rows"], work=(*work, *published.work))
 
     async def _publish(self, load: Load) -> Published:
@@ -252,6 +259,21 @@ class LoadPublisher:
         return await self._members.call(member, op, args), time.perf_counter() - started_s
 
 
+async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
+    """Carry out what must not stop half-way; if the waiting is cancelled meanwhile, that shows when it has ended."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        task.exception()
+        raise cancelled
+    return task.result()
+
+
 async def _all(calls: Iterable[Coroutine[Any, Any, Any]]) -> None:
     """Wait until all have ended; then raise what one of them raised."""
     outcomes = await asyncio.gather(*calls, return_exceptions=True)
@@ -261,6 +283,6 @@ async def _all(calls: Iterable[Coroutine[Any, Any, Any]]) -> None:
 
 
 def _as_load_failure(load: Load, cause: BaseException) -> Error:
-    if isinstance(cause, Error) and not isinstance(cause, OperationalError | UnreachableError):
+    if isinstance(cause, PartitionLostError) or (isinstance(cause, Error) and not isinstance(cause, OperationalError)):
         return cause
     return LoadFailedError(f"load {load.load_id} into {load.table.name} was not published, the table is as it was: {cause}", table=load.table.name)

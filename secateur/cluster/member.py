@@ -197,7 +197,7 @@ class Member:
         self._statements = StatementRunner(
             self.member_id, self._store, self._jobs, self._executor, self._fetch_plan, self._fetch_system_table, self._results, self._settings.plan_cache_max
         )
-        self._changes = MemberChanges(self._store, self._statements, self._places, self._writes, self._loads, self._executor)
+        self._changes = MemberChanges(self._store, self._statements, self._places, self._writes, self._loads, self._results, self._executor)
         self._whole_changes = MemberWholeChanges(self.member_id, self._store, self._statements, self._places, self._loads, self._peers, self._executor)
         await self._server.start()
         joined = await self._controller.request("join", {"member": self.member_id, "host": self._server.host, "port": self._server.port})

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from enum import Enum
 from functools import partial
@@ -25,10 +25,13 @@ import pyarrow as pa
 from secateur.cluster.change_book import Made
 from secateur.cluster.local_call import LocalCall, bound_partitions, check_versions, local_call
 from secateur.cluster.member_loads import MemberLoads
+from secateur.cluster.open_results import OpenResults
 from secateur.cluster.statement_profile import work_of
 from secateur.cluster.statements import StatementRunner
 from secateur.cluster.table_places import TablePlaces
 from secateur.cluster.writes import MemberWrites
+from secateur.engine.kernel_call import in_thread
+from secateur.engine.kernels.cancellation import Cancellation
 from secateur.engine.kernels.fragment import run
 from secateur.engine.plan import SelectPlan
 from secateur.engine.row_effects import Meeting, RowEffects
@@ -37,7 +40,7 @@ from secateur.partitioning.conform import conform
 from secateur.partitioning.split import split
 from secateur.storage.change import Operation
 from secateur.storage.member_store import MemberStore
-from secateur.wire import Reply, Request
+from secateur.wire import PeerInfo, Reply, Request
 
 __all__ = ["ATTEMPT", "MemberChanges"]
 
@@ -78,17 +81,26 @@ class MemberChanges:
         places: Who keeps copies of them.
         writes: Changes a partition and its copies.
         loads: Stages the changes of several partitions.
+        results: Knows which connections have ended.
         executor: Threads for kernel calls.
     """
 
     def __init__(
-        self, store: MemberStore, statements: StatementRunner, places: TablePlaces, writes: MemberWrites, loads: MemberLoads, executor: Executor
+        self,
+        store: MemberStore,
+        statements: StatementRunner,
+        places: TablePlaces,
+        writes: MemberWrites,
+        loads: MemberLoads,
+        results: OpenResults,
+        executor: Executor,
     ) -> None:
         self._store = store
         self._statements = statements
         self._places = places
         self._writes = writes
         self._loads = loads
+        self._results = results
         self._executor = executor
         self._turns: WeakValueDictionary[tuple[int, int], asyncio.Lock] = WeakValueDictionary()
 
@@ -115,7 +127,7 @@ class MemberChanges:
         partition = partitions[0][0]
         backups = self._places.backups(table_id, [partition])
         work: list[dict[str, Any]] | None = [] if args.get("profile") else None
-        make = partial(self._change_partition, plan, params, partitions, finding, args["change_id"], pruning=pruning, work=work)
+        make = partial(self._change_partition, plan, params, partitions, finding, args["change_id"], request.peer, pruning=pruning, work=work)
         rows = await self._writes.write_once(table_id, partition, args["change_id"], make)
         answer = {"rows": rows, "members_touched": 1 + len(backups)}
         if work is None:
@@ -143,7 +155,7 @@ class MemberChanges:
         async with self._loads.closed_unless_failed(load_id, table_id):
             call = local_call(self._store, plan, params, partitions, pruning=pruning)
             started_s = time.perf_counter()
-            found = await asyncio.get_running_loop().run_in_executor(self._executor, run, call.fragment, call.relations, params)
+            found = await in_thread(self._executor, _call(call, params))
             kernel_s = time.perf_counter() - started_s
             rows = self._shaped(found, table_id, finding)
             pieces = split(rows, self._places.table(table_id)) if not plan.scans[0].replicated else {0: rows} if rows.num_rows else {}
@@ -161,6 +173,7 @@ class MemberChanges:
         partitions: Sequence[Sequence[int]],
         finding: _Finding,
         change_id: str,
+        peer: PeerInfo,
         *,
         pruning: bool,
         work: list[dict[str, Any]] | None,
@@ -169,7 +182,7 @@ class MemberChanges:
         turn = self._turns.setdefault((table_id, partition), asyncio.Lock())
         async with turn:
             started_s = time.perf_counter()
-            call, found = await self._find(plan, params, partitions, pruning=pruning)
+            call, found = await self._find(plan, params, partitions, peer, pruning=pruning)
             kernel_s = time.perf_counter() - started_s
             # From here to the frames to the backups nothing is awaited.
             rows = self._shaped(found, table_id, finding)
@@ -178,15 +191,17 @@ class MemberChanges:
                 work.append(self._work(finding, table_id, 1, call, rows, sent_bytes, kernel_s))
             return made
 
-    async def _find(self, plan: SelectPlan, params: Sequence[Any], partitions: Sequence[Sequence[int]], *, pruning: bool) -> tuple[LocalCall, pa.Table]:
-        """What was asked, and the rows, as of now."""
+    async def _find(
+        self, plan: SelectPlan, params: Sequence[Any], partitions: Sequence[Sequence[int]], peer: PeerInfo, *, pruning: bool
+    ) -> tuple[LocalCall, pa.Table]:
+        """What was asked, and the rows, as of now. It is given up with the connection over which it was asked."""
         hosted = self._store.partition(plan.scans[0].table_id, partitions[0][0])
         for _ in range(_TRIES_MAX):
             version = hosted.version
             call = local_call(self._store, plan, params, partitions, pruning=pruning)
             if call.is_quick:
                 return call, run(call.fragment, call.relations, params)
-            found = await asyncio.get_running_loop().run_in_executor(self._executor, run, call.fragment, call.relations, params)
+            found = await self._results.while_connected(peer, in_thread(self._executor, _call(call, params)))
             if hosted.version == version:
                 return call, found
         call = local_call(self._store, plan, params, partitions, pruning=pruning)
@@ -216,6 +231,10 @@ class MemberChanges:
                 return RowEffects.of(found, table, Meeting.FIRST).resulting(table)
             case _:
                 assert_never(finding)
+
+
+def _call(call: LocalCall, params: Sequence[Any]) -> Callable[[Cancellation], pa.Table]:
+    return lambda stop: run(call.fragment, call.relations, params, cancellation=stop)
 
 
 def _finding(text: str) -> _Finding:

@@ -10,17 +10,19 @@ slowly slows the statement down, and one that goes away ends it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
 from secateur.engine.row_stream import RowStream
-from secateur.errors import LimitExceededError, ProtocolError
+from secateur.errors import LimitExceededError, MemberLostError, ProtocolError
 from secateur.wire import PeerInfo, Reply, Request, encode_table
 
 __all__ = ["GRANT_BYTES_MAX", "OpenResults", "granted"]
+
+T = TypeVar("T")
 
 GRANT_BYTES_MAX: Final = 64 << 20
 """More than this is not made for one part, whatever is granted."""
@@ -69,6 +71,27 @@ class OpenResults:
         tasks.add(task)
         try:
             yield
+        finally:
+            tasks.discard(task)
+            if not tasks and self._running.get(peer.connection_id) is tasks:
+                del self._running[peer.connection_id]
+
+    async def while_connected(self, peer: PeerInfo, work: Coroutine[Any, Any, T]) -> T:
+        """Do something for a peer that is cancelled when the connection ends.
+
+        Raises:
+            MemberLostError: So it was. Who asks again, over another connection, may be answered.
+        """
+        task = asyncio.ensure_future(work)
+        tasks = self._running.setdefault(peer.connection_id, set())
+        tasks.add(task)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():
+                raise MemberLostError("the connection over which a change was asked for has ended before its rows were found: nothing was changed") from None
+            task.cancel()
+            raise
         finally:
             tasks.discard(task)
             if not tasks and self._running.get(peer.connection_id) is tasks:

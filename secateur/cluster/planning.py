@@ -135,6 +135,7 @@ class PlanningThreads:
                 raise LimitExceededError(
                     f"{self._waiting} statements wait to be planned, which is the most: try again later; parameters in place of literals need no new plan",
                     limit="planning_queue",
+                    retry_safe=True,
                 )
             queues = self._behind if planning.client in self._running else self._turns
             queues.setdefault(planning.client, deque()).append(planning)

@@ -23,6 +23,7 @@ from secateur.cluster.peers import Peers
 from secateur.cluster.statement_profile import work_of
 from secateur.cluster.statements import StatementRunner
 from secateur.cluster.table_places import TablePlaces
+from secateur.engine.kernel_call import in_thread
 from secateur.engine.kernels.fragment import run
 from secateur.engine.plan import SelectPlan
 from secateur.engine.row_effects import Action, Meeting, RowEffects
@@ -155,7 +156,7 @@ class MemberWholeChanges:
             await self._peers.call(share.member, "stage", args, encode_table(share.rows))
 
     async def _in_thread(self, work: Any, *args: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._executor, work, *args)
+        return await in_thread(self._executor, lambda _: work(*args))
 
 
 def _returned(plan: SelectPlan, effects: RowEffects, params: Sequence[Any], names_action: bool) -> pa.Table:

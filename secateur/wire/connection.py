@@ -101,7 +101,9 @@ class Connection(FrameReceiver):
         if len(self._connections) > self._limits.connections_max:
             self._refuse(
                 LimitExceededError(
-                    f"the server keeps at most {self._limits.connections_max} connections open: close some, or raise connections_max", limit="connections_max"
+                    f"the server keeps at most {self._limits.connections_max} connections open: close some, or raise connections_max",
+                    limit="connections_max",
+                    retry_safe=True,
                 )
             )
             return
@@ -190,7 +192,7 @@ class Connection(FrameReceiver):
     def _answer(self, request_id: int, request: Request) -> None:
         if self._in_flight >= self._limits.requests_in_flight_max:
             message = f"{self._in_flight} requests of this connection are in flight: wait for answers, open another connection, or raise requests_in_flight_max"
-            self._send_error(request_id, LimitExceededError(message, limit="requests_in_flight_max"))
+            self._send_error(request_id, LimitExceededError(message, limit="requests_in_flight_max", retry_safe=True))
             return
         try:
             reply = self._handler.handle(request)

@@ -255,6 +255,7 @@ class _Link(FrameReceiver):
             raise LimitExceededError(
                 f"{len(self._answers)} requests to {self._address} are in flight: wait for answers or raise requests_in_flight_max",
                 limit="requests_in_flight_max",
+                retry_safe=True,
             )
         self._last_id += 1
         self.send(FrameKind.REQUEST, {**(args or {}), "id": self._last_id, "op": op}, payload)

@@ -46,7 +46,7 @@ def running(cluster: Cluster) -> int:
     found = 0
     for member in cluster.members():
         host, _, port = member.address.rpartition(":")
-        with closing(Channel(host, int(port))) as channel:
+        with closing(Channel(host, int(port), token=cluster.token)) as channel:
             stats = channel.request("stats").header
             found += stats["open_results"] + stats["running_jobs"]
     return found

@@ -198,7 +198,7 @@ def test_what_is_abandoned_by_its_asker_is_cancelled_if_it_may_be(serve: Serve, 
         with pytest.raises(JobCancelledError, match="enough"):
             waiting.result(20)
     other = channel_to(server)
-    while not ops and server.connection_count > 1:
+    while server.connection_count > 1:
         other.request("echo")
     loop.loop.call_soon_threadsafe(echo.release.set)
     while not echo.ended:

@@ -1,0 +1,89 @@
+"""Which errors say that a retry can help and cannot harm: all classes, and all places that say otherwise than their class."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import secateur
+from secateur import errors
+from secateur.errors import Error, LimitExceededError, MemberLostError, UnreachableError, from_wire, to_wire
+
+ROOT = Path(secateur.__file__).parent
+DOCUMENTED = (ROOT.parent / "docs" / "errors.md").read_text()
+
+SAFE_CLASSES = {"UnreachableError", "TopologyChangedError", "DataChangedError", "KeysChangedError", "LoadFailedError"}
+"""What these say was never done, and may work once the cluster has settled."""
+
+EXCEPTIONS = {
+    ("UnreachableError", "client/session.py", "belongs to another cluster now", "False"),
+    ("UnreachableError", "client/session.py", "the controller of this cluster", "not is_gone"),
+    ("LimitExceededError", "wire/connection.py", "the server keeps at most", "True"),
+    ("LimitExceededError", "wire/connection.py", "message", "True"),
+    ("LimitExceededError", "wire/peer.py", "requests to", "True"),
+    ("LimitExceededError", "cluster/planning.py", "statements wait to be planned", "True"),
+}
+"""Errors that differ from their class: class, file, part of the message, and what is said."""
+
+READS = {"client/select.py", "client/rows_to_come.py"}
+"""Where reads end, which have changed nothing."""
+
+
+def classes(of: type[Error] = Error) -> list[type[Error]]:
+    return [of, *(found for child in of.__subclasses__() for found in classes(child))]
+
+
+@pytest.mark.parametrize("kind", classes(), ids=lambda kind: kind.__name__)
+def test_every_class(kind: type[Error]) -> None:
+    assert kind("x").retry_safe is (kind.__name__ in SAFE_CLASSES)
+
+
+@cache
+def sources() -> list[tuple[str, ast.Module]]:
+    return [(str(path.relative_to(ROOT)), ast.parse(path.read_text())) for path in sorted(ROOT.rglob("*.py"))]
+
+
+def test_every_place_that_differs_from_its_class() -> None:
+    found = set()
+    for file, tree in sources():
+        for call in ast.walk(tree):
+            said = [keyword for keyword in getattr(call, "keywords", ()) if keyword.arg == "retry_safe"]
+            if isinstance(call, ast.Call) and said:
+                text = ast.unparse(call.args[0])
+                known = [part for _, of, part, _ in EXCEPTIONS if of == file and part in text]
+                found.add((ast.unparse(call.func), file, known[0] if known else text, ast.unparse(said[0].value)))
+    assert found == EXCEPTIONS
+
+
+def test_only_reads_become_safe_to_retry() -> None:
+    using = {file for file, tree in sources() for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "safe_to_retry"}
+    assert using == READS
+
+
+@pytest.mark.parametrize("name", sorted({kind.__name__ for kind in classes(errors.OperationalError)}))
+def test_the_documents_have_it(name: str) -> None:
+    rows = [line for line in DOCUMENTED.splitlines() if line.startswith("|") and f"`{name}`" in line]
+    assert rows
+    said = {line.rsplit("|", 2)[1].strip() for line in rows}
+    differing = {bool(value == "True") for kind, _, _, value in EXCEPTIONS if kind == name} | ({True} if name == "MemberLostError" else set())
+    assert said == {"yes" if safe else "no" for safe in {name in SAFE_CLASSES, *differing}}
+
+
+@pytest.mark.parametrize("safe", [True, False])
+def test_what_an_error_says_of_itself_travels(safe: bool) -> None:
+    for error in (UnreachableError("x", retry_safe=safe), LimitExceededError("x", retry_safe=safe)):
+        assert error.retry_safe is safe
+        assert from_wire(to_wire(error)).retry_safe is safe
+        assert pickle.loads(pickle.dumps(error)).retry_safe is safe
+
+
+def test_a_read_that_failed_is_safe_to_retry() -> None:
+    error = MemberLostError("x", member="m1")
+    error.safe_to_retry()
+    assert error.retry_safe
+    assert from_wire(to_wire(error)).retry_safe
+    assert not MemberLostError("x").retry_safe
