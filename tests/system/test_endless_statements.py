@@ -13,7 +13,7 @@ import pytest
 import secateur
 from secateur.cluster import Cluster
 from secateur.errors import DataError, LimitExceededError, OperationalError
-from secateur.wire import Channel
+from secateur.wire import Channel, Role
 
 RECURSION = "WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r) SELECT count(*) FROM r"
 COUNT = "SELECT count(*) FROM range(1000000000000)"
@@ -46,7 +46,7 @@ def running(cluster: Cluster) -> int:
     found = 0
     for member in cluster.members():
         host, _, port = member.address.rpartition(":")
-        with closing(Channel(host, int(port), token=cluster.token)) as channel:
+        with closing(Channel(host, int(port), token=cluster.token, identity=cluster._settings.identity(Role.CONTROLLER))) as channel:
             stats = channel.request("stats").header
             found += stats["open_results"] + stats["running_jobs"]
     return found

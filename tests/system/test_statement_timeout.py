@@ -14,7 +14,7 @@ import pytest
 import secateur
 from secateur.cluster import Cluster
 from secateur.errors import DeadlineError, InterfaceError, JobCancelledError, ProgrammingError
-from secateur.wire import Channel
+from secateur.wire import Channel, Role
 
 ENDLESS = "SELECT count(*) FROM range(1000000000000)"
 HEAVY = "SELECT count(*) FROM numbers a, numbers b, numbers c WHERE a.v + b.v + c.v = 7"
@@ -48,7 +48,7 @@ def work(cluster: Cluster) -> int:
     found = 0
     for member in cluster.members():
         host, _, port = member.address.rpartition(":")
-        with closing(Channel(host, int(port), token=cluster.token)) as channel:
+        with closing(Channel(host, int(port), token=cluster.token, identity=cluster._settings.identity(Role.CONTROLLER))) as channel:
             stats = channel.request("stats").header
             found += stats["open_results"] + stats["running_jobs"]
             found += sum(statement["state"] == "running" for statement in channel.request("statements").header["statements"])
