@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import atexit
+import functools
+import inspect
 import secrets
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Final, Literal, NoReturn, Self
+from typing import Final, Literal, NoReturn, ParamSpec, Self
 
 from secateur.client import Connection, connect
 from secateur.client.own_clusters import forget_token, remember_token
 from secateur.cluster.runtimes.embedded import EmbeddedRuntime
 from secateur.cluster.runtimes.runtime import Runtime
-from secateur.cluster.settings import ClusterSettings
+from secateur.cluster.settings import DEFAULTS, ClusterSettings
 from secateur.errors import InterfaceError, NotSupportedError, ProgrammingError, SerializationError
-from secateur.wire import Channel, Role
+from secateur.wire import Channel, Limits, Role
 
 __all__ = ["Cluster", "MemberInfo", "start"]
+
+P = ParamSpec("P")
 
 _TOKEN_BYTES: Final = 32
 
@@ -152,27 +157,85 @@ class Cluster:
             raise InterfaceError("the cluster is stopped; start another with secateur.start()")
 
 
-def start(members: int = 3, runtime: Literal["ray", "embedded"] = "ray", **settings: Any) -> Cluster:
+def _naming_unknown_settings(function: Callable[P, Cluster]) -> Callable[P, Cluster]:
+    """Say which settings there are, where Python would only say that one is none."""
+    known = inspect.signature(function).parameters
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> Cluster:
+        unknown = [name for name in kwargs if name not in known]
+        if unknown:
+            raise ProgrammingError(f"secateur.start: there is no setting {unknown[0]!r}; known settings: {', '.join(known)}")
+        return function(*args, **kwargs)
+
+    return checked
+
+
+@_naming_unknown_settings
+def start(
+    members: int = DEFAULTS.members,
+    runtime: Literal["ray", "embedded"] = "ray",
+    *,
+    ray_address: str | None = DEFAULTS.ray_address,
+    token: str | None = None,
+    allow_code: bool = DEFAULTS.allow_code,
+    host: str = DEFAULTS.host,
+    port: int = DEFAULTS.port,
+    start_timeout_s: float = DEFAULTS.start_timeout_s,
+    kernel_memory_bytes_max: int | None = DEFAULTS.kernel_memory_bytes_max,
+    kernel_threads: int = DEFAULTS.kernel_threads,
+    spill_directory: str | None = DEFAULTS.spill_directory,
+    gathered_bytes_max: int = DEFAULTS.gathered_bytes_max,
+    result_bytes_max: int = DEFAULTS.result_bytes_max,
+    plan_cache_max: int = DEFAULTS.plan_cache_max,
+    cluster_id: str | None = None,
+    limits: Limits = DEFAULTS.limits,
+) -> Cluster:
     """Start a cluster and return when all members serve.
 
     Args:
         members: How many members.
-        runtime: ``"ray"`` runs them as Ray actors, on the Ray cluster this process is connected to or else a local one; ``"embedded"`` in this
-            process, without Ray.
-        **settings: Other fields of :class:`~secateur.cluster.settings.ClusterSettings`. ``token`` left out, or None, is made at random: connections and
-            Spark writes of this process carry it by themselves, other processes need ``cluster.token``. ``token=""`` is a cluster without a secret, which
-            everybody who reaches its port may read and write, and which therefore runs nobody's Python functions.
+        runtime: ``"ray"`` runs them as Ray actors, on the Ray that this process is connected to, on that of ``ray_address``, or else on one that is started for
+            this process alone; ``"embedded"`` in this process, without Ray.
+        ray_address: As :attr:`ClusterSettings.ray_address <secateur.cluster.settings.ClusterSettings>`, and so are all others but ``token``; docs/settings.md
+            has the table.
+        token: Left out, or None, it is made at random: connections and Spark writes of this process carry it by themselves, other processes need
+            ``cluster.token``. ``""`` is a cluster without a secret, which everybody who reaches its port may read and write, and which therefore runs nobody's
+            Python functions.
+        allow_code: As there.
+        host: As there.
+        port: As there.
+        start_timeout_s: As there.
+        kernel_memory_bytes_max: As there.
+        kernel_threads: As there.
+        spill_directory: As there.
+        gathered_bytes_max: As there.
+        result_bytes_max: As there.
+        plan_cache_max: As there.
+        cluster_id: As there; None makes one.
+        limits: As there.
 
     Raises:
         ProgrammingError: An unknown runtime or setting, or a value out of bounds.
         OperationalError: The processes did not come up.
     """
-    token = settings.pop("token", None)
-    try:
-        chosen = ClusterSettings(members=members, token=secrets.token_urlsafe(_TOKEN_BYTES) if token is None else token or None, **settings)
-    except TypeError as error:
-        known = ", ".join(name for name in ClusterSettings.__dataclass_fields__)
-        raise ProgrammingError(f"secateur.start: {error}; known settings: {known}") from error
+    chosen = ClusterSettings(
+        members=members,
+        ray_address=ray_address,
+        token=secrets.token_urlsafe(_TOKEN_BYTES) if token is None else token or None,
+        allow_code=allow_code,
+        host=host,
+        port=port,
+        start_timeout_s=start_timeout_s,
+        kernel_memory_bytes_max=kernel_memory_bytes_max,
+        kernel_threads=kernel_threads,
+        spill_directory=spill_directory,
+        gathered_bytes_max=gathered_bytes_max,
+        result_bytes_max=result_bytes_max,
+        plan_cache_max=plan_cache_max,
+        cluster_id=secrets.token_hex(4) if cluster_id is None else cluster_id,
+        limits=limits,
+    )
     cluster = Cluster(chosen, _runtime(runtime, chosen))
     if token is None and chosen.token is not None:
         remember_token(cluster.address.removeprefix("secateur://"), chosen.token)

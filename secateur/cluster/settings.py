@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
+from typing import Final
 
 from secateur.dag.job_config import RESULT_BYTES_MAX
 from secateur.errors import ProgrammingError
 from secateur.wire import ClusterIdentity, Limits, Role
 
-__all__ = ["ClusterSettings"]
+__all__ = ["DEFAULTS", "ClusterSettings"]
 
 _MEMBERS_MAX = 1024
 
@@ -34,7 +35,9 @@ class ClusterSettings:
             they are read do not count, only those of results that are made whole.
         kernel_threads: Threads of one member for kernel calls that may take long.
         plan_cache_max: Plans kept by the controller and by each member.
-        start_timeout_s: Seconds that controller and members may take to come up.
+        start_timeout_s: Seconds that the cluster may take to come up, Ray included.
+        ray_address: The Ray to run on, as ``ray.init(address=...)`` takes it; None: the one that this process is connected to, else one that is started for
+            this process and ends with its last cluster. ``RAY_ADDRESS`` is not followed.
         cluster_id: Tells clusters apart: in Ray actor names, and so that a client notices that an address belongs to another cluster now.
         limits: Bounds of every connection.
         secret: By which members and controller recognise each other; made at random, and given to no client.
@@ -52,6 +55,7 @@ class ClusterSettings:
     kernel_threads: int = 2
     plan_cache_max: int = 1024
     start_timeout_s: float = 60.0
+    ray_address: str | None = None
     cluster_id: str = field(default_factory=lambda: secrets.token_hex(4))
     limits: Limits = field(default_factory=Limits)
     secret: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
@@ -72,3 +76,7 @@ class ClusterSettings:
             raise ProgrammingError("token='' proves nothing: a cluster without a secret has token=None in its settings")
         if self.result_bytes_max < 1:
             raise ProgrammingError(f"result_bytes_max={self.result_bytes_max!r}: a number of bytes, at least 1")
+
+
+DEFAULTS: Final = ClusterSettings()
+"""What a cluster is started with unless it is told otherwise; its ids and secrets are nobody's."""

@@ -64,7 +64,7 @@ def test_stop_may_be_called_twice_and_using_a_stopped_cluster_says_so() -> None:
     [
         ({"members": 0}, "a cluster has 1 to 1024 members"),
         ({"runtime": "docker"}, 'use "ray" or "embedded"'),
-        ({"memebrs": 3}, "known settings: members, host"),
+        ({"memebrs": 3}, "known settings: members, runtime"),
     ],
     ids=["no-members", "runtime", "setting"],
 )
