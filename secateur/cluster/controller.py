@@ -68,7 +68,7 @@ class Controller:
         )
         self._peers = Peers("controller", Role.CONTROLLER, settings)
         self._state = ClusterState(self._peers, lambda member_id: self._jobs.member_lost(member_id))
-        self._loads = LoadPublisher(self._peers)
+        self._loads = LoadPublisher(self._peers, lambda member_id: member_id in self._state.topology.member_ids)
         self._statistics = StatisticsBook(self._peers, self._served)
         self._last_load = 0
         self._watching: asyncio.Task[None] | None = None

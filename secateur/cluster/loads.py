@@ -3,6 +3,7 @@
 Rows arrive at the members beforehand, staged under a load id where no reader sees them. Publishing is a two-phase commit that the controller runs:
 every member that keeps a copy of the table first *prepares* (checks duplicate keys and builds the new partitions aside; all that can fail, fails
 here), then every member *publishes* (swaps pointers; cannot fail). A member that dies between the two phases takes only its own copies with it.
+When the controller dies there, the members decide by themselves (:mod:`secateur.cluster.load_leases`).
 
 **Invariant**: at most one load of a table is between prepare and publish.
 """
@@ -12,18 +13,21 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
+from secateur.cluster.load_leases import LEASE_RENEWED_S
 from secateur.cluster.statement_profile import work_of
-from secateur.errors import Error, LimitExceededError, LoadFailedError, OperationalError, PartitionLostError, TopologyChangedError
+from secateur.errors import Error, LimitExceededError, LoadFailedError, MemberLostError, OperationalError, PartitionLostError, TopologyChangedError
 from secateur.partitioning.table import TableDef
 
 __all__ = ["Change", "Load", "LoadPublisher", "MemberCaller", "Published", "WholeChange", "WorkedOut"]
 
 
 T = TypeVar("T")
+_PAUSE_S: Final = 0.1
 
 
 class MemberCaller(Protocol):
@@ -122,10 +126,12 @@ class LoadPublisher:
 
     Args:
         members: How to reach the members.
+        is_member: Whether a member is in the cluster, by the newest topology.
     """
 
-    def __init__(self, members: MemberCaller) -> None:
+    def __init__(self, members: MemberCaller, is_member: Callable[[str], bool]) -> None:
         self._members = members
+        self._is_member = is_member
         self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def publish(self, load: Load) -> Published:
@@ -136,8 +142,8 @@ class LoadPublisher:
             TopologyChangedError: A partition has no copies: its range was dropped. The table is as it was.
             LoadFailedError: A member could not prepare. The table is as it was.
         """
-        async with self._locks[load.table.table_id]:
-            return await self._publish(load)
+        async with self._locks[load.table.table_id], self._holding(load):
+            return await to_the_end(self._publish(load))
 
     async def change(self, change: Change) -> Published:
         """Have members find and stage what a statement changes, and publish that everywhere.
@@ -149,7 +155,7 @@ class LoadPublisher:
             LoadFailedError: A member could not be reached. The table is as it was.
         """
         load = change.load
-        async with self._locks[load.table.table_id]:
+        async with self._locks[load.table.table_id], self._holding(load):
             try:
                 outcomes = await asyncio.gather(
                     *(
@@ -183,7 +189,7 @@ class LoadPublisher:
             LoadFailedError: A member could not be reached. The table is as it was.
         """
         load, members = change.load, self._members
-        async with self._locks[load.table.table_id]:
+        async with self._locks[load.table.table_id], self._holding(load):
             closing = {"load_id": load.load_id, "table_id": load.table.table_id}
             try:
                 await _all(members.call(member, "change_close", closing) for member in load.copies)
@@ -216,11 +222,14 @@ class LoadPublisher:
         if failures:
             await self.abort(load.load_id, load.copies)
             raise _as_load_failure(load, failures[0]) from failures[0]
-        args = {"load_id": load.load_id, "number": load.number}
-        published = await asyncio.gather(*(self._timed(member, "load_publish", args) for member in load.copies), return_exceptions=True)
-        lost = [outcome for outcome in published if isinstance(outcome, BaseException) and not isinstance(outcome, OperationalError)]
-        if lost:
-            raise lost[0]
+        published = await asyncio.gather(*(self._deliver(member, load) for member in load.copies), return_exceptions=True)
+        refusals = [outcome for outcome in published if isinstance(outcome, BaseException)]
+        if not any(isinstance(outcome, tuple) for outcome in published):
+            refusal = refusals[0] if refusals else MemberLostError("every member that had a copy of the table has left the cluster")
+            raise _as_load_failure(load, refusal) from refusal
+        unexpected = [refusal for refusal in refusals if not isinstance(refusal, OperationalError)]
+        if unexpected:
+            raise unexpected[0]
         rows, work = 0, []
         for member, preparation, publication in zip(load.copies, outcomes, published, strict=True):
             if isinstance(preparation, BaseException):
@@ -228,7 +237,7 @@ class LoadPublisher:
             prepared, prepared_s = preparation
             rows += prepared["rows_primary"]
             if partitions := len(load.attempts.keys() & load.copies[member]):
-                took_s = prepared_s + (0.0 if isinstance(publication, BaseException) else publication[1])
+                took_s = prepared_s + (publication[1] if isinstance(publication, tuple) else 0.0)
                 work.append(work_of("publish", member, partitions=partitions, rows_out=prepared["rows"] + prepared["rows_removed"], busy_s=took_s))
         return Published(rows, tuple(work))
 
@@ -252,6 +261,39 @@ class LoadPublisher:
         parts = [[partition, list(attempts)] for partition, attempts in load.attempts.items() if partition in copies]
         args = {"load_id": load.load_id, "table_id": load.table.table_id, "mode": load.mode, "parts": parts}
         return await self._timed(member, "load_prepare", args)
+
+    async def _deliver(self, member: str, load: Load) -> tuple[dict[str, Any], float] | None:
+        """Have a member publish, however often its connection breaks; None when it has left the cluster with all that it had.
+
+        Raises:
+            LoadFailedError: The members have aborted the load: they had not heard from this controller for too long.
+        """
+        while True:
+            try:
+                return await self._timed(member, "load_publish", {"load_id": load.load_id, "number": load.number})
+            except LoadFailedError:
+                raise
+            except OperationalError:
+                if not self._is_member(member):
+                    return None
+            await asyncio.sleep(_PAUSE_S)
+
+    @asynccontextmanager
+    async def _holding(self, load: Load) -> AsyncIterator[None]:
+        """While a load may have closed gates: renew their leases."""
+        loop = asyncio.get_running_loop()
+        renewing = [loop.create_task(self._renew(member, load.load_id)) for member in load.copies]
+        try:
+            yield
+        finally:
+            for task in renewing:
+                task.cancel()
+
+    async def _renew(self, member: str, load_id: str) -> None:
+        while True:
+            await asyncio.sleep(LEASE_RENEWED_S)
+            with suppress(Error):  # the next one may arrive
+                await self._members.call(member, "load_hold", {"load_id": load_id})
 
     async def _timed(self, member: str, op: str, args: dict[str, Any]) -> tuple[dict[str, Any], float]:
         """A call, and the seconds until it was answered."""

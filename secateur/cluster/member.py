@@ -13,6 +13,7 @@ from secateur.cluster.callers import MEMBER_CALLERS, NOTICE_CALLERS, check_calle
 from secateur.cluster.change_book import ChangeBook
 from secateur.cluster.job_writes import JobWrites
 from secateur.cluster.live_metrics import LiveMetrics
+from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.member_attempts import MemberAttempts
 from secateur.cluster.member_changes import MemberChanges
 from secateur.cluster.member_jobs import MemberJobs
@@ -55,6 +56,10 @@ _HOUSEKEEPING: Final = frozenset(
         "load_prepare",
         "load_publish",
         "load_abort",
+        "load_hold",
+        "load_standing",
+        "load_decide",
+        "load_settle",
         "alter_prepare",
         "alter_commit",
         "alter_abort",
@@ -120,7 +125,8 @@ class Member:
         written = ChangeBook()
         self._replication = Replication(member_id, self._store, self._places, self._peers, written, self._report_out_of_sync)
         self._writes = MemberWrites(self._store, self._places, self._replication, written)
-        self._loads = MemberLoads(self._store, self._places, self._peers, self._replication, self._executor)
+        self._leases = LoadLeases(member_id, self._store.loads, self._peers, self._places.member_ids)
+        self._loads = MemberLoads(self._store, self._places, self._peers, self._replication, self._leases, self._executor)
         self._ranges = MemberRanges(self._store, self._places.gate, self._executor, self._adopt_table)
         self._topology = Topology(0, (), {})
         self._views_version = 0
@@ -154,6 +160,10 @@ class Member:
             "load_prepare": self._loads.prepare,
             "load_publish": self._loads.publish,
             "load_abort": self._loads.abort,
+            "load_hold": self._leases.renew,
+            "load_standing": self._leases.standing,
+            "load_decide": self._leases.decide,
+            "load_settle": self._leases.settle,
             "create_table": self._create_table,
             "drop_table": self._drop_table,
             "views": self._take_views,
@@ -209,6 +219,7 @@ class Member:
         self._results.close_all()
         await self._attempts.close()
         await self._jobs.close()
+        await self._leases.stop()
         await self._replication.close()
         await self._peers.close()
         await self._controller.close()
@@ -256,6 +267,7 @@ class Member:
     def _gone(self, peer: PeerInfo) -> None:
         self._results.gone(peer)
         self._statement_log.close(peer)
+        self._leases.connection_gone(peer.connection_id)
 
     def _change(self, request: Request) -> Answer:
         self._executions += 1

@@ -152,7 +152,7 @@ class MemberChanges:
         partitions = [wanted, *bound_partitions(plan, params, pruning=pruning)[1:]]
         load_id, table_id = args["load_id"], plan.scans[0].table_id
         self._places.backups(table_id, wanted)
-        async with self._loads.closed_unless_failed(load_id, table_id):
+        async with self._loads.closed_unless_failed(load_id, table_id, request.peer):
             call = local_call(self._store, plan, params, partitions, pruning=pruning)
             started_s = time.perf_counter()
             found = await in_thread(self._executor, _call(call, params))

@@ -10,13 +10,13 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.peers import Peers
 from secateur.cluster.replication import Replication
 from secateur.cluster.table_places import TablePlaces
-from secateur.cluster.write_gate import WriteGate
 from secateur.errors import ProtocolError
 from secateur.storage.member_store import MemberStore
-from secateur.wire import Reply, Request, decode_table, encode_table
+from secateur.wire import PeerInfo, Reply, Request, decode_table, encode_table
 
 __all__ = ["MemberLoads"]
 
@@ -31,16 +31,17 @@ class MemberLoads:
         places: Who keeps copies of them, and their gates.
         peers: The other members.
         replication: Knows when what is here is all there is.
+        leases: The gates that are closed.
         executor: Threads for sorting and merging.
     """
 
-    def __init__(self, store: MemberStore, places: TablePlaces, peers: Peers, replication: Replication, executor: Executor) -> None:
+    def __init__(self, store: MemberStore, places: TablePlaces, peers: Peers, replication: Replication, leases: LoadLeases, executor: Executor) -> None:
         self._store = store
         self._places = places
         self._peers = peers
         self._replication = replication
         self._executor = executor
-        self._closed_by: dict[str, WriteGate] = {}
+        self._leases = leases
 
     async def stage(self, request: Request) -> Reply:
         """Keep rows of a load aside, here and on the backups.
@@ -101,24 +102,22 @@ class MemberLoads:
         return sent_bytes
 
     @asynccontextmanager
-    async def closed_unless_failed(self, load_id: str, table_id: int) -> AsyncIterator[None]:
+    async def closed_unless_failed(self, load_id: str, table_id: int, peer: PeerInfo) -> AsyncIterator[None]:
         """Around the staging of what was read from this member's partitions: other writes wait until the load is published or aborted, or this fails."""
         self._places.place(table_id)
-        gate = self._closed_by[load_id] = self._places.gate(table_id)
         try:
-            await gate.close(load_id)
+            await self._leases.close(load_id, table_id, self._places.gate(table_id), peer.connection_id)
             await self._replication.all_taken_over(table_id)
             yield
         except BaseException:
-            self._closed_by.pop(load_id, None)  # an abort that came before the gate was closed has taken it out, but could not open it
-            gate.open(load_id)
+            self._leases.release(load_id)
             raise
 
     async def prepare(self, request: Request) -> Reply:
         """First phase of publishing a load; see :mod:`secateur.cluster.loads`. Sorting and merging happen in a thread."""
         args = request.args
         load_id, table_id = args["load_id"], args["table_id"]
-        async with self.closed_unless_failed(load_id, table_id):
+        async with self.closed_unless_failed(load_id, table_id, request.peer):
             preparation = self._store.loads.begin_prepare(load_id, table_id, args["mode"], dict(args["parts"]))
             await asyncio.get_running_loop().run_in_executor(self._executor, preparation.run)
             rows = self._store.loads.finish_prepare(preparation)
@@ -129,16 +128,17 @@ class MemberLoads:
 
     async def publish(self, request: Request) -> Reply:
         """Second phase of publishing a load: make it visible."""
+        await self._leases.decided(request.args["load_id"])
         try:
             rows = self._store.loads.publish(request.args["load_id"], request.args["number"])
         finally:
-            await self._reopen(request.args["load_id"])  # also when the table was dropped meanwhile: its writes wait here, and shall learn of it
+            self._leases.release(request.args["load_id"])  # also when the table was dropped meanwhile: its writes wait here, and shall learn of it
         return Reply({"rows": rows})
 
     async def abort(self, request: Request) -> Reply:
         """Drop a load."""
         dropped = self._store.loads.abort(request.args["load_id"])
-        await self._reopen(request.args["load_id"])
+        self._leases.release(request.args["load_id"])
         return Reply({"dropped": dropped})
 
     def drop_abandoned(self) -> None:
@@ -146,11 +146,6 @@ class MemberLoads:
         for load in self._store.loads.under_way():
             if not load.prepared and load.idle_s > _ABANDONED_AFTER_S:
                 self._store.loads.abort(load.load_id)
-
-    async def _reopen(self, load_id: str) -> None:
-        gate = self._closed_by.pop(load_id, None)
-        if gate is not None:
-            gate.open(load_id)
 
 
 def _pieces(parts: Sequence[Sequence[int]], rows: pa.Table) -> Iterable[tuple[int, pa.Table]]:

@@ -48,6 +48,10 @@ class TablePlaces:
         """The gate of a table's direct writes."""
         return self._gates[table_id]
 
+    def member_ids(self) -> tuple[str, ...]:
+        """The members of the cluster, as far as this one has heard."""
+        return () if self._topology is None else self._topology.member_ids
+
     def has_member(self, member_id: str) -> bool:
         """Whether a member is in the cluster, as far as this one has heard."""
         return self._topology is not None and member_id in self._topology.member_ids

@@ -75,7 +75,7 @@ class MemberWholeChanges:
     async def close(self, request: Request) -> Reply:
         """Let no other write to a table in until the load is published or aborted."""
         args = request.args
-        async with self._loads.closed_unless_failed(args["load_id"], args["table_id"]):
+        async with self._loads.closed_unless_failed(args["load_id"], args["table_id"], request.peer):
             return Reply()
 
     async def work_out(self, request: Request) -> Reply:

@@ -47,10 +47,11 @@ class LoadInfo:
 
 @dataclass(frozen=True, slots=True)
 class LoadOutcome:
-    """How a load ended: published with so many rows on this member, or aborted."""
+    """How a load ended: published with so many rows on this member, under a number that is the same on all; or aborted."""
 
     published: bool
     rows: int
+    number: int = 0
 
 
 class LoadBook:

@@ -38,6 +38,15 @@ class StoreLoads:
         """The loads that are neither published nor aborted."""
         return self._book.infos()
 
+    def outcome(self, load_id: str) -> LoadOutcome | None:
+        """How a load has ended, as far as that is remembered."""
+        return self._book.outcome(load_id)
+
+    def is_prepared(self, load_id: str) -> bool:
+        """Whether a load has been prepared, and has not ended."""
+        load = self._book.find(load_id)
+        return load is not None and load.operation is not None
+
     def stage(self, load_id: str, table_id: int, partition: int, attempt: int, rows: pa.Table, *, keys: bool = False) -> int:
         """Keep rows of a load aside. Calls with the same partition and attempt add up.
 
@@ -191,7 +200,7 @@ class StoreLoads:
                     partition.install(nothing)
         table.published = table.published + 1 if number is None else number
         table.changes.total += 1
-        self._book.end(load_id, LoadOutcome(published=True, rows=load.prepared_rows))
+        self._book.end(load_id, LoadOutcome(published=True, rows=load.prepared_rows, number=table.published))
         return load.prepared_rows
 
     def abort(self, load_id: str) -> bool:

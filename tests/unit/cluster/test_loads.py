@@ -25,6 +25,10 @@ class Members:
         self.failures = failures or {}
         self.gate: asyncio.Event | None = None
 
+    def is_member(self, member_id: str) -> bool:
+        """A member that fails otherwise than by an answer is lost."""
+        return not any(name == member_id and isinstance(failure, MemberLostError) for (name, _), failure in self.failures.items())
+
     async def call(self, member_id: str, op: str, args: dict[str, Any]) -> dict[str, Any]:
         self.calls.append((member_id, op))
         if self.gate is not None and op == "load_prepare":
@@ -37,7 +41,7 @@ class Members:
 
 
 def publish(members: Members) -> int:
-    return asyncio.run(LoadPublisher(members).publish(LOAD)).rows
+    return asyncio.run(LoadPublisher(members, members.is_member).publish(LOAD)).rows
 
 
 def test_every_member_prepares_what_it_hosts_before_any_publishes() -> None:
@@ -58,7 +62,7 @@ def test_rows_of_a_partition_that_is_gone_are_not_lost_quietly() -> None:
     members = Members()
     load = Load("load", 1, TABLE, "append", {0: [0], 9: [0]}, LOAD.copies)
     with pytest.raises(TopologyChangedError, match="partition 9 of t, for which load load has rows, is not there any more: nothing was loaded"):
-        asyncio.run(LoadPublisher(members).publish(load))
+        asyncio.run(LoadPublisher(members, members.is_member).publish(load))
     assert [op for _, op in members.calls] == ["load_abort"] * 2
 
 
@@ -77,7 +81,7 @@ def test_loads_of_one_table_are_published_one_after_the_other() -> None:
     async def two_at_once() -> list[tuple[str, str]]:
         members = Members()
         members.gate = asyncio.Event()
-        publisher = LoadPublisher(members)
+        publisher = LoadPublisher(members, members.is_member)
         first, second = asyncio.create_task(publisher.publish(LOAD)), asyncio.create_task(publisher.publish(LOAD))
         await asyncio.sleep(0)
         members.gate.set()
@@ -89,7 +93,7 @@ def test_loads_of_one_table_are_published_one_after_the_other() -> None:
 
 def test_a_dropped_table_leaves_nothing_at_the_publisher() -> None:
     async def load_and_drop() -> LoadPublisher:
-        publisher = LoadPublisher(Members())
+        publisher = LoadPublisher(Members(), bool)
         await publisher.publish(LOAD)
         publisher.forget(TABLE.table_id)
         publisher.forget(TABLE.table_id)
@@ -112,7 +116,7 @@ class Workers(Members):
 
 def change_whole(members: Members) -> WorkedOut:
     load = Load("load", 1, TABLE, "mixed", {}, LOAD.copies)
-    return asyncio.run(LoadPublisher(members).change_whole(WholeChange(load, "m2", {"plan": "p"})))
+    return asyncio.run(LoadPublisher(members, members.is_member).change_whole(WholeChange(load, "m2", {"plan": "p"})))
 
 
 def test_a_change_is_worked_out_once_all_gates_are_closed_and_then_published() -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.cluster.change_book import ChangeBook
+from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.member_loads import MemberLoads
 from secateur.cluster.peers import Peers
 from secateur.cluster.replication import Replication
@@ -38,13 +39,17 @@ async def out_of_sync(group: str, partition: int, member: str) -> None:
     raise AssertionError(f"{member} has a copy of partition {partition} of {group} that differs")
 
 
+def leases(store: MemberStore, peers: Peers) -> LoadLeases:
+    return LoadLeases("m1", store.loads, peers, lambda: ("m1",))
+
+
 def test_a_write_behind_a_load_learns_at_once_that_the_table_was_dropped() -> None:
     async def run() -> None:
         store = MemberStore()
         with ThreadPoolExecutor(1) as executor:
             places, peers, book = TablePlaces("m1"), Peers("m1", Role.MEMBER, ClusterSettings()), ChangeBook()
             replication = Replication("m1", store, places, peers, book, out_of_sync)
-            writes, loads = MemberWrites(store, places, replication, book), MemberLoads(store, places, peers, replication, executor)
+            writes, loads = MemberWrites(store, places, replication, book), MemberLoads(store, places, peers, replication, leases(store, peers), executor)
             store.create_table(TABLE, [0])
             places.add_table(TABLE)
             places.update(Topology(1, (MemberAddress("m1", "127.0.0.1", 1),), {SCHEME.affinity_group(): assign(1, ("m1",), 1)}))
@@ -66,7 +71,7 @@ def test_parts_that_name_other_rows_are_refused() -> None:
     async def run() -> None:
         with ThreadPoolExecutor(1) as executor:
             store, places, peers = MemberStore(), TablePlaces("m1"), Peers("m1", Role.MEMBER, ClusterSettings())
-            loads = MemberLoads(store, places, peers, Replication("m1", store, places, peers, ChangeBook(), out_of_sync), executor)
+            loads = MemberLoads(store, places, peers, Replication("m1", store, places, peers, ChangeBook(), out_of_sync), leases(store, peers), executor)
             with pytest.raises(ProtocolError, match="the parts name 2 rows, the payload has 1"):
                 await loads.stage(request("stage", ROWS, load_id="l", table_id=1, attempt=0, parts=[[0, 2]]))
 

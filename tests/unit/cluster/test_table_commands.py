@@ -51,7 +51,7 @@ class World:
         self.peers = FakePeers()
         self.lost: list[str] = []
         self.state = ClusterState(self.peers, self.lost.append)
-        loads, statistics = LoadPublisher(self.peers), StatisticsBook(self.peers, lambda _: None)
+        loads, statistics = LoadPublisher(self.peers, bool), StatisticsBook(self.peers, lambda _: None)
         self.commands = TableCommands(self.state, self.peers, loads, statistics, ThreadPoolExecutor(1))
 
     def ops(self, member_id: str) -> list[str]:

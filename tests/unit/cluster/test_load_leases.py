@@ -1,0 +1,324 @@
+"""Loads whose controller is gone: gates open again, and living members have the same outcome, whatever had arrived where."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from secateur.cluster.change_book import ChangeBook
+from secateur.cluster.load_leases import LoadLeases, Standing, Verdict
+from secateur.cluster.loads import Load, LoadPublisher
+from secateur.cluster.member_loads import MemberLoads
+from secateur.cluster.peers import Peers
+from secateur.cluster.replication import Replication
+from secateur.cluster.settings import ClusterSettings
+from secateur.cluster.table_places import TablePlaces
+from secateur.errors import DeadlineError, Error, LoadFailedError, MemberLostError, UnreachableError
+from secateur.partitioning.affinity import assign
+from secateur.partitioning.scheme import HashComponent, PartitionScheme
+from secateur.partitioning.table import Column, TableDef
+from secateur.partitioning.topology import MemberAddress, Topology
+from secateur.partitioning.types import SqlType, TypeKind
+from secateur.storage.member_store import MemberStore
+from secateur.wire import Answer, Payload, PeerInfo, Reply, Request, Role, encode_table
+
+BIGINT = SqlType(TypeKind.BIGINT)
+SCHEME = PartitionScheme(hashes=(HashComponent(("id",), 1),), types=(("id", BIGINT),))
+TABLE = TableDef("t", 1, (Column("id", BIGINT, nullable=False),), ("id",), SCHEME, 2, False)
+ROWS = encode_table(pa.table({"id": pa.array([1], pa.int64())}, schema=pa.schema([pa.field("id", pa.int64(), nullable=False)])))
+NAMES = ("m1", "m2", "m3")
+CONNECTION = PeerInfo(7, "test", "controller", False, Role.CONTROLLER)
+
+
+class Member:
+    """The loads of a member."""
+
+    def __init__(self, cluster: Cluster, name: str, lease_s: float, reconnect_s: float) -> None:
+        self.store, self.places, peers = MemberStore(), TablePlaces(name), Wires(cluster, name)
+        replication = Replication(name, self.store, self.places, peers, ChangeBook(), cluster.out_of_sync)
+        self.leases = LoadLeases(name, self.store.loads, peers, self.places.member_ids, lease_s=lease_s, reconnect_s=reconnect_s, pause_s=0.001)
+        loads = MemberLoads(self.store, self.places, peers, replication, self.leases, cluster.executor)
+        self.store.create_table(TABLE, [0])
+        self.places.add_table(TABLE)
+        self.gate = self.places.gate(1)
+        self.answers: dict[str, Callable[[Request], Reply | Awaitable[Reply]]] = {
+            "stage": loads.stage,
+            "stage_copy": loads.stage_copy,
+            "load_prepare": loads.prepare,
+            "load_publish": loads.publish,
+            "load_abort": loads.abort,
+            "load_hold": self.leases.renew,
+            "load_standing": self.leases.standing,
+            "load_decide": self.leases.decide,
+            "load_settle": self.leases.settle,
+        }
+
+    @property
+    def outcome(self) -> tuple[list[int], int]:
+        """The rows, and the number of the last publication."""
+        return self.store.relation(1, [0]).column("id").to_pylist(), self.store.data_version(1).published
+
+
+class Wires(Peers):
+    """The connections of one member, or of the controller."""
+
+    def __init__(self, cluster: Cluster, name: str) -> None:
+        super().__init__(name, Role.MEMBER, ClusterSettings())
+        self.cluster = cluster
+        self.name = name
+
+    async def ask(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> Answer:
+        cluster = self.cluster
+        if self.name in cluster.dead:
+            raise UnreachableError("this side is dead")
+        if member_id in cluster.dead:
+            raise UnreachableError(f"nobody answers at {member_id}") from ConnectionRefusedError()
+        if member_id in cluster.silent:
+            raise DeadlineError(f"{member_id} did not answer")
+        if self.name == "controller" and not cluster.controller_may(op):
+            raise MemberLostError("the controller is dead")
+        reply = cluster.members[member_id].answers[op](Request(op, args, memoryview(bytes(payload)), CONNECTION))  # type: ignore[arg-type]
+        answer = reply if isinstance(reply, Reply) else await reply
+        await asyncio.sleep(0)
+        return Answer(answer.header)
+
+
+class Cluster:
+    """Three members with copies of one partition, and a controller that dies after so many of its requests."""
+
+    def __init__(self, executor: ThreadPoolExecutor, *, requests: int = 1_000_000, lease_s: float = 0.01, reconnect_s: float = 0.01) -> None:
+        self.executor = executor
+        self.dead: set[str] = set()
+        self.silent: set[str] = set()
+        self.requests = requests
+        self.members = {name: Member(self, name, lease_s, reconnect_s) for name in NAMES}
+        topology = Topology(2, tuple(MemberAddress(name, "127.0.0.1", 1) for name in NAMES), {SCHEME.affinity_group(): assign(1, NAMES, 3)})
+        for member in self.members.values():
+            member.places.update(topology)
+        self.controller = Wires(self, "controller")
+        self.publisher = LoadPublisher(self.controller, lambda name: name not in self.dead)
+
+    def controller_may(self, op: str) -> bool:
+        self.requests -= self.requests > 0 and op != "load_hold"
+        return self.requests > 0
+
+    async def out_of_sync(self, group: str, partition: int, member: str) -> None:
+        raise AssertionError(f"{member} has a copy of partition {partition} of {group} that differs")
+
+    async def stage(self) -> Load:
+        args = {"load_id": "l", "table_id": 1, "attempt": 0, "parts": [[0, 1]]}
+        await Wires(self, "client").ask("m1", "stage", args, ROWS)
+        return Load("l", 41, TABLE, "append", {0: [0]}, {name: frozenset({0}) for name in NAMES})
+
+    async def ask(self, member: str, op: str, **args: Any) -> dict[str, Any]:
+        return (await Wires(self, "controller").ask(member, op, {"load_id": "l", **args})).header
+
+    async def prepare(self, *names: str) -> None:
+        for name in names:
+            await self.ask(name, "load_prepare", table_id=1, mode="append", parts=[[0, [0]]])
+
+    async def all_open(self) -> set[tuple[tuple[int, ...], int]]:
+        """The outcomes of all living members once their gates are open."""
+        living = [member for name, member in self.members.items() if name not in self.dead | self.silent]
+        for member in living:
+            await member.gate.wait_open()
+        return {(tuple(rows), number) for rows, number in (member.outcome for member in living)}
+
+    async def close(self) -> None:
+        for member in self.members.values():
+            await member.leases.stop()
+
+
+def on_cluster(**options: Any) -> Callable[[Callable[[Cluster], Awaitable[None]]], Callable[[], None]]:
+    def decorate(test: Callable[[Cluster], Awaitable[None]]) -> Callable[[], None]:
+        async def on_loop() -> None:
+            with ThreadPoolExecutor(1) as executor:
+                cluster = Cluster(executor, **options)
+                try:
+                    async with asyncio.timeout(20):
+                        await test(cluster)
+                finally:
+                    await cluster.close()
+
+        def run() -> None:
+            asyncio.run(on_loop())
+
+        run.__name__ = test.__name__
+        return run
+
+    return decorate
+
+
+NOTHING = {((), 0)}
+LOADED = {((1,), 41)}
+
+
+def test_who_has_published_is_followed() -> None:
+    assert Verdict.of([(Standing.PREPARED, 0), (Standing.PUBLISHED, 5), (Standing.UNKNOWN, 0)]) == (True, 5)
+    assert Verdict.of([(Standing.PREPARED, 0), (Standing.PREPARED, 0)]) == (False, 0)
+    assert Verdict.of([(Standing.ABORTED, 0), (Standing.PREPARED, 0)]) == (False, 0)
+
+
+@on_cluster()
+async def test_a_load_that_is_prepared_everywhere_and_published_nowhere_is_aborted(cluster: Cluster) -> None:
+    await cluster.stage()
+    await cluster.prepare(*NAMES)
+    assert all(member.gate.is_closed for member in cluster.members.values())
+    assert await cluster.all_open() == NOTHING
+    with pytest.raises(LoadFailedError, match="was aborted"):
+        await cluster.ask("m1", "load_publish", number=41)  # the controller was only slow
+
+
+@on_cluster()
+async def test_a_load_that_one_member_has_published_is_published_by_all_under_its_number(cluster: Cluster) -> None:
+    await cluster.stage()
+    await cluster.prepare(*NAMES)
+    await cluster.ask("m3", "load_publish", number=41)
+    assert await cluster.all_open() == LOADED
+
+
+@on_cluster()
+async def test_a_gate_that_was_closed_for_a_load_without_rows_yet_opens(cluster: Cluster) -> None:
+    await cluster.members["m2"].leases.close("l", 1, cluster.members["m2"].gate, CONNECTION.connection_id)
+    assert await cluster.all_open() == NOTHING
+    with pytest.raises(LoadFailedError, match="was aborted"):
+        await cluster.prepare("m2")
+
+
+@on_cluster(lease_s=1000.0, reconnect_s=0.0)
+async def test_the_lease_ends_with_the_connection_of_the_controller(cluster: Cluster) -> None:
+    await cluster.stage()
+    await cluster.prepare(*NAMES)
+    for member in cluster.members.values():
+        member.leases.connection_gone(CONNECTION.connection_id + 1)
+        assert member.gate.is_closed
+        member.leases.connection_gone(CONNECTION.connection_id)
+    assert await cluster.all_open() == NOTHING
+
+
+@on_cluster(lease_s=0.05)
+async def test_a_lease_that_is_renewed_does_not_end(cluster: Cluster) -> None:
+    await cluster.stage()
+    await cluster.prepare(*NAMES)
+    loop = asyncio.get_running_loop()
+    started_s = loop.time()
+    while loop.time() < started_s + 0.2:
+        await cluster.ask("m1", "load_hold")
+        await cluster.ask("m2", "load_hold")
+        await cluster.ask("m3", "load_hold")
+        assert all(member.gate.is_closed for member in cluster.members.values())
+    assert (await cluster.ask("m1", "load_publish", number=41))["rows"] == 1
+
+
+@on_cluster()
+async def test_a_member_that_is_silent_is_waited_for_since_it_may_have_published(cluster: Cluster) -> None:
+    await cluster.stage()
+    await cluster.prepare(*NAMES)
+    await cluster.ask("m1", "load_publish", number=41)
+    cluster.silent.add("m1")
+    opening = asyncio.create_task(cluster.all_open())
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert not opening.done()
+    cluster.silent.clear()
+    assert await opening == LOADED
+
+
+@on_cluster()
+async def test_a_member_whose_process_has_ended_is_not_waited_for(cluster: Cluster) -> None:
+    await cluster.stage()
+    await cluster.prepare(*NAMES)
+    cluster.dead.add("m1")
+    assert await cluster.all_open() == NOTHING
+
+
+@on_cluster()
+async def test_one_load_cannot_hold_two_tables(cluster: Cluster) -> None:
+    member = cluster.members["m1"]
+    await member.leases.close("l", 1, member.gate, 7)
+    with pytest.raises(LoadFailedError, match="load l holds table 1, not 2"):
+        await member.leases.close("l", 2, member.gate, 7)
+
+
+@pytest.mark.parametrize("lost", ["", "m1", "m2", "m3"])
+@pytest.mark.parametrize("requests", range(1, 8))
+def test_law_wherever_the_controller_dies_the_living_have_one_outcome_and_take_writes_again(requests: int, lost: str) -> None:
+    @on_cluster(requests=requests)
+    async def run(cluster: Cluster) -> None:
+        load = await cluster.stage()
+        acknowledged = False
+
+        async def publish() -> None:
+            nonlocal acknowledged
+            with suppress(Error):
+                await cluster.publisher.publish(load)
+                acknowledged = True
+
+        publishing = asyncio.create_task(publish())
+        while cluster.requests and not publishing.done():  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        if lost:
+            cluster.dead.add(lost)
+        outcomes = await cluster.all_open()
+        publishing.cancel()
+        assert outcomes in (NOTHING, LOADED)
+        assert not acknowledged or outcomes == LOADED
+
+    run()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_law_a_controller_that_was_only_silent_and_members_that_die_meanwhile_leave_one_outcome(seed: int) -> None:
+    chance = random.Random(seed)
+
+    @on_cluster(lease_s=chance.choice([0.0, 0.001, 0.003]))
+    async def run(cluster: Cluster) -> None:
+        load = await cluster.stage()
+
+        async def pause() -> None:
+            for _ in range(chance.randrange(12)):
+                await asyncio.sleep(chance.choice([0.0, 0.0, 0.0005]))
+
+        async def ask(name: str, op: str, **args: Any) -> bool:
+            await pause()
+            try:
+                await cluster.ask(name, op, **args)
+            except Error:
+                return False
+            return True
+
+        prepared = [await ask(name, "load_prepare", table_id=1, mode="append", parts=[[0, [0]]]) for name in NAMES]
+        dying = chance.choice(["", "", *NAMES])
+        if all(prepared):
+            publishing = [asyncio.create_task(ask(name, "load_publish", number=load.number)) for name in chance.sample(NAMES, chance.randrange(4))]
+            await pause()
+            cluster.dead |= {dying} - {""}
+            await asyncio.gather(*publishing)
+        assert await cluster.all_open() in (NOTHING, LOADED)
+
+    run()
+
+
+def test_the_cases_of_the_law_reach_both_outcomes() -> None:
+    """The laws above would hold of members that always abort."""
+    found = set()
+    for requests in itertools.chain(range(1, 9), [50]):
+
+        @on_cluster(requests=requests)
+        async def run(cluster: Cluster) -> None:
+            publishing = asyncio.create_task(cluster.publisher.publish(await cluster.stage()))
+            while cluster.requests and not publishing.done():  # noqa: ASYNC110
+                await asyncio.sleep(0)
+            publishing.cancel()
+            found.add(frozenset(await cluster.all_open()))
+
+        run()
+    assert found == {frozenset(NOTHING), frozenset(LOADED)}
