@@ -19,8 +19,9 @@ from secateur.engine.plan import Strategy
 from secateur.engine.stage import Exchange, Stage, stage_relation
 from secateur.errors import DatabaseError
 from secateur.partitioning.types import SqlType
+from secateur.planner.checks.recomposed import difference
 from secateur.planner.fragments.arrow_form import arrow_form
-from secateur.planner.fragments.canonical import Cut, named
+from secateur.planner.fragments.canonical import Cut, Differs, named
 from secateur.planner.fragments.merged_order import is_worth_merging, merge_keys, order_clause
 from secateur.planner.fragments.two_stage import Halves, cut
 from secateur.planner.fragments.unstable import is_stable, settle_unstable
@@ -33,7 +34,7 @@ from secateur.planner.query import Query
 from secateur.planner.scans.scan_reading import QueryReading, ScanReading
 from secateur.planner.scans.scope import Scope
 from secateur.planner.text.dialect import parse_query, to_sql, tokenize
-from secateur.planner.text.second_reading import SecondReading
+from secateur.planner.text.second_reading import SecondReading, read_statements
 from secateur.planner.text.trees import copied
 
 __all__ = ["Staged", "applied_conjuncts", "rows_of", "staged"]
@@ -97,6 +98,8 @@ def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns,
             try:
                 halves = _halved(query, read, reading, schemas, columns, binder, is_large=is_worth_merging(estimate.bytes for estimate in estimates.values()))
                 return Staged(halves, Strategy.TWO_STAGE, reads_clock=reads_clock)
+            except Differs:
+                raise
             except Cut:
                 pass
         if query.is_placed:
@@ -178,6 +181,7 @@ def _halved(
         final_columns = binder.describe(halves.final, gathered)
     except DatabaseError as error:
         raise Cut(f"its parts do not bind: {error.message}") from error
+    _check(query, reading, halves)
     if [text for _, text in final_columns] != [text for _, text in columns]:
         raise Cut("its parts have other types than the whole")
     order = merge_keys(halves.order, partial_columns) if is_large else ()
@@ -189,6 +193,22 @@ def _halved(
         final = replace(binder.fragment(halves.final, gathered, columns), row_by_row=halves.row_by_row)
     first = replace(_scan_stage(0, read.scans[0], partial), order=order)
     return first, Stage("final", final, inputs=(0,), at_coordinator=True, limit=halves.limit)
+
+
+def _check(query: Query, reading: SecondReading, halves: Halves) -> None:
+    """Check that the two parts of a statement over one scan are that statement.
+
+    Raises:
+        Differs: They are not.
+    """
+    scan = query.scans[0]
+    columns = [{"class": "COLUMN_REF", "type": "COLUMN_REF", "alias": "", "column_names": [column.name]} for column in scan.table.columns]
+    # Clocks have become a parameter: then the statement is what its tree says.
+    texts = [halves.partial, halves.final, *([to_sql(query.tree)] if reading.unstable() else [])]
+    partial, final, *settled = read_statements(texts)
+    found = difference(settled[0] if settled else reading, partial, final, halves, lambda star: columns, is_one_table=True)
+    if found is not None:
+        raise Differs(found)
 
 
 def _scan_stage(index: int, read: ScanReading, fragment: Fragment) -> Stage:

@@ -17,7 +17,9 @@ from secateur.planner.text.folding import folded
 from secateur.planner.text.trees import children_of, copied
 
 __all__ = [
+    "DIFFERS",
     "Cut",
+    "Differs",
     "canonical_select",
     "check_spellings",
     "grouping_expressions",
@@ -30,6 +32,9 @@ __all__ = [
     "reads_columns",
     "unresolved_in",
 ]
+
+DIFFERS: Final = "the parts that were made of the statement are not the statement"
+"""How the reason begins for which a statement is gathered whose parts read back as another one."""
 
 _ORDER_ALIAS: Final = "order_alias"
 _SPELLINGS: Final = "spellings"
@@ -49,6 +54,17 @@ class Cut(Exception):  # noqa: N818 - not an error: it says that a statement sta
     def __init__(self, reason: str, node: exp.Expr | None = None) -> None:
         super().__init__(reason)
         self.node = node
+
+
+class Differs(Cut):
+    """A statement stays whole since the texts that were made of it do not say what it says: a defect of ours, which changes no answer.
+
+    Args:
+        clause: What differs.
+    """
+
+    def __init__(self, clause: str) -> None:
+        super().__init__(f"{DIFFERS}: {clause} reads back as another one; please report it")
 
 
 def canonical_select(select: exp.Select, scan: Scan) -> exp.Select:

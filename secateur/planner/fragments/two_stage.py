@@ -52,6 +52,8 @@ class Halves:
         order: What the final orders the partial's rows by, by their names, if that is all that it does to them but leaving out columns; else nothing.
         limit: Which of the partial's rows the final takes, if that is all that it does to them but leaving out columns; else None.
         passing: The final without ORDER BY and LIMIT, for rows that come in order, and end when there are enough; None without ``order`` and ``limit``.
+        combines: Whether the partial aggregates, and the final combines its groups.
+        distinct_keys: The columns by which the partial groups for aggregates of distinct values alone.
     """
 
     partial: str
@@ -60,6 +62,8 @@ class Halves:
     order: tuple[SortKey, ...] = ()
     limit: RowLimit | None = None
     passing: str | None = None
+    combines: bool = False
+    distinct_keys: frozenset[str] = frozenset()
 
 
 def cut(query: Query, reading: SecondReading, column_count: int, types_of: TypesOf) -> Halves:
@@ -238,6 +242,8 @@ class Cutter:
         return Halves(
             f"SELECT {', '.join(columns)} FROM {self._source}{partial_group}",
             f"SELECT {self._distinct}{', '.join(outputs)} FROM {self._relation}{behind}",
+            combines=True,
+            distinct_keys=frozenset(partial.further_keys.values()),
         )
 
     def _final_group(self, keys: dict[str, str]) -> str:

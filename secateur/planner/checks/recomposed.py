@@ -1,0 +1,397 @@
+"""Whether the two texts into which a SELECT was cut are, put together again, that SELECT.
+
+A statement that is cut in two is parsed, changed and printed: what runs is not the user's text any more. Here both texts are read by DuckDB's parser, the
+columns that the final reads are replaced by what the partial computes for them, and the outcome has to be DuckDB's tree of the SELECT before the cut, clause
+by clause. What the cut changes on purpose is checked by what it claims:
+
+* an aggregate in two parts is one that :mod:`~secateur.planner.fragments.aggregates` combines, of the same argument, with the same filter;
+* a partial that groups groups by exactly the keys of the whole, and of aggregates of distinct values by what they are about;
+* a LIMIT of the partial takes as many rows as LIMIT and OFFSET of the whole, in the order of the whole;
+* rows that come in order, or end when there are enough, do so as ORDER BY and LIMIT of the whole say.
+
+This reads positions, aliases and stars by rules of its own, from a tree without parentheses. So a defect of the cut, of the printer or of sqlglot's parser
+shows here as a difference, and the statement runs undivided.
+
+Source: translation validation (Pnueli, Siegel, Singerman, 1998): each outcome of a translation is checked, instead of the translator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from secateur.planner.checks.select_node import Node, OrderItem, SelectNode
+from secateur.planner.fragments.aggregates import AGGREGATES
+from secateur.planner.fragments.two_stage import Halves
+from secateur.planner.text.folding import folded
+from secateur.planner.text.second_reading import SecondReading
+
+__all__ = ["difference"]
+
+_BEHIND_WHERE: Final = ("having", "qualify", "sample")
+
+
+class _Part(Enum):
+    """What a column of the partial is."""
+
+    VALUE = "value"
+    """An expression over the rows of FROM, or a key of their groups."""
+    AGGREGATE = "aggregate"
+    """An aggregate of the rows of one member, which the final has to combine."""
+    DISTINCT_KEY = "distinct key"
+    """A key that only an aggregate of distinct values is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    expression: Node
+    part: _Part
+
+
+def difference(
+    whole: SecondReading | None,
+    partial: SecondReading | None,
+    final: SecondReading | None,
+    halves: Halves,
+    star: Callable[[Node], Sequence[Node]],
+    *,
+    is_one_table: bool,
+) -> str | None:
+    """What of a SELECT its two parts do not say.
+
+    Args:
+        whole: DuckDB's reading of the SELECT as it was before it was cut.
+        partial: Of the text that the members run.
+        final: Of the text that combines their rows.
+        halves: Both, with what is claimed of them.
+        star: The columns that a ``*`` of the SELECT list stands for.
+        is_one_table: Whether FROM has one table, whose alias is not used by the parts.
+
+    Returns:
+        The clause that differs, in SQL's words; None where nothing does.
+
+    Cost: linear in the trees.
+    """
+    if whole is None or partial is None or final is None:
+        return "the statement"
+    a, p, f = SelectNode.of(whole.tree, star), SelectNode.of(partial.tree), SelectNode.of(final.tree)
+    if a is None or p is None or f is None:
+        return "the statement"
+    columns = _columns_of(p, halves)
+    if columns is None:
+        return "the columns of the part at the members"
+    return _Recomposition(a, p, f, columns, halves, is_one_table=is_one_table).difference()
+
+
+def _columns_of(partial: SelectNode, halves: Halves) -> Mapping[str, _Column] | None:
+    """What each column of the partial is, by its name; None where two have one name or one has none."""
+    groups = partial.grouping_sets
+    keys = {id(expression) for keys in groups for expression in keys}
+    found: dict[str, _Column] = {}
+    for item in partial.items:
+        name = folded(item.get("alias") or "")
+        if not name or name in found:
+            return None
+        part = _Part.VALUE
+        if halves.combines and id(item) not in keys:
+            part = _Part.AGGREGATE
+        elif halves.combines and name in halves.distinct_keys:
+            part = _Part.DISTINCT_KEY
+        found[name] = _Column(item, part)
+    return found
+
+
+class _Recomposition:
+    """The whole ``a`` beside partial ``p`` and final ``f``."""
+
+    def __init__(self, a: SelectNode, p: SelectNode, f: SelectNode, columns: Mapping[str, _Column], halves: Halves, *, is_one_table: bool) -> None:
+        self._a, self._p, self._f = a, p, f
+        self._columns = columns
+        self._halves = halves
+        self._is_one_table = is_one_table
+
+    def difference(self) -> str | None:
+        checks: Sequence[tuple[str, Callable[[], bool]]] = (
+            ("FROM", self._from),
+            ("WHERE", lambda: self._same(self._a.node["where_clause"], self._p.node["where_clause"], None) and self._f.node["where_clause"] is None),
+            ("the SELECT list", lambda: self._listed(self._a.items, self._f.items)),
+            ("GROUP BY", self._groups),
+            ("HAVING or QUALIFY", self._behind_where),
+            ("DISTINCT", self._distinct),
+            ("ORDER BY", self._order),
+            ("LIMIT", self._limit),
+            ("what is left out of the part at the coordinator", self._passing),
+        )
+        return next((name for name, holds in checks if not holds()), None)
+
+    def _from(self) -> bool:
+        was, now = self._a.node["from_table"], self._p.node["from_table"]
+        if self._is_one_table and was.get("type") == now.get("type") == "BASE_TABLE":
+            was, now = ({key: table[key] for key in ("table_name", "column_name_alias", "sample", "at_clause")} for table in (was, now))
+        gathered = self._f.node["from_table"]
+        return self._same(was, now, None) and gathered.get("type") == "BASE_TABLE" and not gathered["column_name_alias"] and gathered.get("sample") is None
+
+    def _listed(self, whole: Sequence[Node], final: Sequence[Node]) -> bool:
+        return len(whole) == len(final) and all(self._same(was, now, self._columns) for was, now in zip(whole, final, strict=True))
+
+    def _groups(self) -> bool:
+        whole, partial, final = self._a.grouping_sets, self._p.grouping_sets, self._f.grouping_sets
+        by_all = self._a.groups_by_all
+        if not self._halves.combines:
+            if partial:
+                # Groups that no two members share.
+                return not final and not self._f.groups_by_all and self._p.groups_by_all == by_all and self._same_sets(whole, partial, None)
+            if self._p.groups_by_all:
+                return by_all and not final and not self._f.groups_by_all
+            return self._f.groups_by_all == by_all and self._same_sets(whole, final, self._columns)
+        if self._p.groups_by_all or self._f.groups_by_all or len(partial) > 1:
+            return False
+        if by_all:
+            whole = [[item for item in self._a.items if not _calls_aggregate(item)]]
+        keys = [column.expression for column in self._columns.values() if column.part is _Part.VALUE]
+        grouped = [expression for expressions in whole for expression in expressions]
+        # Every key of the partial is one of the whole, or rows of one group would be told apart, which combining them would not see.
+        wanted = all(any(self._same(expression, key, None) for expression in grouped) for key in keys)
+        return wanted and self._same_sets(whole, final, self._columns)
+
+    def _same_sets(self, whole: Sequence[Sequence[Node]], other: Sequence[Sequence[Node]], columns: Mapping[str, _Column] | None) -> bool:
+        if len(whole) != len(other):
+            return False
+        for was, now in zip(whole, other, strict=True):
+            # An expression that stands there twice, as 1 and as a, is one key.
+            if not all(any(self._same(left, right, columns) for right in now) for left in was):
+                return False
+            if not all(any(self._same(left, right, columns) for left in was) for right in now):
+                return False
+        return True
+
+    def _behind_where(self) -> bool:
+        for clause in _BEHIND_WHERE:
+            was, partial, final = (select.node[clause] for select in (self._a, self._p, self._f))
+            if partial is not None and (final is not None or self._halves.combines):
+                return False
+            holds = self._same(was, partial, None) if partial is not None else self._same(was, final, self._columns)
+            if not holds:
+                return False
+        return True
+
+    def _distinct(self) -> bool:
+        whole, partial, final = self._a, self._p, self._f
+        if whole.is_distinct != final.is_distinct or (partial.is_distinct and (not whole.is_distinct or self._halves.combines)):
+            return False
+        on = whole.distinct_on
+        if bool(on) != bool(final.distinct_on) or not self._listed(on, final.distinct_on):
+            return False
+        if partial.is_distinct and bool(on) != bool(partial.distinct_on):
+            return False
+        # A partial that is DISTINCT over more columns than the whole keeps more rows, which the final removes.
+        return not partial.distinct_on or (
+            len(on) == len(partial.distinct_on) and all(self._same(was, now, None) for was, now in zip(on, partial.distinct_on, strict=True))
+        )
+
+    def _order(self) -> bool:
+        whole, partial, final = self._a.order, self._p.order, self._f.order
+        if not self._same_order(whole, final, self._columns):
+            return False
+        return not partial or (not self._halves.combines and self._same_order(whole, partial, None))
+
+    def _same_order(self, whole: Sequence[OrderItem], other: Sequence[OrderItem], columns: Mapping[str, _Column] | None) -> bool:
+        return len(whole) == len(other) and all(
+            (was.direction, was.nulls) == (now.direction, now.nulls) and self._same(was.expression, now.expression, columns)
+            for was, now in zip(whole, other, strict=True)
+        )
+
+    def _limit(self) -> bool:
+        whole, partial, final = self._a, self._p, self._f
+        if not (partial.limits_by_rows and whole.limits_by_rows == final.limits_by_rows):
+            return False
+        (limit, offset), (kept, skipped) = whole.limit, partial.limit
+        if not all(self._same(was, now, None) for was, now in zip(whole.limit, final.limit, strict=True)):
+            return False
+        if kept is None and skipped is None:
+            return True
+        # Rows that the final would still remove, or order otherwise, must not take the place of others.
+        removed = [final.node[clause] for clause in _BEHIND_WHERE] + final.grouping_sets
+        alike = partial.is_distinct == whole.is_distinct and len(partial.order) == len(whole.order) and not any(removed)
+        if kept is None or skipped is not None or limit is None or not alike or self._halves.combines:
+            return False
+        return whole.limits_by_rows and _is_sum(kept, limit, offset)
+
+    def _passing(self) -> bool:
+        """Whether the final does nothing but pass rows on, where they are to come in order or to end when there are enough."""
+        halves = self._halves
+        if halves.passing is None:
+            return not halves.order and halves.limit is None
+        if not halves.final.startswith(halves.passing) or self._f.is_distinct or any(self._f.node[clause] for clause in _BEHIND_WHERE) or self._f.grouping_sets:
+            return False
+        if halves.order:
+            named = [(folded(_name(item.expression)), item.direction == "DESCENDING", item.nulls == "NULLS FIRST") for item in self._f.order]
+            if named != [(folded(key.column), key.descending, key.nulls_first) for key in halves.order]:
+                return False
+        elif self._f.order:
+            return False
+        limit, offset = (None if clause is None else _number(clause) for clause in self._f.limit)
+        said = self._f.limit != (None, None)
+        if halves.limit is None:
+            return not said
+        return (offset or 0, limit) == (halves.limit.skipped, halves.limit.taken)
+
+    # Expressions
+
+    def _same(self, was: Any, now: Any, columns: Mapping[str, _Column] | None, *, aliased: bool = True) -> bool:
+        """Whether an expression of a part is one of the whole.
+
+        Args:
+            was: Of the whole.
+            now: Of a part.
+            columns: What the part reads; None where it reads what the whole does.
+            aliased: Whether a name of the whole may be the alias of a column of its SELECT list.
+        """
+        pending: list[tuple[Any, Any]] = [(was, now)]
+        while pending:
+            was, now = pending.pop()
+            if isinstance(was, dict) and isinstance(now, dict):
+                if now.get("class") == "COLUMN_REF":
+                    column = None if columns is None else self._read(now, columns)
+                    if column is not None:
+                        if column.part is not _Part.VALUE or not self._same(was, column.expression, None):
+                            return False
+                        continue
+                    if was.get("class") == "COLUMN_REF" and _is_one_name(was, now):
+                        continue
+                if aliased and was.get("class") == "COLUMN_REF" and len(was["column_names"]) == 1:
+                    item = self._a.aliases.get(folded(was["column_names"][0]))
+                    if item is not None and self._same(item, now, columns, aliased=False):
+                        continue
+                if was.get("class") == "COLUMN_REF" or now.get("class") == "COLUMN_REF":
+                    return False
+                if columns is not None and self._halves.combines and _is_aggregate(was):
+                    if not self._is_combined(was, now, columns):
+                        return False
+                    continue
+                if was.keys() != now.keys():
+                    return False
+                # Names inside of a subquery are its own, unless it is about rows of the query around it. The alias of an expression is not its value.
+                is_own = was.get("class") == "SUBQUERY" and was["subquery"] == now["subquery"]
+                unseen = {*(["alias"] if "class" in was else []), *(["subquery"] if is_own else [])}
+                pending.extend((was[key], now[key]) for key in was if key not in unseen)
+            elif isinstance(was, list) and isinstance(now, list):
+                if len(was) != len(now):
+                    return False
+                pending.extend(zip(was, now, strict=True))
+            elif type(was) is not type(now) or was != now:
+                return False
+        return True
+
+    def _read(self, reference: Node, columns: Mapping[str, _Column]) -> _Column | None:
+        names = reference["column_names"]
+        return columns.get(folded(names[-1])) if len(names) == 1 else None
+
+    def _is_combined(self, was: Node, now: Node, columns: Mapping[str, _Column]) -> bool:
+        """Whether an expression of the final combines what the members have of an aggregate."""
+        match now:
+            case {"class": "CAST", "try_cast": False, "child": {"class": "FUNCTION", "distinct": True} as call}:
+                (key,) = self._arguments(call, columns) or (None,)
+                return key is not None and key.part is _Part.DISTINCT_KEY and self._is_of_distinct(was, call, key.expression)
+            case {"class": "CAST", "try_cast": False, "child": {"type": "OPERATOR_COALESCE", "children": [call, {"literal": {"text": "0"}}]}}:
+                partial = self._combined(call, "sum", columns)
+                return partial is not None and partial["function_name"] in ("count", "count_star") and self._same(was, partial, None)
+            case {"class": "CAST", "try_cast": False, "child": {"class": "FUNCTION", "function_name": name} as call}:
+                partial = self._combined(call, name, columns)
+                return partial is not None and partial["function_name"] == name not in ("count", "avg") and self._same(was, partial, None)
+            case {
+                "class": "FUNCTION",
+                "function_name": "/",
+                "arguments": [{"expression": {"class": "CAST", "child": {"class": "CAST", "child": total}}}, {"expression": count}],
+            }:
+                total, count = self._combined(total, "sum", columns), self._combined(count, "sum", columns)
+                if total is None or count is None or (total["function_name"], count["function_name"]) != ("sum", "count"):
+                    return False
+                average = {**total, "function_name": "avg", "qualified_name": {"path": ["avg"]}}
+                counted = {**count, "function_name": "avg", "qualified_name": {"path": ["avg"]}}
+                return self._same(was, average, None) and self._same(was, counted, None)
+            case _:
+                return False
+
+    def _combined(self, call: Node, name: str, columns: Mapping[str, _Column]) -> Node | None:
+        """The aggregate of the partial over which a plain call of an aggregate goes."""
+        if call.get("class") != "FUNCTION" or call["function_name"] != name or call["distinct"] or call["filter"] is not None:
+            return None
+        (column,) = self._arguments(call, columns) or (None,)
+        return column.expression if column is not None and column.part is _Part.AGGREGATE and column.expression.get("class") == "FUNCTION" else None
+
+    def _arguments(self, call: Node, columns: Mapping[str, _Column]) -> tuple[_Column] | None:
+        expressions = [argument["expression"] for argument in call["arguments"]]
+        if len(expressions) != 1 or expressions[0].get("class") != "COLUMN_REF" or call["order_bys"]["orders"]:
+            return None
+        column = self._read(expressions[0], columns)
+        return None if column is None else (column,)
+
+    def _is_of_distinct(self, was: Node, call: Node, key: Node) -> bool:
+        """``f(DISTINCT x)``, and ``f(DISTINCT x) FILTER (WHERE c)``, for which the key is ``CASE WHEN c THEN x END``."""
+        if (was["function_name"], was["distinct"], len(was["arguments"])) != (call["function_name"], True, 1) or was["order_bys"]["orders"]:
+            return False
+        argument = was["arguments"][0]["expression"]
+        if was["filter"] is None:
+            return self._same(argument, key, None)
+        match key:
+            case {"class": "CASE", "case_checks": [{"when_expr": condition, "then_expr": value}], "else_expr": {"literal": {"kind": "NULL_LITERAL"}}}:
+                return self._same(argument, value, None) and self._same(was["filter"], condition, None)
+            case _:
+                return False
+
+
+def _is_aggregate(node: Node) -> bool:
+    return node.get("class") == "FUNCTION" and node.get("function_name") in AGGREGATES
+
+
+def _calls_aggregate(node: Any) -> bool:
+    pending = [node]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            if _is_aggregate(item):
+                return True
+            pending.extend(item.values())
+        elif isinstance(item, list):
+            pending.extend(item)
+    return False
+
+
+def _is_one_name(was: Node, now: Node) -> bool:
+    """Whether two names may mean one column: one is the other with more names in front of it."""
+    ours, theirs = [folded(name) for name in was["column_names"]], [folded(name) for name in now["column_names"]]
+    shorter = min(len(ours), len(theirs))
+    return ours[-shorter:] == theirs[-shorter:] or (bool(was.get("is_starred")) and ours[-1].rpartition("_")[0] == theirs[-1])
+
+
+def _name(expression: Node) -> str:
+    names = expression.get("column_names") or [""]
+    return str(names[-1]) if len(names) == 1 else ""
+
+
+def _number(node: Node) -> int | None:
+    literal = node.get("literal") or {}
+    return int(literal["text"]) if literal.get("kind") == "INTEGER" and literal["text"].isdecimal() else None
+
+
+def _is_sum(kept: Node, limit: Node, offset: Node | None) -> bool:
+    """Whether as many rows are kept as LIMIT and OFFSET together need."""
+    if offset is None:
+        return bool(kept == limit)
+    numbers = [_number(node) for node in (kept, limit, offset)]
+    if None not in numbers:
+        return numbers[0] == sum(number for number in numbers[1:] if number is not None)
+    match kept:
+        case {
+            "function_name": "+",
+            "arguments": [
+                {"expression": {"class": "CAST", "child": first}},
+                {"expression": {"type": "OPERATOR_COALESCE", "children": [{"class": "CAST", "child": second}, {"literal": {"text": "0"}}]}},
+            ],
+        }:
+            return bool(first == limit and second == offset)
+        case _:
+            return False
