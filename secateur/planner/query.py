@@ -97,6 +97,11 @@ class Query:
     is_placed: bool = False
     is_reread: bool = False
 
+    def leaves_out_of(self, relations: Set[str]) -> bool:
+        """Whether scans of some relations leave out columns of their tables."""
+        place = "temp." if self.is_placed else ""
+        return any(f"{place}{scan.relation}" in relations and len(scan.columns) < len(scan.table.columns) for scan in self.scans)
+
     def place_of(self, node: exp.Expr) -> tuple[int, int] | None:
         """Line and column, both from 1, of the first name in a part of the tree in the user's text; None where none has a place."""
         starts = [int(part.meta["start"]) for part in node.walk() if "start" in part.meta]
@@ -115,7 +120,7 @@ class Query:
         return self.spliced.sql
 
 
-def bind_query(text: str, tokens: Sequence[Token], parameters: Parameters, find: Callable[[str], TableDef | ViewDef]) -> Query:
+def bind_query(text: str, tokens: Sequence[Token], parameters: Parameters, find: Callable[[str], TableDef | ViewDef], *, every_column: bool = False) -> Query:
     """Parse the tokens of one query and bind its tables.
 
     Args:
@@ -123,6 +128,7 @@ def bind_query(text: str, tokens: Sequence[Token], parameters: Parameters, find:
         tokens: Those of the query, parameters already numbered.
         parameters: As read from the same tokens.
         find: The catalog's lookup by name; raises UnknownTableError.
+        every_column: Whether scans have all columns of their tables, whatever the statement names.
 
     Raises:
         SqlSyntaxError: The text does not parse.
@@ -134,7 +140,7 @@ def bind_query(text: str, tokens: Sequence[Token], parameters: Parameters, find:
     words = _words(tokens)
     if words & REFUSED_WORDS:
         refuse_parts(tree, text)
-    binder = _Binder(find, is_placed=_has_relation_names(tree, words))
+    binder = _Binder(find, is_placed=_has_relation_names(tree, words), every_column=every_column)
     splices: list[Splice] = []
     for (start, end), mention in binder.bind(text, words, tree):
         splices.append((start, end, mention))
@@ -168,18 +174,20 @@ class _Binder:
         is_placed: Whether relations are named with their place, which no common table expression can take from them.
     """
 
-    def __init__(self, find: Callable[[str], TableDef | ViewDef], *, is_placed: bool) -> None:
+    def __init__(self, find: Callable[[str], TableDef | ViewDef], *, is_placed: bool, every_column: bool) -> None:
         self.scans: list[Scan] = []
         self.views: set[int] = set()
         self.is_placed = is_placed
         self.is_rewritten = False
         self._find = find
+        self._every_column = every_column
         self._opened = 0
         self._inside: list[str] = []
 
     def bind(self, text: str, words: Set[str], tree: exp.Expr) -> Iterator[tuple[tuple[int, int], str]]:
         """The place of each mention of a table or view in a query, and the text that is to stand there."""
         everything, starred = _star_uses(tree)
+        everything = everything or self._every_column
         for node in _collect_tables(tree):
             wide = everything or isinstance(node.parent, exp.Summarize) or folded(node.alias or node.name) in starred or renames_columns(node)
             try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 from typing import Any
 
@@ -26,9 +26,12 @@ from secateur.partitioning.table import TableDef
 from secateur.partitioning.tree import PartitionTree
 from secateur.partitioning.types import SqlType
 from secateur.planner.binding_errors import in_users_terms
+from secateur.planner.checks.columns_by_position import read_by_position
+from secateur.planner.checks.recomposed import spelling_difference
+from secateur.planner.checks.select_node import named_columns
 from secateur.planner.evaluation import evaluate, is_bounded_over_no_rows, is_small, refuse_large_constants
 from secateur.planner.fragments.arrow_form import arrow_form
-from secateur.planner.fragments.canonical import Cut, canonical_select
+from secateur.planner.fragments.canonical import Cut, Differs, canonical_select
 from secateur.planner.placement.cost import estimate_of
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.query import Query, Scan, bind_query
@@ -40,7 +43,7 @@ from secateur.planner.text.dialect import quoted
 from secateur.planner.text.folding import folded
 from secateur.planner.text.long_lists import lists_agree
 from secateur.planner.text.parameters import Parameters
-from secateur.planner.text.second_reading import SecondReading
+from secateur.planner.text.second_reading import SecondReading, read_statement
 from secateur.planner.views.view import ViewDef
 from secateur.wire import encode_table
 
@@ -85,7 +88,9 @@ class BoundSelect:
         picture: StatisticsPicture,
         plan_step: PlanStep | None = None,
     ) -> None:
-        self._query = bind_query(text, tokens, parameters, find)
+        self._bind: Callable[..., Query] = partial(bind_query, text, tokens, parameters, find)
+        self._differs: Differs | None = None
+        self._query = self._bind()
         refuse_large_constants(self._query.sql, self._query.tree)
         if not lists_agree(self._query, dict(enumerate(parameters.lists, parameters.count))):
             raise NotSupportedError("the statement has a list that may not be taken out of it")
@@ -95,8 +100,11 @@ class BoundSelect:
         self._settings = settings
         self._picture = picture
         self._plan_step = plan_step
-        self._schemas = {scan.relation: _schema(scan) for scan in self._query.scans}
-        self.columns = _described(self._query, self._schemas, params)
+        try:
+            self._describe()
+        except (ProgrammingError, DataError):
+            if not self._left_columns_out(read_statement(self._query.sql)):
+                raise
 
     @property
     def reads_tables(self) -> bool:
@@ -106,19 +114,21 @@ class BoundSelect:
     @cached_property
     def scans(self) -> tuple[ScanPlan, ...]:
         """Its scans, with their partition trees."""
-        return tuple(_scan_plan(read, self._query) for read in self._read.scans)
+        reading = self._read
+        return tuple(_scan_plan(read, self._query) for read in reading.scans)
 
     def planned(self) -> SelectStatement:
         """The statement, with a form in steps where keys of its joins are worth to be found first."""
-        query, read, reading = self._query, self._read, self._read.second
+        read = self._read
+        query, reading = self._query, read.second
         joins = None if self._plan_step is None else find_join_keys(query, read, self._picture, query.parameters.total, self._settings)
         if joins is not None:
             read = joins.noted_in(read)
         is_of_system = any(scan.system is not None for scan in query.scans)
         repeatable = reading is not None and reading.is_repeatable
-        local = Fragment.over(query.sql, self._schemas, self.columns, _arrow(query, self._schemas, self.columns) if read.is_faithful else None)
+        local = Fragment.over(query.sql, self._schemas, self.columns, _arrow(query, read, self._schemas, self.columns) if read.is_faithful else None)
         estimates = {scan.scan.relation: estimate_of(scan, self._picture.of(scan.scan.table.table_id)) for scan in read.scans}
-        found = staged(query, read, self._schemas, self.columns, self._params, estimates)
+        found = staged(query, read, self._schemas, self.columns, self._params, estimates, self._differs)
         if found.strategy is Strategy.TWO_STAGE:
             local = replace(local, row_by_row=found.stages[0].fragment.row_by_row)
         trees = [(scan.bounds_in_steps or scan.bounds).tree for scan in read.scans]
@@ -148,7 +158,21 @@ class BoundSelect:
 
     @cached_property
     def _read(self) -> QueryReading:
-        return read_query(self._query, self._settings)
+        read = read_query(self._query, self._settings, _spelled(self._query))
+        return read_query(self._query, self._settings, _spelled(self._query)) if self._left_columns_out(read.second) else read
+
+    def _describe(self) -> None:
+        self._schemas = {scan.relation: _schema(scan) for scan in self._query.scans}
+        self.columns = _described(self._query, self._schemas, self._params)
+
+    def _left_columns_out(self, reading: SecondReading | None) -> bool:
+        """Whether scans left out columns at which DuckDB sees the statement look; then they have all columns now, and the statement is gathered."""
+        if reading is None or not self._query.leaves_out_of(read_by_position(reading)):
+            return False
+        self._differs = Differs("which columns it looks at")
+        self._query = self._bind(every_column=True)
+        self._describe()
+        return True
 
     @property
     def _is_sized(self) -> bool:
@@ -208,18 +232,28 @@ def _schema(scan: Scan) -> dict[str, SqlType | str]:
     return {column.name: column.type for column in scan.table.columns if column.name in scan.columns}
 
 
-def _arrow(query: Query, schemas: Schemas, columns: Sequence[tuple[str, str]]) -> ArrowFragment | None:
-    """The whole statement for the arrow kernel, when it reads one table plainly."""
+def _spelled(query: Query) -> exp.Select | None:
+    """The whole statement in exact names, for the arrow kernel, when it reads one table plainly."""
     if len(query.scans) != 1 or not isinstance(query.tree, exp.Select) or query.tree.args.get("joins") or query.tree.args.get("with_"):
         return None
     scan = query.scans[0]
     if scan.node.parent is not query.tree.args.get("from_"):
         return None
     try:
-        select = canonical_select(query.tree, scan)
+        return canonical_select(query.tree, scan)
     except Cut:
         return None
-    return arrow_form(select, schemas[scan.relation], scan.relation, columns)
+
+
+def _arrow(query: Query, read: QueryReading, schemas: Schemas, columns: Sequence[tuple[str, str]]) -> ArrowFragment | None:
+    """The whole statement for the arrow kernel, if its spelling in exact names reads back as the statement."""
+    if read.spelled is None:
+        return None
+    scan = query.scans[0]
+    named = named_columns(column.name for column in scan.table.columns)
+    if spelling_difference(read.second, read.spelled_reading, lambda star: named) is not None:
+        return None
+    return arrow_form(read.spelled, schemas[scan.relation], scan.relation, columns)
 
 
 def _empty_answer(query: Query, reading: SecondReading | None, whole: Fragment, schemas: Schemas, params: Sequence[Any]) -> bytes | None:

@@ -20,6 +20,7 @@ from secateur.engine.stage import Exchange, Stage, stage_relation
 from secateur.errors import DatabaseError
 from secateur.partitioning.types import SqlType
 from secateur.planner.checks.recomposed import difference
+from secateur.planner.checks.select_node import named_columns
 from secateur.planner.fragments.arrow_form import arrow_form
 from secateur.planner.fragments.canonical import Cut, Differs, named
 from secateur.planner.fragments.merged_order import is_worth_merging, merge_keys, order_clause
@@ -62,7 +63,15 @@ class Staged:
     reads_clock: bool = False
 
 
-def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns, params: Sequence[Any], estimates: Mapping[str, Estimate]) -> Staged:
+def staged(
+    query: Query,
+    read: QueryReading,
+    schemas: Schemas,
+    columns: Columns,
+    params: Sequence[Any],
+    estimates: Mapping[str, Estimate],
+    differs: Differs | None = None,
+) -> Staged:
     """The stages of a query.
 
     Args:
@@ -72,6 +81,7 @@ def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns,
         columns: Name and type of each column of its result.
         params: Values of its parameters, for their types.
         estimates: What is thought of the rows of each scan that it needs.
+        differs: Why it is gathered whatever else there is to say of it.
     """
     binder = _Binder(params)
     reading = read.second
@@ -82,10 +92,12 @@ def staged(query: Query, read: QueryReading, schemas: Schemas, columns: Columns,
         scans = gathered_scans(read.scans, gathered, estimates, filters_all=filters_all)
         return gathered_stages(query, read.scans, scans, schemas, tuple(columns), fragment_of)
 
-    small = why_gathered(query, read.scans, gathered, estimates)
+    small = None if differs is not None else why_gathered(query, read.scans, gathered, estimates)
     if small is not None:
         return Staged(whole(binder.fragment, filters_all=False), Strategy.GATHER, small, gathered=whole(Fragment.over))
     try:
+        if differs is not None:
+            raise differs
         if reading is None or not read.is_faithful:
             raise Cut("it is written in a form that is not taken apart")
         if query.tree.find(exp.PositionalColumn) is not None:
@@ -202,7 +214,7 @@ def _check(query: Query, reading: SecondReading, halves: Halves) -> None:
         Differs: They are not.
     """
     scan = query.scans[0]
-    columns = [{"class": "COLUMN_REF", "type": "COLUMN_REF", "alias": "", "column_names": [column.name]} for column in scan.table.columns]
+    columns = named_columns(column.name for column in scan.table.columns)
     # Clocks have become a parameter: then the statement is what its tree says.
     texts = [halves.partial, halves.final, *([to_sql(query.tree)] if reading.unstable() else [])]
     partial, final, *settled = read_statements(texts)

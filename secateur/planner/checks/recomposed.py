@@ -28,7 +28,7 @@ from secateur.planner.fragments.two_stage import Halves
 from secateur.planner.text.folding import folded
 from secateur.planner.text.second_reading import SecondReading
 
-__all__ = ["difference"]
+__all__ = ["difference", "spelling_difference"]
 
 _BEHIND_WHERE: Final = ("having", "qualify", "sample")
 
@@ -83,6 +83,18 @@ def difference(
     if columns is None:
         return "the columns of the part at the members"
     return _Recomposition(a, p, f, columns, halves, is_one_table=is_one_table).difference()
+
+
+def spelling_difference(whole: SecondReading | None, other: SecondReading | None, star: Callable[[Node], Sequence[Node]]) -> str | None:
+    """What of a SELECT of one table another spelling of it, which runs in its place, does not say; arguments and answer as for :func:`difference`."""
+    if whole is None or other is None:
+        return "the statement"
+    a, f = SelectNode.of(whole.tree, star), SelectNode.of(other.tree)
+    if a is None or f is None:
+        return "the statement"
+    source = SelectNode({**f.node, "modifiers": [], "group_expressions": [], "group_sets": [], "aggregate_handling": "", **dict.fromkeys(_BEHIND_WHERE)}, ())
+    rest = SelectNode({**f.node, "where_clause": None}, f.items)
+    return _Recomposition(a, source, rest, {}, Halves("", ""), is_one_table=True).difference()
 
 
 def _columns_of(partial: SelectNode, halves: Halves) -> Mapping[str, _Column] | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
 from secateur.planner.text.folding import folded
 
-__all__ = ["Node", "OrderItem", "SelectNode", "is_plain_star"]
+__all__ = ["Node", "OrderItem", "SelectNode", "is_plain_star", "named_columns"]
 
 Node: TypeAlias = Mapping[str, Any]
 """A node of DuckDB's parse tree, as :class:`~secateur.planner.text.second_reading.SecondReading` has it."""
@@ -118,3 +118,8 @@ class SelectNode:
 def is_plain_star(item: Node) -> bool:
     """Whether an item of a SELECT list is ``*`` or ``t.*`` and nothing else."""
     return item.get("class") == "STAR" and not any(value for key, value in item.items() if key not in ("class", "type", "alias", "relation_name"))
+
+
+def named_columns(names: Iterable[str], **marks: bool) -> list[Node]:
+    """The nodes of some columns by their names."""
+    return [{"class": "COLUMN_REF", "type": "COLUMN_REF", "alias": "", "column_names": [name], **marks} for name in names]

@@ -10,7 +10,7 @@ from sqlglot import exp
 from secateur.engine.processors.sort_key import SortKey
 from secateur.engine.row_limit import RowLimit
 from secateur.planner.checks.recomposed import difference
-from secateur.planner.checks.select_node import Node
+from secateur.planner.checks.select_node import Node, named_columns
 from secateur.planner.fragments.aggregates import AGGREGATES
 from secateur.planner.fragments.canonical import Cut, Differs, has_shadowed_names, is_canonical
 from secateur.planner.fragments.merged_order import merge_keys
@@ -101,7 +101,7 @@ def _check(bench: Workbench, select: exp.Select, halves: Halves, from_: str, sou
     def star(item: Node) -> list[Node]:
         named = f"{quoted(item['relation_name'])}.*" if item["relation_name"] else "*"
         columns = bench.drafts.describe(f"SELECT {named} FROM {from_}", sources)
-        return [{"class": "COLUMN_REF", "type": "COLUMN_REF", "alias": "", "column_names": [name], "is_starred": True} for name, _ in columns]
+        return named_columns((name for name, _ in columns), is_starred=True)
 
     whole, partial, final = read_statements([to_sql(select), halves.partial, halves.final])
     found = difference(whole, partial, final, halves, star, is_one_table=False)

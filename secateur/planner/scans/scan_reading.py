@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sqlglot import exp
+
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.query import Query, Scan
 from secateur.planner.relations.build import TooLargeError, build_relations
@@ -50,6 +52,8 @@ class QueryReading:
         relations: Its relations, rewritten.
         rewrites: The names of the rules that changed its relations.
         colocated: Groups of co-located scans, as names of relations.
+        spelled: The statement in another spelling, if one was given.
+        spelled_reading: DuckDB's reading of that.
     """
 
     second: SecondReading | None
@@ -58,14 +62,17 @@ class QueryReading:
     relations: tuple[Relation, ...]
     rewrites: tuple[str, ...]
     colocated: tuple[tuple[str, ...], ...]
+    spelled: exp.Select | None = None
+    spelled_reading: SecondReading | None = None
 
 
-def read_query(query: Query, settings: PlanSettings) -> QueryReading:
+def read_query(query: Query, settings: PlanSettings, spelled: exp.Select | None = None) -> QueryReading:
     """Read a bound query.
 
     Args:
         query: The query.
         settings: What the session wants of the plan.
+        spelled: The statement in another spelling, to be read along: a round costs more than a text.
 
     Cost: a millisecond, most of it in DuckDB's parser.
     """
@@ -76,7 +83,8 @@ def read_query(query: Query, settings: PlanSettings) -> QueryReading:
     predicates = {id(conjunct.predicate): conjunct.predicate for relation in relations for conjunct in conjuncts_of(relation)}
     texts = {number: to_sql(predicate) for number, predicate in predicates.items()}
     unique = list(dict.fromkeys(texts.values()))
-    second, own, expressions = read_statements([query.sql, to_sql(query.tree), expressions_query(unique)])
+    asked = [query.sql, to_sql(query.tree), expressions_query(unique), *([] if spelled is None else [to_sql(spelled)])]
+    second, own, expressions, *others = read_statements(asked)
     theirs = frozenset[str]() if second is None else second.conjuncts()
     canonical = expressions_in(expressions, len(unique)) if unique else []
     confirmed = frozenset(text for text, form in zip(unique, canonical, strict=True) if form is not None and form in theirs)
@@ -90,4 +98,4 @@ def read_query(query: Query, settings: PlanSettings) -> QueryReading:
     scans = tuple(
         ScanReading(scan, scope, bound_scan(scan, scope, settings.combinations_per_partition)) for scan, scope in zip(query.scans, scopes, strict=True)
     )
-    return QueryReading(second, is_faithful, scans, relations, rewrites, colocated_scans(relations))
+    return QueryReading(second, is_faithful, scans, relations, rewrites, colocated_scans(relations), spelled, others[0] if others else None)
