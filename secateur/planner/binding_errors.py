@@ -24,6 +24,9 @@ _CANDIDATES: Final = re.compile(r"Candidate bindings:[ :]*(.*)$", re.MULTILINE)
 _QUOTED: Final = re.compile(r'"([^"]+)"')
 _QUOTED_TWICE: Final = re.compile(r'""([^"]+)""')
 _HIDDEN: Final = re.compile("Table with name (.+) does not exist")
+_ROW_NUMBER: Final = "rowid"
+"""What DuckDB's own tables have beside their columns."""
+
 _KEYWORDS: Final = (
     (re.compile("^Set operations"), ("UNION", "INTERSECT", "EXCEPT")),
     (re.compile("^GROUP BY term"), ("GROUP BY",)),
@@ -54,6 +57,8 @@ def in_users_terms(error: DatabaseError, query: Query, schemas: Mapping[str, Map
     name = _NAME.search(said)
     place = _place(complaint, query, said, None if name is None else name[1])
     message = _with_own_names(error.message, query)
+    if isinstance(error, UnknownColumnError) and name is not None and folded(name[1]) == _ROW_NUMBER:
+        error, message = NotSupportedError(error.message, **error.details), f"{name[1]} is not supported: rows have no numbers; name the primary key"
     match error:
         case UnknownColumnError() if name is not None and "FROM clause is missing" in said:
             message = f"column {name[1]!r} cannot be used here: no table is in reach"

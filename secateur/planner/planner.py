@@ -27,6 +27,7 @@ from secateur.planner.dml.target import read_relation
 from secateur.planner.dml.update import read_update
 from secateur.planner.dml.with_clause import split_with
 from secateur.planner.explain.read_explain import read_explain
+from secateur.planner.functions import refuse_calls_of
 from secateur.planner.parameter_types import specimen, types_of
 from secateur.planner.pivot import read_pivot, read_unpivot
 from secateur.planner.plan_settings import PlanSettings
@@ -185,6 +186,7 @@ class Planner:
         planned = self._plan_read(sql, tokens, parameters, params, catalog)
         if isinstance(planned, InsertValues):
             check_dialect(sql, tokens, planned.rows)
+            refuse_calls_of([token for token in tokens if planned.rows.start <= token.start < planned.rows.end], sql)
         elif isinstance(planned, _READ_HERE):
             check_dialect(sql, tokens)
         return planned

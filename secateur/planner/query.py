@@ -14,6 +14,7 @@ from sqlglot import Token, TokenType, exp
 
 from secateur.errors import DatabaseError, LimitExceededError, NotSupportedError, ProgrammingError, UnknownTableError
 from secateur.partitioning.table import TableDef
+from secateur.planner.functions import doubtful_calls, refuse_calls
 from secateur.planner.near_names import near_names
 from secateur.planner.refused import WORDS as REFUSED_WORDS
 from secateur.planner.refused import refuse_parts
@@ -140,6 +141,9 @@ def bind_query(text: str, tokens: Sequence[Token], parameters: Parameters, find:
     words = _words(tokens)
     if words & REFUSED_WORDS:
         refuse_parts(tree, text)
+    doubtful = doubtful_calls(tokens)
+    if doubtful:
+        refuse_calls(doubtful, tree.find_all(exp.Anonymous), text)
     binder = _Binder(find, is_placed=_has_relation_names(tree, words), every_column=every_column)
     splices: list[Splice] = []
     for (start, end), mention in binder.bind(text, words, tree):

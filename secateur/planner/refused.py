@@ -7,7 +7,6 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.errors import NotSupportedError
-from secateur.planner.text.folding import folded
 from secateur.planner.text.positions import located
 
 __all__ = ["STATEMENTS", "WORDS", "refuse_parts"]
@@ -41,22 +40,8 @@ STATEMENTS: Final = {
 }
 """First words of statements that are not supported, and what to do instead."""
 
-_OWN_CATALOG: Final = {
-    "duckdb_tables": "secateur.tables",
-    "duckdb_views": "secateur.tables",
-    "duckdb_columns": "secateur.columns",
-    "duckdb_constraints": "information_schema.table_constraints",
-    "duckdb_schemas": "information_schema.schemata",
-    "duckdb_databases": "information_schema.schemata",
-    "duckdb_indexes": "secateur.tables",
-    "pragma_table_info": "secateur.columns",
-    "pragma_show": "secateur.columns",
-    "show_tables": "secateur.tables",
-}
-"""Functions that tell of the tables of the process that happens to run a fragment, and what tells of those of the cluster."""
-
-WORDS: Final = frozenset({"with", *_OWN_CATALOG})
-"""What a text has to mention, folded, to have a part that is refused."""
+WORDS: Final = frozenset({"with"})
+"""What a text has to mention, folded, to have a part that is refused, beside calls of functions."""
 
 
 def refuse_parts(tree: exp.Expr, text: str) -> None:
@@ -69,14 +54,8 @@ def refuse_parts(tree: exp.Expr, text: str) -> None:
     Raises:
         NotSupportedError: Names the part and its position.
     """
-    for node in tree.find_all(exp.CTE, exp.Anonymous):
-        if isinstance(node, exp.CTE):
-            if not isinstance(node.this, (exp.Query, exp.Values)):
-                name = node.args["alias"].this
-                message = f"{node.this.key.upper()} in a common table expression is not supported: send it as a statement of its own, with RETURNING"
-                raise located(NotSupportedError, message, text, int(name.meta.get("start", 0)), len(node.alias))
-        elif (instead := _OWN_CATALOG.get(folded(node.name))) is not None:
-            start = int(node.meta.get("start", 0))
-            raise located(
-                NotSupportedError, f"{node.name}() is not supported: it does not know the tables of a cluster; read {instead}", text, start, len(node.name)
-            )
+    for node in tree.find_all(exp.CTE):
+        if not isinstance(node.this, (exp.Query, exp.Values)):
+            name = node.args["alias"].this
+            message = f"{node.this.key.upper()} in a common table expression is not supported: send it as a statement of its own, with RETURNING"
+            raise located(NotSupportedError, message, text, int(name.meta.get("start", 0)), len(node.alias))

@@ -74,6 +74,7 @@ class DuckDBKernel:
         self._idle: list[Slot] = []
         self._binders: list[Binder] = []
         self._apart: dict[str, str] = {}
+        self._function_names: frozenset[str] | None = None
         self._closed = False
 
     def run(
@@ -169,6 +170,13 @@ class DuckDBKernel:
         """
         with self._binder() as binder:
             binder.cursor.extract_statements(sql)
+
+    def function_names(self) -> frozenset[str]:
+        """The names of all functions that DuckDB has here, of every kind. Costs some milliseconds at the first call."""
+        if self._function_names is None:
+            names = self.run("SELECT DISTINCT lower(function_name) AS name FROM duckdb_functions()", {}).column("name").to_pylist()
+            self._function_names = frozenset(names)
+        return self._function_names
 
     def trees(self, statements: Sequence[str]) -> tuple[str, ...]:
         """DuckDB's parse trees of some texts, in JSON; one that does not parse says so in there.

@@ -6,6 +6,7 @@ parsers of our own, see :mod:`secateur.planner.text.token_cursor`.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
 from collections.abc import Sequence
@@ -18,8 +19,9 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.generators.duckdb import DuckDBGenerator
 from sqlglot.parsers.duckdb import DuckDBParser
 
-from secateur.errors import NotSupportedError, SqlSyntaxError
-from secateur.planner.text.positions import syntax_error
+from secateur.engine.kernels.duckdb_kernel import default_kernel
+from secateur.errors import DatabaseError, NotSupportedError, SqlSyntaxError
+from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.trees import copied
 
 __all__ = ["Secateur", "parse_query", "quoted", "to_sql", "tokenize"]
@@ -145,7 +147,7 @@ def parse_query(sql: str, tokens: Sequence[Token]) -> exp.Expr:
     try:
         trees = _DIALECT.parser().parse(list(tokens), sql)
     except ParseError as error:
-        raise _parse_failure(error, sql) from None
+        raise _parse_failure(error, sql, tokens) from None
     tree = trees[0] if trees else None
     if not isinstance(tree, (exp.Query, exp.Values)):
         raise syntax_error("expected a query", sql, tokens[0].start if tokens else 0)
@@ -162,17 +164,25 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _parse_failure(error: ParseError, sql: str) -> SqlSyntaxError:
+def _parse_failure(error: ParseError, sql: str, tokens: Sequence[Token]) -> SqlSyntaxError | NotSupportedError:
+    """What to say of a text that sqlglot does not parse: that it is wrong, or, if DuckDB parses it, that we cannot read it."""
     first = error.errors[0] if error.errors else {}
     line, column, found = first.get("line"), first.get("col"), first.get("highlight") or ""
     reason = str(first.get("description") or error).split(" for <class")[0].rstrip(".")
     if line is None or column is None:
-        return syntax_error(reason, sql, len(sql.rstrip()))
-    starts = [0]
-    for text in sql.split("\n"):
-        starts.append(starts[-1] + len(text) + 1)
-    offset = starts[line - 1] + column - 1
+        offset, found = len(sql.rstrip()), ""
+    else:
+        starts = [0]
+        for text in sql.split("\n"):
+            starts.append(starts[-1] + len(text) + 1)
+        offset = starts[line - 1] + column - 1
+    with contextlib.suppress(DatabaseError):
+        default_kernel().parse(sql[tokens[0].start : tokens[-1].end + 1])
+        what = repr(found) if found else "the end of the statement"
+        return located(NotSupportedError, f"what stands at {what} is not supported: write the statement in another way", sql, offset, len(found))
     # sqlglot names what it missed by the names of its own classes; the token where it stopped is what helps.
+    if not found and (line is None or column is None):
+        return syntax_error(reason, sql, offset)
     expected = f"{reason.lower()} at {found!r}" if reason.startswith("Expecting") else f"unexpected {found!r}" if found else reason
     return syntax_error(f"the statement does not parse: {expected}", sql, offset, len(found))
 
