@@ -402,14 +402,15 @@ def joins_unnamed(join: exp.Join) -> bool:
 
 
 def renames_columns(node: exp.Table) -> bool:
-    """Whether an alias gives names to the columns of a table by their positions: ``FROM t AS x(a, b)``.
+    """Whether an alias stands for all columns of a table, or gives names to them by their positions: ``FROM t AS x(a, b)``.
 
-    The alias may also be that of parentheses around the table, or around a join that it is part of: ``FROM (t JOIN u ON ...) AS x(a, b)``.
+    The alias may be that of parentheses around the table, or around a join that it is part of: ``FROM (t JOIN u ON ...) AS x`` is a query of all columns to
+    DuckDB, ``(SELECT * FROM t JOIN u ON ...) AS x``.
     """
     item: exp.Expr | None = node
     while isinstance(item, (exp.Table, exp.Join)) or (isinstance(item, exp.Subquery) and not holds_query(item)):
         alias = item.args.get("alias")
-        if isinstance(alias, exp.TableAlias) and alias.columns:
+        if isinstance(alias, exp.TableAlias) and (alias.columns or isinstance(item, exp.Subquery)):
             return True
         item = item.parent
     return False

@@ -63,9 +63,9 @@ METRICS = ("host", "metric", "time", "value")
             [ORDERS, METRICS, ("code", "name")],
             id="and one of a join inside of another",
         ),
-        pytest.param(
-            f"SELECT id FROM (orders JOIN {OTHER} ON host = priority) AS x", [("id", "priority"), ("host",)], id="an alias without columns renames none"
-        ),
+        pytest.param(f"SELECT x.* FROM (orders JOIN {OTHER} ON host = priority) AS x", [ORDERS, METRICS], id="of an alias of a join in parentheses"),
+        pytest.param(f"SELECT id FROM (orders JOIN {OTHER} ON host = priority) AS x", [ORDERS, METRICS], id="which is a query of all columns anyway"),
+        pytest.param(f"SELECT id FROM (orders JOIN {OTHER} ON host = priority)", [("id", "priority"), ("host",)], id="parentheses alone are none"),
     ],
 )
 def test_a_star_stands_for_the_columns_of_its_own_from_clause(bench: Any, sql: str, columns: list[tuple[str, ...]]) -> None:
