@@ -123,6 +123,7 @@ class Controller:
             self._watching.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._watching
+        self._loads.close()
         await self._server.stop()
         await self._jobs.close()
         await self._statistics.close()

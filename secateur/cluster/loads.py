@@ -133,6 +133,7 @@ class LoadPublisher:
         self._members = members
         self._is_member = is_member
         self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._delivering: set[asyncio.Task[tuple[dict[str, Any], float] | None]] = set()
 
     async def publish(self, load: Load) -> Published:
         """Publish a load everywhere.
@@ -222,7 +223,17 @@ class LoadPublisher:
         if failures:
             await self.abort(load.load_id, load.copies)
             raise _as_load_failure(load, failures[0]) from failures[0]
-        published = await asyncio.gather(*(self._deliver(member, load) for member in load.copies), return_exceptions=True)
+        delivering = [asyncio.get_running_loop().create_task(self._deliver(member, load)) for member in load.copies]
+        self._delivering.update(delivering)
+        try:
+            published = await asyncio.gather(*delivering, return_exceptions=True)
+        finally:
+            self._delivering.difference_update(delivering)
+        if any(isinstance(outcome, asyncio.CancelledError) for outcome in published):
+            raise OperationalError(
+                f"the controller was stopped while it published load {load.load_id} into {load.table.name}: look whether the rows are there",
+                table=load.table.name,
+            )
         refusals = [outcome for outcome in published if isinstance(outcome, BaseException)]
         if not any(isinstance(outcome, tuple) for outcome in published):
             refusal = refusals[0] if refusals else MemberLostError("every member that had a copy of the table has left the cluster")
@@ -240,6 +251,11 @@ class LoadPublisher:
                 took_s = prepared_s + (publication[1] if isinstance(publication, tuple) else 0.0)
                 work.append(work_of("publish", member, partitions=partitions, rows_out=prepared["rows"] + prepared["rows_removed"], busy_s=took_s))
         return Published(rows, tuple(work))
+
+    def close(self) -> None:
+        """Wait for no member any more: the controller is stopped, and members decide what they have prepared by themselves."""
+        for task in self._delivering:
+            task.cancel()
 
     def exclusive(self, table_id: int) -> asyncio.Lock:
         """Held while a load of a table is published; whoever changes what the members prepare for takes it as well."""

@@ -14,7 +14,7 @@ from functools import reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from secateur.errors import ProgrammingError
+from secateur.errors import ProgrammingError, ProtocolError
 from secateur.partitioning.conform import conform
 from secateur.partitioning.distinct_keys import first_of_each_key, first_positions, plain_column
 from secateur.partitioning.table import TableDef
@@ -69,9 +69,13 @@ class RowEffects:
         Raises:
             ProgrammingError: A row is found twice, and that is refused.
             DataError, NullKeyError: A row that the table cannot hold.
+            ProtocolError: The result names no actions: the query is not that of a change.
 
         Cost: vectorised, a few passes over the rows.
         """
+        named = effects.column(0).type if effects.num_columns else pa.null()
+        if not (pa.types.is_string(named) or pa.types.is_large_string(named) or pa.types.is_dictionary(named)):
+            raise ProtocolError(f"{table.name}: the plan of a change begins with the action of each row, and this one begins with {named}")
         effects = _once(effects.filter(effects.column(0).is_valid()), table, meeting)
         actions = effects.column(0)
         rows = _rows(effects, table)
