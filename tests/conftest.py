@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import itertools
 from collections.abc import Iterator
 
@@ -11,6 +12,11 @@ import secateur
 from secateur.cluster import Cluster
 
 _numbers = itertools.count(1)
+
+# Nothing that secateur does may depend on the decimal context of a thread: all tests run in one in which what is rounded to five digits raises.
+decimal.DefaultContext.prec = 5
+decimal.DefaultContext.traps[decimal.Inexact] = True
+decimal.setcontext(decimal.DefaultContext.copy())
 
 
 @pytest.fixture(scope="session")

@@ -16,18 +16,18 @@ import math
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
-from decimal import Context, Decimal, Inexact, InvalidOperation
+from decimal import Decimal, Inexact
 from typing import Any, Final
 from uuid import UUID
 
 import numpy as np
 
 from secateur.errors import DataError
+from secateur.partitioning.decimals import below_power_of_ten, rescaled
 from secateur.partitioning.types import SqlType, TypeKind
 
 __all__ = ["coerce"]
 
-_EXACT: Final = Context(prec=80, traps=[InvalidOperation, Inexact])
 _INTEGER_TEXT: Final = re.compile(r"\s*[+-]?[0-9]+\s*")
 _UUID_TEXT: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _BOOLEAN_TEXT: Final = {"true": True, "t": True, "false": False, "f": False}
@@ -126,14 +126,12 @@ def _to_decimal(value: Any, type_: SqlType) -> Decimal:
             raise _CannotError("give a Decimal, an int or text")
     if not number.is_finite():
         raise _CannotError("it is not finite")
-    if number and number.adjusted() >= type_.precision - type_.scale:
+    if not below_power_of_ten(number, type_.precision - type_.scale):
         raise _CannotError(f"the type holds {type_.precision - type_.scale} digits before the point")
     try:
-        result = number.quantize(Decimal((0, (1,), -type_.scale)), context=_EXACT)
+        return rescaled(number, type_.scale)
     except Inexact:
         raise _CannotError(f"the type holds {type_.scale} digits behind the point") from None
-    # Minus zero equals zero, so it has to be the same value.
-    return abs(result) if result.is_zero() else result
 
 
 def _to_boolean(value: Any) -> bool:

@@ -10,9 +10,9 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from decimal import Context, Decimal
 from typing import Any, Final
 
+from secateur.partitioning.decimals import from_unscaled, unscaled
 from secateur.partitioning.domain import Domain, Span, within
 from secateur.partitioning.types import SqlType, TypeKind
 
@@ -36,7 +36,6 @@ class _Counting:
 _MICROSECOND: Final = timedelta(microseconds=1)
 _EPOCH: Final = datetime(1970, 1, 1)
 _EPOCH_UTC: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_EXACT: Final = Context(prec=80)
 
 
 def _instants(epoch: datetime) -> _Counting:
@@ -67,7 +66,7 @@ def _counting(column_type: SqlType) -> _Counting | None:
         return _Counting(int, int, *column_type.integer_range)
     if column_type.kind is TypeKind.DECIMAL:
         scale, largest = column_type.scale, int(10**column_type.precision) - 1
-        return _Counting(lambda value: int(_EXACT.scaleb(value, scale)), lambda index: _EXACT.scaleb(Decimal(index), -scale), -largest, largest)
+        return _Counting(lambda value: unscaled(value, scale), lambda index: from_unscaled(index, scale), -largest, largest)
     return _COUNTED.get(column_type.kind)
 
 

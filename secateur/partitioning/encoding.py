@@ -25,7 +25,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
@@ -34,6 +34,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from secateur.errors import InternalError
+from secateur.partitioning.decimals import unscaled
 from secateur.partitioning.types import SqlType, TypeKind
 
 __all__ = ["ByteKeys", "EncodedColumn", "WordKeys", "decimal_words", "encode_array", "fixed_width", "is_narrow_decimal", "scalar_encoder", "uuid_bytes"]
@@ -45,7 +46,6 @@ _BOOLEANS: Final = {False: _PACK_INT32(0), True: _PACK_INT32(1)}
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 _EPOCH: Final = datetime(1970, 1, 1)
 _EPOCH_UTC: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_EXACT: Final = Context(prec=80)
 _NARROW_PRECISION_MAX: Final = 18
 _UUID_TEXT_BYTES: Final = 36
 _HEX: Final = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
@@ -151,14 +151,11 @@ def _decimal_encoder(type_: SqlType) -> Callable[[Decimal], bytes]:
     scale, narrow = type_.scale, is_narrow_decimal(type_)
 
     def encode(value: Decimal) -> bytes:
-        scaled = _EXACT.scaleb(value, scale)
-        unscaled = int(scaled)
-        if unscaled != scaled:
-            raise ValueError
+        units = unscaled(value, scale)
         if narrow:
-            return _PACK_INT64(unscaled)
-        bits = (unscaled if unscaled >= 0 else ~unscaled).bit_length()
-        return unscaled.to_bytes(bits // 8 + 1, "big", signed=True)
+            return _PACK_INT64(units)
+        bits = (units if units >= 0 else ~units).bit_length()
+        return units.to_bytes(bits // 8 + 1, "big", signed=True)
 
     return encode
 

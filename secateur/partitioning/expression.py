@@ -20,6 +20,7 @@ from typing import Any, Final
 from secateur.errors import DataError
 from secateur.partitioning.calendar import MONTHS, SPANS, UNITS, start_of
 from secateur.partitioning.coerce import coerce
+from secateur.partitioning.decimals import DOUBLE_INTEGER_MAX
 from secateur.partitioning.types import SqlType, TypeKind
 
 __all__ = ["UNKNOWN", "Function", "belongs", "cast", "evaluate"]
@@ -202,7 +203,7 @@ def _text_of(value: Any) -> str:
 def _to_integer(value: Any, wanted: SqlType) -> Any:
     if wanted.kind is TypeKind.HUGEINT or (isinstance(value, str) and not _INTEGER_SPELLING.fullmatch(value)):
         return UNKNOWN
-    if not isinstance(value, (str, int, Decimal, float)) or (isinstance(value, float) and abs(value) >= 2**53):
+    if not isinstance(value, (str, int, Decimal, float)) or (isinstance(value, float) and abs(value) >= DOUBLE_INTEGER_MAX):
         return UNKNOWN
     return coerce(int(value) if isinstance(value, bool) else value, wanted)
 

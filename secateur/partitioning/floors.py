@@ -15,11 +15,12 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from decimal import ROUND_FLOOR, Context, Decimal
+from decimal import Decimal
 from typing import Any, Final
 
 import numpy as np
 
+from secateur.partitioning.decimals import DOUBLE_INTEGER_MAX, below_power_of_ten, floored
 from secateur.partitioning.types import SqlType, TypeKind
 
 __all__ = ["Floor", "floors_of", "representable"]
@@ -36,10 +37,8 @@ class Floor:
 # DuckDB brings all operands of one comparison, IN list or BETWEEN to one type, so the values are judged together.
 _Floors = list[Floor] | None
 
-_DOUBLE_EXACT_MAX: Final = 2**53 - 1
 _HUGEINT_MAX: Final = 2**127 - 1
 _DECIMAL_DIGITS_MAX: Final = 38
-_WIDE: Final = Context(prec=80, rounding=ROUND_FLOOR)
 _INTEGER_TEXT: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _DECIMAL_TEXT: Final = re.compile(r"[+-]?[0-9]{1,37}(?:\.[0-9]{1,37})?")
 _DATE_TEXT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -89,7 +88,7 @@ def representable(value: Any, column_type: SqlType) -> bool:
         smallest, largest = column_type.integer_range
         return bool(smallest <= value <= largest)
     if column_type.kind is TypeKind.DECIMAL:
-        return bool(abs(value) < Decimal(10) ** (column_type.precision - column_type.scale))
+        return below_power_of_ten(value, column_type.precision - column_type.scale)
     return True
 
 
@@ -115,7 +114,7 @@ def _integer_floors(values: list[Any], kinds: set[type[Any]], column_type: SqlTy
         return None
     if float in kinds:
         # The column is cast to DOUBLE: below 2**53 that is exact and keeps order, above it two integers may compare equal.
-        if Decimal in kinds or not all(abs(number) <= _DOUBLE_EXACT_MAX for number in numbers):
+        if Decimal in kinds or not all(abs(number) < DOUBLE_INTEGER_MAX for number in numbers):
             return None
     elif Decimal in kinds and not _decimals_fit(numbers, _INTEGER_DIGITS[column_type.kind], 0):
         return None
@@ -123,16 +122,15 @@ def _integer_floors(values: list[Any], kinds: set[type[Any]], column_type: SqlTy
 
 
 def _decimal_floors(values: list[Any], kinds: set[type], column_type: SqlType) -> _Floors:
-    step = Decimal(1).scaleb(-column_type.scale)
+    digits, scale = column_type.precision - column_type.scale, column_type.scale
     if kinds == {str}:
-        limit = Decimal(10) ** (column_type.precision - column_type.scale)
-        if not all(_DECIMAL_TEXT.fullmatch(value) and len(value.partition(".")[2]) <= column_type.scale and abs(Decimal(value)) < limit for value in values):
+        if not all(_DECIMAL_TEXT.fullmatch(value) and len(value.partition(".")[2]) <= scale and below_power_of_ten(Decimal(value), digits) for value in values):
             return None
-        return [Floor(Decimal(value).quantize(step, context=_WIDE)) for value in values]
-    if not kinds <= {int, Decimal} or not _decimals_fit(values, column_type.precision - column_type.scale, column_type.scale):
+        return [Floor(floored(Decimal(value), scale)) for value in values]
+    if not kinds <= {int, Decimal} or not _decimals_fit(values, digits, scale):
         return None
-    floored = [Decimal(value).quantize(step, context=_WIDE) for value in values]
-    return [Floor(floor, floor == value) for floor, value in zip(floored, values, strict=True)]
+    floors = [floored(value, scale) for value in values]
+    return [Floor(floor, floor == value) for floor, value in zip(floors, values, strict=True)]
 
 
 def _decimals_fit(values: Sequence[Any], digits: int, scale: int) -> bool:

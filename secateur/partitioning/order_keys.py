@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
-from decimal import Context
 from typing import Any, Final
 
 import numpy as np
@@ -11,12 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from secateur.errors import InternalError
+from secateur.partitioning.decimals import unscaled
 from secateur.partitioning.encoding import decimal_words, fixed_width
 from secateur.partitioning.types import SqlType, TypeKind
 
 __all__ = ["order_array", "order_key"]
 
-_EXACT: Final = Context(prec=80)
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 
 
@@ -35,7 +34,7 @@ def order_key(value: Any, type_: SqlType) -> Any:
             since = value - datetime(1970, 1, 1, tzinfo=value.tzinfo and UTC)
             return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
         case TypeKind.DECIMAL:
-            return int(_EXACT.scaleb(value, type_.scale))
+            return unscaled(value, type_.scale)
         case TypeKind.UUID:
             return value.int
         case _ if type_.is_integer:

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
-from decimal import Context, Decimal
 from typing import Any, Final
 from uuid import UUID
 
 from secateur.errors import InternalError
+from secateur.partitioning.decimals import from_unscaled, unscaled
 from secateur.partitioning.types import SqlType, TypeKind
 
 __all__ = ["minimum", "next_value", "successor"]
 
 _UUID_MAX: Final = 2**128 - 1
-_EXACT: Final = Context(prec=80)
 
 
 def successor(key: Sequence[Any], types: Sequence[SqlType]) -> tuple[Any, ...] | None:
@@ -45,8 +44,8 @@ def next_value(value: Any, type_: SqlType) -> Any:
         case TypeKind.TIMESTAMP | TypeKind.TIMESTAMPTZ:
             return None if value.replace(tzinfo=None) == datetime.max else value + timedelta(microseconds=1)
         case TypeKind.DECIMAL:
-            unscaled = int(value.scaleb(type_.scale, context=_EXACT)) + 1
-            return None if unscaled == 10**type_.precision else Decimal(unscaled).scaleb(-type_.scale, context=_EXACT)
+            following = unscaled(value, type_.scale) + 1
+            return None if following == 10**type_.precision else from_unscaled(following, type_.scale)
         case TypeKind.UUID:
             return None if value.int == _UUID_MAX else UUID(int=value.int + 1)
         case _ if type_.is_integer:
@@ -71,7 +70,7 @@ def minimum(type_: SqlType) -> Any:
         case TypeKind.TIMESTAMPTZ:
             return datetime.min.replace(tzinfo=UTC)
         case TypeKind.DECIMAL:
-            return Decimal(1 - 10**type_.precision).scaleb(-type_.scale, context=_EXACT)
+            return from_unscaled(1 - 10**type_.precision, type_.scale)
         case TypeKind.UUID:
             return UUID(int=0)
         case _ if type_.is_integer:

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from decimal import Context, Decimal
+from decimal import Decimal
 from functools import partial
 from typing import Any, Final
 from uuid import UUID
@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from secateur.errors import DataError, NotSupportedError
+from secateur.partitioning.decimals import unscaled
 from secateur.partitioning.types import SqlType, TypeKind
 from secateur.storage.key_view import (
     Cell,
@@ -52,7 +53,6 @@ _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 _EPOCH: Final = datetime(1970, 1, 1)
 _EPOCH_UTC: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
-_EXACT: Final = Context(prec=80)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,13 +181,7 @@ def _of_uuid(value: Any) -> bytes:
 
 
 def _of_decimal(scale: int, value: Any) -> int:
-    if not isinstance(value, Decimal):
-        return operator.index(value) * 10**scale
-    scaled = _EXACT.scaleb(value, scale)
-    unscaled = int(scaled)
-    if unscaled != scaled:
-        raise ValueError
-    return unscaled
+    return unscaled(value, scale) if isinstance(value, Decimal) else operator.index(value) * 10**scale
 
 
 def _of_float(value: Any) -> int:

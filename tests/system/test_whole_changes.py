@@ -57,12 +57,21 @@ def together(*works: Callable[[], Any]) -> None:
         "UPDATE {t} SET v = v + s.n FROM (SELECT 5 AS k, 1 AS n) AS s WHERE {t}.id = s.k",
         "INSERT INTO {t} VALUES (5, 1) ON CONFLICT DO UPDATE SET v = v + excluded.v",
         "INSERT INTO {t} SELECT 5, 1 ON CONFLICT DO UPDATE SET v = v + excluded.v",
+        "INSERT OR REPLACE INTO {t} SELECT id, v + 1 FROM {t}",
+        "INSERT OR REPLACE INTO {t} (v, id) WITH x AS (SELECT max(v) AS v FROM {t} WHERE id = 5) SELECT v + 1, 5 FROM x",
+        "INSERT OR REPLACE INTO {t} BY NAME SELECT v + 1 AS v, id FROM {t}_view WHERE id = 5",
+        "INSERT OR REPLACE INTO {t} VALUES (5, (SELECT v + 1 FROM {t} WHERE id = 5)), (6, 0)",
     ],
-    ids=["merge", "update from", "upsert of a row", "upsert of a query"],
+    ids=[
+        *["merge", "update from", "upsert of a row", "upsert of a query"],
+        *["replacement by a query", "replacement by a query of a CTE", "replacement by a query of a view", "replacement by a subquery"],
+    ],
 )
 def test_no_increment_is_lost(cluster: Cluster, counters: str, sql: str) -> None:
     """Beside plain updates of one partition, which take another way."""
     rounds = 8
+    with cluster.connect() as conn:
+        conn.execute(f"CREATE VIEW {counters}_view AS FROM {counters}")
 
     def work(text: str) -> None:
         with cluster.connect() as own:
@@ -73,6 +82,20 @@ def test_no_increment_is_lost(cluster: Cluster, counters: str, sql: str) -> None
     together(*(lambda text=text: work(text) for text in (whole, whole, plain, plain)))
     with cluster.connect() as conn:
         assert conn.execute(f"SELECT v FROM {counters} WHERE id = 5").fetchone() == (4 * rounds,)
+
+
+@pytest.mark.parametrize("words", ["INSERT", "INSERT OR IGNORE"])
+def test_rows_that_are_counted_on_from_the_last_one_have_keys_of_their_own(cluster: Cluster, counters: str, words: str) -> None:
+    rounds = 8
+
+    def work() -> None:
+        with cluster.connect() as own:
+            for _ in range(rounds):
+                assert own.execute(f"{words} INTO {counters} SELECT max(id) + 1, 0 FROM {counters}").rowcount == 1
+
+    together(work, work, work)
+    with cluster.connect() as conn:
+        assert conn.execute(f"SELECT count(*), max(id) FROM {counters}").fetchone() == (KEYS + 3 * rounds, KEYS + 3 * rounds - 1)
 
 
 def test_a_reader_sees_all_of_a_change_or_nothing(cluster: Cluster, counters: str) -> None:

@@ -128,7 +128,7 @@ def _json_lines(parts: _Parts) -> Iterator[str]:
 def _json_value(value: Any) -> Any:
     match value:
         case Decimal():
-            return int(value) if value == value.to_integral_value() and value.as_tuple().exponent == 0 else float(value)
+            return int(value) if value.as_tuple().exponent == 0 else float(value)
         case datetime():
             return value.replace(tzinfo=None).isoformat(" ") + ("" if value.tzinfo is None else "+00")
         case date() | time():

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final, assert_never
 
 import numpy as np
@@ -22,6 +23,7 @@ from secateur.engine.kernels.arrow_evaluate import Evaluator, Scope, compile_exp
 from secateur.engine.kernels.arrow_expression import Expression
 from secateur.engine.kernels.arrow_fragment import Aggregate, AggregateFunction, slot_name
 from secateur.engine.kernels.exact_values import InexactError, compute_type
+from secateur.partitioning.decimals import DOUBLE_INTEGER_MAX, unscaled
 from secateur.partitioning.types import SqlType, TypeKind
 
 __all__ = ["Aggregator", "compile_aggregation"]
@@ -33,7 +35,6 @@ Aggregator = Callable[[Scope, int], Mapping[str, Any]]
 _THREADED_ROWS_MIN: Final = 200_000
 #: Up to here the results are finished one by one: Arrow's functions cost more to start.
 _FEW_GROUPS_MAX: Final = 64
-_INTEGER_IN_DOUBLE_MAX: Final = 2**53
 _HUGEINT: Final = pa.decimal128(38, 0)
 _SKIP_NULLS: Final = pc.ScalarAggregateOptions(skip_nulls=True, min_count=1)
 _MIN_MAX: Final = pc.get_function("min_max")
@@ -164,17 +165,21 @@ def _bound_sum(values: Any, type_: SqlType, row_count: int) -> None:
     if largest * row_count < limit:
         return
     extremes = _MIN_MAX.call([values], _SKIP_NULLS).as_py()
-    if extremes["min"] is not None and max(abs(extremes["min"]), abs(extremes["max"])) * row_count >= limit:
+    if extremes["min"] is None:
+        return
+    # A column of HUGEINT is one of decimals too.
+    units = [unscaled(value, type_.scale) if isinstance(value, Decimal) else value for value in extremes.values()]
+    if max(map(abs, units)) * row_count >= limit:
         raise InexactError("a sum past Arrow's accumulator")
 
 
 def _accumulator(type_: SqlType) -> tuple[int, int]:
-    """The bound on absolute sums, and the largest absolute value of the type, both in units of the type."""
+    """The bound on absolute sums, and the largest absolute value of the type, both in units of its last digit."""
     match type_.kind:
         case TypeKind.HUGEINT:
             return 10**38, 10**38
         case TypeKind.DECIMAL:
-            return 10 ** (38 - type_.scale), 10 ** (type_.precision - type_.scale)
+            return 10**38, 10**type_.precision
         case TypeKind.UTINYINT | TypeKind.USMALLINT | TypeKind.UINTEGER | TypeKind.UBIGINT:
             return 2**64, type_.integer_range[1]
         case _:
@@ -204,7 +209,7 @@ def _average(sums: pa.Array, counts: pa.Array) -> pa.Array:
     """CAST(sum AS DOUBLE) / count; NULL where there is no value."""
     if len(sums) <= _FEW_GROUPS_MAX and not pa.types.is_decimal(sums.type):
         few = sums.to_pylist()
-        if pa.types.is_floating(sums.type) or all(value is None or abs(value) <= _INTEGER_IN_DOUBLE_MAX for value in few):
+        if pa.types.is_floating(sums.type) or all(value is None or abs(value) <= DOUBLE_INTEGER_MAX for value in few):
             return pa.array([None if value is None else value / count for value, count in zip(few, counts.to_pylist(), strict=True)], pa.float64())
     missing = sums.is_null().to_numpy(zero_copy_only=False)
     if pa.types.is_decimal(sums.type):

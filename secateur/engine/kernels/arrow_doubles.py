@@ -8,13 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from secateur.engine.kernels.exact_values import InexactError
+from secateur.partitioning.decimals import DOUBLE_INTEGER_MAX
 
 __all__ = ["SCALE_MAX", "held_by_double", "to_double"]
 
 #: Powers of ten up to this one are exact doubles, so that a division by them is rounded once.
 SCALE_MAX: Final = 22
-#: Up to here every integer is a DOUBLE.
-_INTEGER_MAX: Final = 2**53
 
 
 def to_double(decimals: Any) -> Any:
@@ -43,6 +42,6 @@ def held_by_double(integers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     Raises:
         InexactError: One is not a DOUBLE.
     """
-    if len(integers) and (integers.max() > _INTEGER_MAX or integers.min() < -_INTEGER_MAX):
+    if len(integers) and (integers.max() > DOUBLE_INTEGER_MAX or integers.min() < -DOUBLE_INTEGER_MAX):
         raise InexactError("an integer that no DOUBLE holds")
     return integers.astype(np.float64)

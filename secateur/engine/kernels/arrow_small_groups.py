@@ -13,6 +13,7 @@ from typing import Any, Final, assert_never
 from secateur.engine.kernels.arrow_expression import Column, Expression
 from secateur.engine.kernels.arrow_fragment import Aggregate, AggregateFunction, ArrowFragment, SortKey, slot_name
 from secateur.engine.kernels.exact_values import InexactError
+from secateur.partitioning.decimals import DOUBLE_INTEGER_MAX
 from secateur.partitioning.types import SqlType, TypeKind
 
 __all__ = ["SMALL_ROWS_MAX", "SmallAggregation", "compile_small_aggregation"]
@@ -38,7 +39,6 @@ _INTEGERS: Final = frozenset(
     }
 )
 _ORDERED: Final = _INTEGERS | {TypeKind.VARCHAR}  # UTF-8 bytes and code points have one order
-_INTEGER_IN_DOUBLE_MAX: Final = 2**53
 
 
 def compile_small_aggregation(fragment: ArrowFragment) -> SmallAggregation | None:
@@ -132,7 +132,7 @@ def _average(values: list[Any]) -> float | None:
     if not values:
         return None
     total = sum(values)
-    if type(total) is int and abs(total) > _INTEGER_IN_DOUBLE_MAX:
+    if type(total) is int and abs(total) > DOUBLE_INTEGER_MAX:
         raise InexactError("the sum of an average that no DOUBLE holds")
     return float(total) / len(values)
 

@@ -9,6 +9,7 @@ from typing import Any, Final, assert_never
 
 import pyarrow as pa
 
+from secateur.partitioning.decimals import fits
 from secateur.partitioning.types import SqlType, TypeKind
 
 __all__ = ["LISTED_CLASSES", "InexactError", "compute_type", "exact_array", "exact_scalar"]
@@ -88,7 +89,7 @@ def _belongs(value: Any, type_: SqlType) -> bool:
         case TypeKind.FLOAT | TypeKind.DOUBLE:
             return (type(value) is float and value == value) or (type(value) is int and abs(value) <= _INTEGER_IN_FLOAT_MAX)
         case TypeKind.DECIMAL:
-            return (type(value) is int or (type(value) is Decimal and value.is_finite())) and _fits_decimal(Decimal(value), type_)
+            return (type(value) is int or (type(value) is Decimal and value.is_finite())) and fits(value, type_.precision, type_.scale)
         case TypeKind.BOOLEAN:
             return type(value) is bool
         case TypeKind.VARCHAR:
@@ -110,8 +111,3 @@ def _belongs(value: Any, type_: SqlType) -> bool:
         case _:
             assert_never(type_.kind)
 
-
-def _fits_decimal(value: Decimal, type_: SqlType) -> bool:
-    _, digits, exponent = value.normalize().as_tuple() if len(value.as_tuple().digits) <= 28 else value.as_tuple()
-    assert isinstance(exponent, int)
-    return -exponent <= type_.scale and len(digits) + exponent <= type_.precision - type_.scale

@@ -19,13 +19,13 @@ import pyarrow.compute as pc
 from secateur.engine.kernels.arrow_fragment import AggregateFunction
 from secateur.engine.kernels.exact_values import compute_type
 from secateur.engine.processors.arrow_grouping import State
+from secateur.partitioning.decimals import DOUBLE_INTEGER_MAX
 from secateur.partitioning.types import SqlType, TypeKind, parse_type
 
 __all__ = ["grouped_densely"]
 
 _PLACES_MAX: Final = 1 << 21
 _PLACES_PER_ROW_MAX: Final = 4
-_EXACT_IN_DOUBLE_MAX: Final = 2**53
 #: Arrays of so many words stay in cache, and threads of one process meet less often than with smaller ones.
 _BLOCK_ROWS: Final = 1 << 18
 #: So many rows of values whose sum in each block is exact in a DOUBLE have a sum that fits a BIGINT.
@@ -246,7 +246,7 @@ class _Column:
             found = _counts_and_sums(places, doubles, min(low, 0), max(high, 0), len(self._sums))
         if found is not None:
             counts, sums = found
-        elif max(-low, high) * len(places) > _EXACT_IN_DOUBLE_MAX:
+        elif max(-low, high) * len(places) > DOUBLE_INTEGER_MAX:
             raise _MisfitError
         else:
             sums = np.bincount(places, weights=doubles, minlength=len(self._sums)).astype(np.int64)
@@ -276,7 +276,7 @@ def _counts_and_sums(places: Ints, values: Doubles, low: int, high: int, place_c
         Two numbers for each place; or None where a DOUBLE has no room for both.
     """
     bits = ((high - low) * len(values)).bit_length()
-    if bits + len(values).bit_length() > _EXACT_IN_DOUBLE_MAX.bit_length() - 1:
+    if bits + len(values).bit_length() > DOUBLE_INTEGER_MAX.bit_length() - 1:
         return None
     values += (1 << bits) - low
     both = np.bincount(places, weights=values, minlength=place_count).astype(np.int64)

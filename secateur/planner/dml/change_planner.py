@@ -97,8 +97,10 @@ class ChangePlanner:
             if insert.is_load and insert.ctes is None:
                 if not insert.is_computed:
                     return insert.values()
-                assert isinstance(insert.conflict, InsertMode)
-                return InsertSelect(insert.target.table, insert.columns, insert.query().plan(self._plan_source), insert.conflict)
+                select = insert.query().plan(self._plan_source)
+                if not _needs_one_moment(select, insert):
+                    assert isinstance(insert.conflict, InsertMode)
+                    return InsertSelect(insert.target.table, insert.columns, select, insert.conflict)
             change = self._whole(insert_effects(insert, insert.columns))
             # What looks at other rows would see those of before the first, not of before its own.
             return replace(change, many=insert.many()) if len(change.select.plan.scans) == 1 else change
@@ -110,7 +112,7 @@ class ChangePlanner:
         if len(columns) != len(names):
             raise syntax_error(f"the query has {len(names)} columns for the {len(columns)} columns {', '.join(columns)}", self._sql, insert.source.start)
         is_partial = insert.conflict is InsertMode.UPSERT and len(columns) < len(table.columns)
-        if not insert.is_load or is_partial:
+        if not insert.is_load or is_partial or _needs_one_moment(select, insert):
             return self._whole(insert_effects(insert, columns))
         if [str(table.column(name).type) for name in columns] != [text for _, text in select.plan.columns]:
             select = insert.cast_query(columns).plan(self._plan_source)
@@ -124,3 +126,15 @@ class ChangePlanner:
         select = query.effects.plan(self._plan)
         is_narrow = query.is_narrow and len(select.plan.scans) == 1 and not query.table.replicated
         return WholeChange(query.table, select, query.meeting, returning, query.names_action, is_narrow)
+
+
+def _needs_one_moment(select: SelectStatement, insert: Insert) -> bool:
+    """Whether no other write may come between the reading of a query and the writing of its rows.
+
+    Rows that a client fetches and then takes to their owners may be of the past when they arrive. What replaces others, or depends on those of the same table,
+    would so undo what has been written meanwhile; new rows of other tables only come late.
+    """
+    plan = select.plan
+    if any(scan.table_id == insert.target.table.table_id for scan in plan.scans):
+        return True
+    return insert.conflict is InsertMode.UPSERT and bool(plan.scans) and not plan.system_tables

@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from secateur.engine.kernels.arrow_expression import Constant, Parameter
 from secateur.engine.kernels.exact_values import InexactError, exact_scalar
+from secateur.partitioning.decimals import DOUBLE_INTEGER_MAX, negated
 from secateur.partitioning.types import SqlType, TypeKind
 
 __all__ = ["constant_operand", "is_constant"]
@@ -28,8 +29,7 @@ _TIME: Final = re.compile(r"\d{2}:\d{2}:\d{2}(\.\d{1,6})?")
 _TIMESTAMP: Final = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?)?")
 _TIMESTAMPTZ: Final = re.compile(_TIMESTAMP.pattern + r"(Z|[+-]\d{2}:\d{2}|[+-]00)?")
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-#: DuckDB divides the digits of a decimal literal by a power of ten; below these both are exact doubles, and the quotient is the literal's nearest double.
-_DIGITS_IN_DOUBLE_MAX: Final = 2**53
+#: DuckDB divides the digits of a decimal literal by a power of ten; up to this one and DOUBLE_INTEGER_MAX both are exact doubles, and the quotient is the literal's nearest double.
 _SCALE_IN_DOUBLE_MAX: Final = 22
 
 _CASTS: Final = {
@@ -71,7 +71,7 @@ def _value(node: exp.Expr, type_: SqlType) -> Any:
     literal = node.this if negative else node
     if isinstance(literal, exp.Literal) and not literal.is_string:
         value = _number(str(literal.this), type_)
-        return -value if negative and value is not None else value
+        return negated(value) if negative and value is not None else value
     if negative:
         return None
     if isinstance(node, exp.Literal):
@@ -97,7 +97,7 @@ def _double(text: str, type_: SqlType) -> float | None:
     value = float(text)
     if _INTEGER.fullmatch(text) or _FIXED_POINT.fullmatch(text):
         whole, _, fraction = text.partition(".")
-        if int(whole + fraction or "0") > _DIGITS_IN_DOUBLE_MAX or len(fraction) > _SCALE_IN_DOUBLE_MAX:
+        if int(whole + fraction or "0") > DOUBLE_INTEGER_MAX or len(fraction) > _SCALE_IN_DOUBLE_MAX:
             return None
         # a decimal literal is compared with a FLOAT as a FLOAT, a parameter as a DOUBLE: only a number that is both is the same either way
         if type_.kind is TypeKind.FLOAT and float(np.float32(value)) != value:

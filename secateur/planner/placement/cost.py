@@ -7,10 +7,11 @@ Source: Selinger et al., "Access Path Selection" (1979), for the selectivities w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, Final
 
 from sqlglot import exp
@@ -25,6 +26,7 @@ __all__ = ["Estimate", "estimate_of", "share_of"]
 _UNKNOWN_BYTES: Final = 1e6
 _UNKNOWN_ROWS: Final = 1e4
 _RANGE: Final = 1 / 3
+_INTEGER_MAX: Final = 10**300
 _PATTERN: Final = 0.1
 _OTHER: Final = 0.5
 _COMPARISONS: Final = (exp.GT, exp.GTE, exp.LT, exp.LTE)
@@ -155,7 +157,7 @@ def _constant(node: exp.Expr) -> Any:
     node = node.unnest()
     if isinstance(node, exp.Neg):
         value = _constant(node.this)
-        return -value if isinstance(value, Decimal) else None
+        return -value if isinstance(value, int | float) else None
     if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.is_string:
         try:
             return datetime.fromisoformat(node.this.name)
@@ -163,8 +165,8 @@ def _constant(node: exp.Expr) -> Any:
             return None
     if isinstance(node, exp.Literal) and not node.is_string:
         try:
-            return Decimal(node.name)
-        except InvalidOperation:
+            return int(node.name) if node.name.isdecimal() else float(node.name)
+        except ValueError:
             return None
     return None
 
@@ -172,20 +174,22 @@ def _constant(node: exp.Expr) -> Any:
 def _distance(start: Any, stop: Any) -> float | None:
     """How far it is from one value to another; None between values that are no numbers and no moments, or not both."""
     start, stop = _comparable(start), _comparable(stop)
-    if start is None or stop is None or type(start) is not type(stop):
+    if start is None or stop is None or isinstance(start, datetime) is not isinstance(stop, datetime):
         return None
     between = stop - start
     return between.total_seconds() if isinstance(between, timedelta) else float(between)
 
 
 def _comparable(value: Any) -> Any:
+    """A number in which decimals are rounded, which is good enough for an estimate, or a naive moment; None for anything else."""
     match value:
         case bool():
             return None
-        case int() | Decimal():
-            return Decimal(value)
-        case float():
-            return Decimal(value) if value - value == 0 else None
+        case int():
+            return value if abs(value) < _INTEGER_MAX else None
+        case float() | Decimal():
+            number = float(value)
+            return number if math.isfinite(number) else None
         case datetime():
             return value.replace(tzinfo=None)
         case date():

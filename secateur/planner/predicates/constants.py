@@ -11,6 +11,7 @@ from sqlglot import exp
 from secateur.engine.kernels.duckdb_kernel import default_kernel
 from secateur.engine.kernels.fragment import Fragment
 from secateur.errors import Error
+from secateur.partitioning.decimals import negated
 from secateur.partitioning.operand import Constant, Operand, Parameter
 from secateur.planner.evaluation import evaluate, is_bounded
 from secateur.planner.predicates.computed import computed
@@ -48,7 +49,7 @@ def operand_of(node: exp.Expr) -> Operand | None:
             return _number(node.this)
         case exp.Neg() if isinstance(node.this, exp.Literal) and not node.this.is_string:
             number = _number(node.this.this)
-            return None if number is None else Constant(-number.value)
+            return None if number is None else Constant(negated(number.value))
         case _ if node.find(exp.Placeholder, exp.Parameter) is not None:
             return computed(node, operand_of)
         case _:

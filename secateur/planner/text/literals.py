@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlglot import TokenType
 
 from secateur.errors import SchemeError
+from secateur.partitioning.decimals import negated
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 
@@ -61,7 +62,7 @@ def read_literal(cursor: TokenCursor) -> Any:
     """One value as a Python object: int, Decimal, str, bool, bytes, date, datetime or UUID."""
     offset = cursor.offset
     if cursor.accept("-"):
-        return -_number(cursor)
+        return negated(_number(cursor))
     if cursor.accept("TRUE"):
         return True
     if cursor.accept("FALSE"):

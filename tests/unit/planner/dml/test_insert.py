@@ -17,7 +17,7 @@ from secateur.errors import (
     UnknownColumnError,
     UnknownTableError,
 )
-from secateur.planner.statement import InsertMode, InsertRows, InsertSelect
+from secateur.planner.statement import InsertMode, InsertRows, InsertSelect, WholeChange
 
 
 def rows(bench: Any, sql: str, params: Any = ()) -> list[dict[str, Any]]:
@@ -103,6 +103,23 @@ def test_a_query_has_the_types_of_the_columns_it_fills(bench: Any, sql: str) -> 
     statement = bench.prepare(sql)
     assert isinstance(statement, InsertSelect)
     assert [text for _, text in statement.select.plan.columns] == [str(statement.table.column(name).type) for name in statement.columns]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "INSERT OR REPLACE INTO customers SELECT customer_id, name, score + 1 FROM customers",
+        "INSERT OR IGNORE INTO customers SELECT concat(customer_id, 'x'), name, 1 FROM customers",
+        "INSERT INTO customers SELECT concat(o.customer_id, 'x'), 'a', 1 FROM orders o WHERE o.customer_id NOT IN (SELECT customer_id FROM customers)",
+        "INSERT INTO customers VALUES ('a', 'b', (SELECT max(score) FROM customers))",
+        "WITH x AS (FROM customers) INSERT OR REPLACE INTO customers SELECT * FROM x",
+    ],
+)
+def test_a_query_that_reads_the_table_it_fills_is_worked_out_by_a_member(bench: Any, sql: str) -> None:
+    """A client that fetched the rows first would undo what others write meanwhile."""
+    statement = bench.prepare(sql)
+    assert isinstance(statement, WholeChange)
+    assert not statement.is_narrow
 
 
 def test_a_query_is_pruned_below_its_casts(bench: Any) -> None:
