@@ -20,6 +20,7 @@ Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 """Values for ``?`` and ``$1`` in order, or for ``$name`` by name."""
 
 _PLAIN: Final = frozenset({type(None), bool, int, float, str, bytes, Decimal, date, datetime, time, timedelta, UUID})
+_DATE_UNITS: Final = frozenset({"Y", "M", "W", "D"})
 _BASES: Final[tuple[Callable[[Any], Any], ...]] = (int, float, str, bytes, Decimal)
 
 
@@ -126,7 +127,9 @@ def _plain(value: Any, where: str) -> Any:
 def _instant(value: np.datetime64 | np.timedelta64, where: str) -> Any:
     if np.isnat(value):
         return None
-    plain: Any = value.astype("datetime64[us]" if isinstance(value, np.datetime64) else "timedelta64[us]").item()
+    # As DuckDB has it: an instant that is counted in days or more is a DATE.
+    unit = "D" if isinstance(value, np.datetime64) and np.datetime_data(value.dtype)[0] in _DATE_UNITS else "us"
+    plain: Any = value.astype(f"{value.dtype.kind}8[{unit}]").item()
     if isinstance(plain, int):
         raise ParameterError(f"parameter {where} ({value!r}) is outside of the calendar, which ends in the year 9999", position=where)
     return plain

@@ -114,13 +114,21 @@ def _values(values: pa.ChunkedArray, column: ResultColumn) -> list[Any]:
     try:
         plain: list[Any] = (values.chunk(0) if values.num_chunks == 1 else values).to_pylist()
     except (OverflowError, ValueError) as error:
-        raise DataError(
-            f"column {column.name!r} has a value that Python has no {column.type} for ({error}): read it with fetch_arrow_table(), or CAST it to VARCHAR"
-        ) from error
+        raise _no_python_value(column, error) from error
     if "TUPLE(" in column.type or "MAP(" in column.type:
         return [_nested(value, values.type) for value in plain]
     convert = _converter(column.type)
-    return plain if convert is None else [None if value is None else convert(value) for value in plain]
+    try:
+        return plain if convert is None else [None if value is None else convert(value) for value in plain]
+    except OverflowError as error:
+        raise _no_python_value(column, error) from error
+
+
+def _no_python_value(column: ResultColumn, error: Exception) -> DataError:
+    """The error for an instant, a day or an interval beyond those that Python's classes reach."""
+    return DataError(
+        f"column {column.name!r} has a value that Python has no {column.type} for ({error}): read it with fetch_arrow_table(), or CAST it to VARCHAR"
+    )
 
 
 def _nested(value: Any, kind: pa.DataType) -> Any:

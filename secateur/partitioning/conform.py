@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 
 from secateur.errors import DataError, NullKeyError, UnknownColumnError
 from secateur.partitioning.cast import cast_column
+from secateur.partitioning.held_values import check_held
 from secateur.partitioning.table import Column, TableDef
 
 __all__ = ["conform"]
@@ -56,6 +57,7 @@ def _conform_column(rows: pa.Table, position: int | None, column: Column, tdef: 
             raise NullKeyError(f"table {tdef.name}: column {column.name} is NOT NULL and the data lack it", table=tdef.name, column=column.name)
         return pa.chunked_array([pa.nulls(rows.num_rows, column.type.arrow)])
     converted = cast_column(rows.column(position), column.type, name=column.name)
+    check_held(converted, column.name)
     if not column.nullable and converted.null_count:
         first = pc.index(converted.is_null(), True).as_py()
         nulls = f"{converted.null_count} of {len(converted)} rows are NULL there, the first is row {first}"

@@ -10,21 +10,25 @@ not depend on any context; comparisons, ``int(value)`` and ``str(value)`` are ex
 from __future__ import annotations
 
 from decimal import ROUND_FLOOR, Context, Decimal, Inexact, InvalidOperation, Overflow
-from typing import Final, TypeVar
+from typing import Final, overload
 
 __all__ = ["DOUBLE_INTEGER_MAX", "below_power_of_ten", "fits", "floored", "from_unscaled", "negated", "rescaled", "unscaled"]
 
 DOUBLE_INTEGER_MAX: Final = 2**53
 """Every integer up to here is a DOUBLE; one more, and it is rounded to this one."""
 
-_Number = TypeVar("_Number", int, Decimal)
-
 # Wider than any DECIMAL twice over: what would still be rounded is no value of any column, and raises.
 _EXACT: Final = Context(prec=80, traps=[InvalidOperation, Inexact, Overflow])
 _FLOOR: Final = Context(prec=80, rounding=ROUND_FLOOR, traps=[InvalidOperation, Overflow])
 
 
-def negated(value: _Number) -> _Number:
+@overload
+def negated(value: int) -> int: ...
+@overload
+def negated(value: Decimal) -> Decimal: ...
+@overload
+def negated(value: int | Decimal) -> int | Decimal: ...
+def negated(value: int | Decimal) -> int | Decimal:
     """The number with the other sign; zero has none."""
     if isinstance(value, int):
         return -value
@@ -90,4 +94,3 @@ def unscaled(value: Decimal, scale: int) -> int:
 def from_unscaled(units: int, scale: int) -> Decimal:
     """The number of so many units of the last digit: 150 of scale 2 is 1.50."""
     return _EXACT.scaleb(Decimal(units), -scale)
-

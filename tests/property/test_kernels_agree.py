@@ -25,6 +25,7 @@ from secateur.engine.kernels.arrow_fragment import ArrowFragment
 from secateur.engine.kernels.duckdb_kernel import DuckDBKernel
 from secateur.engine.kernels.fragment import Fragment
 from secateur.errors import Error
+from secateur.partitioning.decimals import from_unscaled
 from secateur.partitioning.types import SqlType, TypeKind, parse_type
 from secateur.planner.fragments.arrow_compiler import Declined, compile_arrow
 
@@ -171,7 +172,7 @@ def value(rng: random.Random, name: str, row: int) -> Any:
         case TypeKind.DOUBLE:
             return rng.choice([0.0, -0.0, 1.5, -2.25, 0.1, 3.0, 12345.678, *([math.nan, math.inf, -math.inf] if name == "n" else [])])
         case TypeKind.DECIMAL:
-            return Decimal(rng.choice([0, 150, -225, 10, 99, 99999999])).scaleb(-2)
+            return from_unscaled(rng.choice([0, 150, -225, 10, 99, 99999999]), 2)
         case TypeKind.DATE:
             return dt.date(2024, 1, 1) + dt.timedelta(days=rng.randint(-2, 2))
         case TypeKind.TIME:

@@ -118,7 +118,7 @@ CHANGES = [
     pytest.param("DELETE FROM changed WHERE id = 3 AND id = 4", [], 0, [], id="a delete that cannot find anything"),
     pytest.param("DELETE FROM changed WHERE g = 9", [], 20, ["delete changed", "publish"], id="a delete of several partitions"),
     pytest.param("INSERT INTO changed VALUES (1000, 1, NULL)", [], 1, ["insert into changed"], id="an insert of one row"),
-    pytest.param("INSERT INTO changed SELECT id + 2000, g, v FROM changed WHERE g = 0", [], 20, ["change changed", "publish"], id="an insert of rows of its own"),
+    pytest.param("INSERT INTO changed SELECT id + 2000, g, v FROM changed WHERE g = 0", [], 20, ["change changed", "publish"], id="an insert of own rows"),
     pytest.param("INSERT INTO changed SELECT g + 2000, g, 1 FROM groups WHERE g < 5", [], 5, ["insert into changed", "publish"], id="an insert of a query"),
     pytest.param(
         "INSERT INTO changed VALUES (7, 1, 1) ON CONFLICT DO UPDATE SET v = excluded.v", [], 1, ["change changed"], id="an insert that meets a row of its key"

@@ -1,7 +1,7 @@
 """Decimals are computed in ``partitioning/decimals.py`` alone.
 
-Python rounds ``-value`` and ``abs(value)`` of a Decimal to the digits of the thread's decimal context. That other modules do not compute with one is held twice: here
-by the words of the source, and by ``tests/conftest.py``, which lets every test run in a context of five digits in which rounding raises.
+Python rounds ``-value`` and ``abs(value)`` of a Decimal to the digits of the thread's decimal context. That other modules do not compute with one is held
+twice: here by the words of the source, and by ``tests/conftest.py``, which lets every test run in a context of five digits in which rounding raises.
 """
 
 from __future__ import annotations

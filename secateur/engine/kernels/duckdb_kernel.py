@@ -28,7 +28,7 @@ from secateur.engine.kernels.duckdb_errors import translated
 from secateur.engine.kernels.duckdb_export import RESULT_BYTES_MAX, batch_rows_over, batches_from, exported, reader_of
 from secateur.engine.kernels.duckdb_results import conform
 from secateur.engine.kernels.duckdb_slot import Slot
-from secateur.engine.kernels.result_types import arrow_type, delivered_type
+from secateur.engine.kernels.result_types import arrow_type, delivered_type, delivery_sql
 from secateur.engine.kernels.row_comparisons import is_about_rows, rows_told_apart
 from secateur.errors import InterfaceError, ParameterError
 from secateur.partitioning.types import SqlType
@@ -197,20 +197,21 @@ class DuckDBKernel:
         with self._slot(sql) as slot, _interruptible(slot.cursor, cancellation), slot.reading(relations, dict(casts)):
             relation = slot.bound(params, None if text is sql else text)
             texts = tuple(map(str, relation.types))
-            delivered = tuple(map(delivered_type, texts))
+            named = [f"c{index}" for index in range(len(texts))]
+            items = list(map(delivery_sql, named, texts))
             names = relation.columns if names is None else names
 
             def again(error: duckdb.InvalidTypeException) -> duckdb.DuckDBPyRelation:
                 apart = self._rows_apart(slot, sql) if is_about_rows(str(error)) else None
                 if apart is None:
                     raise error
-                return slot.bound(params, apart if delivered == texts else _cast_columns(apart, texts, delivered))
+                return slot.bound(params, apart if items == named else _delivered(apart, named, items))
 
-            if delivered != texts:
-                relation = slot.bound(params, _cast_columns(text, texts, delivered))
+            if items != named:
+                relation = slot.bound(params, _delivered(text, named, items))
             if cancellation is not None:
                 cancellation.check()  # an interrupt while the statement was bound is forgotten by now
-            yield [arrow_type(text) for text in delivered], list(names), relation, again
+            yield [arrow_type(delivered_type(text)) for text in texts], list(names), relation, again
 
     def _rows_apart(self, slot: Slot, sql: str) -> str | None:
         """The text to use in place of one that failed for its comparisons of rows, from now on."""
@@ -369,10 +370,8 @@ def _translating() -> Iterator[None]:
         raise ParameterError(f"a parameter has no SQL value: {error}") from error
 
 
-def _cast_columns(sql: str, given: Sequence[str], wanted: Sequence[str]) -> str:
-    """The statement with the columns cast that Arrow cannot carry. Rows keep their order: DuckDB preserves it through a projection."""
-    names = [f"c{index}" for index in range(len(given))]
-    items = (name if have == want else f"CAST({name} AS {want})" for name, have, want in zip(names, given, wanted, strict=True))
+def _delivered(sql: str, names: Sequence[str], items: Sequence[str]) -> str:
+    """The statement, its columns named and then delivered as items say. Rows keep their order: DuckDB preserves it through a projection."""
     return f"SELECT {', '.join(items)} FROM (\n{sql}\n) AS result({', '.join(names)})"
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from secateur.errors import DataError, InternalError
+from secateur.partitioning.held_values import check_held
 
 __all__ = ["conform"]
 
@@ -33,8 +34,10 @@ def conform(table: pa.Table, types: list[pa.DataType], names: list[str]) -> pa.T
         The same rows. Columns whose type is already right are passed on without a copy.
 
     Raises:
-        DataError: A HUGEINT has more than 38 digits.
+        DataError: A HUGEINT has more than 38 digits, or a TIME is the end of a day.
     """
+    for column, name in zip(table.columns, names, strict=True):
+        check_held(column, name)
     columns = [
         column if column.type.equals(wanted) else pa.chunked_array([_converted(chunk, wanted) for chunk in column.chunks], wanted)
         for column, wanted in zip(table.columns, types, strict=True)

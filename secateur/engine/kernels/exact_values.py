@@ -110,4 +110,3 @@ def _belongs(value: Any, type_: SqlType) -> bool:
             return False
         case _:
             assert_never(type_.kind)
-

@@ -5,7 +5,7 @@ Columns of tables are always a :class:`~secateur.partitioning.types.SqlType`. Re
 ========================================================  =====================================  ===================================
 SQL type                                                  delivered as                           Arrow form
 ========================================================  =====================================  ===================================
-every ``SqlType``                                         itself                                 ``SqlType.arrow``
+every ``SqlType``                                         itself; INTERVAL up to 292 years      ``SqlType.arrow``
 STRUCT, MAP, ``T[n]``, ``T[]`` of anything                itself, its parts as delivered         struct, map, fixed_size_list, list
 TUPLE                                                     itself, its parts as delivered         struct of element1, element2, ...
 TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS, TIME_NS          itself                                 timestamp or time64 in that unit
@@ -25,9 +25,10 @@ from typing import Final
 import pyarrow as pa
 
 from secateur.errors import NotSupportedError
+from secateur.partitioning.held_values import guarded_interval_sql, list_element_sql, long_intervals_sql
 from secateur.partitioning.types import SqlType, TypeKind, parse_type
 
-__all__ = ["arrow_type", "delivered_type", "relation_casts", "sql_type"]
+__all__ = ["arrow_type", "delivered_type", "delivery_sql", "relation_casts", "sql_type"]
 
 _FINER: Final[dict[str, pa.DataType]] = {
     "TIMESTAMP_S": pa.timestamp("s"),
@@ -56,6 +57,40 @@ def delivered_type(text: str) -> str:
     if parts := _arguments(text, "MAP"):
         return f"MAP({', '.join(map(delivered_type, parts))})"
     return {'"NULL"': TypeKind.INTEGER.value, "UHUGEINT": TypeKind.HUGEINT.value}.get(text, TypeKind.VARCHAR.value)
+
+
+@lru_cache(_TYPES_CACHED_MAX)
+def delivery_sql(name: str, text: str) -> str:
+    """A result column of type ``text`` as it is delivered: ``name`` itself, cast, or with an error in place of intervals that Arrow cannot carry."""
+    wanted = delivered_type(text)
+    value = name if wanted == text else f"CAST({name} AS {wanted})"
+    is_long = _long_intervals_sql(name, text)
+    return value if is_long is None else guarded_interval_sql(value, is_long)
+
+
+def _long_intervals_sql(value: str, text: str, depth: int = 0) -> str | None:
+    """The condition that a value of type ``text`` has an INTERVAL in it that is too long; None where it cannot have one."""
+    if TypeKind.INTERVAL.value not in text:
+        return None
+    known = sql_type(text)
+    if known is not None:
+        return long_intervals_sql(value, known, depth)
+
+    def in_list(values: str, element: str) -> str | None:
+        inner = _long_intervals_sql(f"x{depth}", element, depth + 1)
+        return None if inner is None else list_element_sql(values, f"x{depth}", inner)
+
+    if array := _SUFFIX.fullmatch(text):
+        return in_list(value, array[1])
+    conditions: list[str | None] = []
+    if fields := _arguments(text, "STRUCT"):
+        named = [(_unquoted(name).replace("'", "''"), kind) for name, kind in map(_field, fields)]
+        conditions = [_long_intervals_sql(f"struct_extract({value}, '{name}')", kind, depth) for name, kind in named]
+    elif parts := _arguments(text, "TUPLE"):
+        conditions = [_long_intervals_sql(f"struct_extract({value}, {number})", kind, depth) for number, kind in enumerate(parts, 1)]
+    elif parts := _arguments(text, "MAP"):
+        conditions = [in_list(f"map_keys({value})", parts[0]), in_list(f"map_values({value})", parts[1])]
+    return " OR ".join(condition for condition in conditions if condition is not None) or None
 
 
 @lru_cache(_TYPES_CACHED_MAX)

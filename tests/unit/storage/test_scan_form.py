@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import TopologyChangedError, UnknownColumnError
+from secateur.partitioning.decimals import from_unscaled
 from secateur.partitioning.table import TableDef
 from secateur.storage import scan_form
 from secateur.storage.member_store import MemberStore
@@ -40,7 +41,7 @@ def store(table: TableDef) -> MemberStore:
 
 def rows(table: TableDef, keys: Sequence[int]) -> pa.Table:
     def decimal(key: int, digits: int, scale: int) -> Decimal | None:
-        return None if key % 7 == 3 else Decimal((-1) ** key * (10 ** (digits - 1) - 1 - key % 900)).scaleb(-scale)
+        return None if key % 7 == 3 else from_unscaled((-1) ** key * (10 ** (digits - 1) - 1 - key % 900), scale)
 
     values = [
         (
