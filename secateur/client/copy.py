@@ -55,9 +55,9 @@ def copy_to(session: Session, sql: str, params: list[Any] | dict[str, Any], copy
     selected = run_select(session, sql, params, copy.source, cached=False, started_s=time.perf_counter(), wanted=Wanted.ROWS_IN_PARTS)
     first = as_table(selected.result, selected.columns)
     if selected.rest is None:
-        return write_file(copy.options, [first])
+        return write_file(copy.options, [first], selected.columns)
     rows = StreamedRows(first, selected.rest, selected.columns)
     try:
-        return write_file(copy.options, rows.tables())
+        return write_file(copy.options, rows.tables(), selected.columns)
     finally:
         rows.close()

@@ -48,7 +48,8 @@ def small_batches_of(table: pa.Table) -> Iterator[pa.RecordBatch]:
 
 def empty_batch(schema: pa.Schema) -> pa.RecordBatch:
     """A batch without rows."""
-    return pa.RecordBatch.from_pylist([], schema=schema)
+    # Not from a list of no values, from which Arrow makes no array of some nested types, such as lists of UUIDs.
+    return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
 
 
 def bytes_of(batch: pa.RecordBatch) -> int:

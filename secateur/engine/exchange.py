@@ -15,7 +15,7 @@ from typing import Final
 import pyarrow as pa
 
 from secateur.dag.edge import EdgeConfig
-from secateur.engine.batches import bytes_of
+from secateur.engine.batches import bytes_of, empty_batch
 from secateur.engine.inbox import Inbox, Wakeable
 from secateur.engine.messages import Credit, Exchange, Message, Piece
 from secateur.engine.scheduler import Scheduler
@@ -258,5 +258,5 @@ def _one_batch(table: pa.Table, start: int, rows: int) -> pa.RecordBatch:
     if len(batches) == 1:
         return batches[0]
     if not batches:
-        return pa.RecordBatch.from_pylist([], schema=table.schema)
+        return empty_batch(table.schema)
     return table.slice(start, rows).combine_chunks().to_batches()[0]

@@ -27,10 +27,10 @@ def negated(value: int) -> int: ...
 @overload
 def negated(value: Decimal) -> Decimal: ...
 @overload
-def negated(value: int | Decimal) -> int | Decimal: ...
-def negated(value: int | Decimal) -> int | Decimal:
-    """The number with the other sign; zero has none."""
-    if isinstance(value, int):
+def negated(value: int | Decimal | float) -> int | Decimal | float: ...
+def negated(value: int | Decimal | float) -> int | Decimal | float:
+    """The number with the other sign; a Decimal's zero has none."""
+    if not isinstance(value, Decimal):
         return -value
     return value.copy_negate() if value else value.copy_abs()
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from secateur.dag.job_config import JobConfig
 from secateur.dag.processor import Params, Processor, ProcessorContext
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SupplierContext, meta_supplier_of
+from secateur.engine.batches import empty_batch
 from secateur.engine.gather_budget import GatherBudget
 from secateur.engine.kernels.cancellation import Cancellation
 from secateur.engine.kernels.fragment import run
@@ -198,5 +199,5 @@ def _table(batches: Sequence[pa.RecordBatch], schema: pa.Schema | None) -> pa.Ta
 
 def _batches(rows: Rows) -> list[pa.RecordBatch]:
     if isinstance(rows, pa.Table):
-        return rows.to_batches() or [pa.RecordBatch.from_pylist([], schema=rows.schema)]
+        return rows.to_batches() or [empty_batch(rows.schema)]
     return [rows] if isinstance(rows, pa.RecordBatch) else list(rows)

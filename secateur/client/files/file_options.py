@@ -1,13 +1,18 @@
-"""What COPY says of a file: its format, and how that is spelled."""
+"""What COPY says of a file: its format, and DuckDB's options for reading and writing that format."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import PurePath
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
 
-__all__ = ["FileFormat", "FileOptions"]
+__all__ = ["OPTIONS", "SYNONYMS", "Direction", "FileFormat", "FileOptions", "OptionKind", "OptionValue"]
+
+OptionValue: TypeAlias = bool | int | str | tuple[str, ...]
+"""A tuple is a list of texts or of names; ``("*",)`` names every column."""
 
 
 class FileFormat(Enum):
@@ -16,7 +21,6 @@ class FileFormat(Enum):
     CSV = "csv"
     PARQUET = "parquet"
     JSON = "json"
-    """One object a line; an array of objects is read as well."""
 
     @classmethod
     def of_path(cls, path: str) -> FileFormat:
@@ -35,6 +39,87 @@ _SUFFIXES: Final = {
 }
 
 
+class Direction(Enum):
+    """Whether a file is read or written. The value is the word in SQL."""
+
+    READ = "FROM"
+    WRITE = "TO"
+
+
+class OptionKind(Enum):
+    """What stands behind the name of an option."""
+
+    FLAG = "a boolean"
+    """Nothing is true."""
+    NUMBER = "a number"
+    TEXT = "a text"
+    """In quotes, or a word."""
+    TEXTS = "a text, or several in parentheses"
+    NAMES = "names of columns in parentheses, or *"
+
+
+_DATES: Final = {"DATEFORMAT": OptionKind.TEXT, "TIMESTAMPFORMAT": OptionKind.TEXT}
+_CSV: Final = {"HEADER": OptionKind.FLAG, "DELIMITER": OptionKind.TEXT, "QUOTE": OptionKind.TEXT, "ESCAPE": OptionKind.TEXT, **_DATES}
+_COMPRESSED: Final = {"COMPRESSION": OptionKind.TEXT}
+
+OPTIONS: Final[Mapping[tuple[FileFormat, Direction], Mapping[str, OptionKind]]] = MappingProxyType(
+    {
+        (FileFormat.CSV, Direction.READ): {
+            **_CSV,
+            **_COMPRESSED,
+            "NULL": OptionKind.TEXTS,
+            "SKIP": OptionKind.NUMBER,
+            "COMMENT": OptionKind.TEXT,
+            "ENCODING": OptionKind.TEXT,
+            "NEW_LINE": OptionKind.TEXT,
+            "DECIMAL_SEPARATOR": OptionKind.TEXT,
+            "THOUSANDS": OptionKind.TEXT,
+            "NULL_PADDING": OptionKind.FLAG,
+            "STRICT_MODE": OptionKind.FLAG,
+            "AUTO_DETECT": OptionKind.FLAG,
+            "SAMPLE_SIZE": OptionKind.NUMBER,
+            "MAX_LINE_SIZE": OptionKind.NUMBER,
+            "BUFFER_SIZE": OptionKind.NUMBER,
+            "PARALLEL": OptionKind.FLAG,
+            "ALLOW_QUOTED_NULLS": OptionKind.FLAG,
+            "FORCE_NOT_NULL": OptionKind.NAMES,
+            "IGNORE_ERRORS": OptionKind.FLAG,
+        },
+        (FileFormat.CSV, Direction.WRITE): {
+            **_CSV,
+            **_COMPRESSED,
+            "NULL": OptionKind.TEXT,
+            "FORCE_QUOTE": OptionKind.NAMES,
+            "PREFIX": OptionKind.TEXT,
+            "SUFFIX": OptionKind.TEXT,
+        },
+        (FileFormat.PARQUET, Direction.READ): {"BINARY_AS_STRING": OptionKind.FLAG},
+        (FileFormat.PARQUET, Direction.WRITE): {
+            **_COMPRESSED,
+            "COMPRESSION_LEVEL": OptionKind.NUMBER,
+            "ROW_GROUP_SIZE": OptionKind.NUMBER,
+            "PARQUET_VERSION": OptionKind.TEXT,
+        },
+        (FileFormat.JSON, Direction.READ): {
+            **_DATES,
+            **_COMPRESSED,
+            "ARRAY": OptionKind.FLAG,
+            "AUTO_DETECT": OptionKind.FLAG,
+            "RECORDS": OptionKind.TEXT,
+            "MAXIMUM_DEPTH": OptionKind.NUMBER,
+            "MAXIMUM_OBJECT_SIZE": OptionKind.NUMBER,
+            "IGNORE_ERRORS": OptionKind.FLAG,
+        },
+        (FileFormat.JSON, Direction.WRITE): {**_DATES, **_COMPRESSED, "ARRAY": OptionKind.FLAG},
+    }
+)
+"""The options that are passed on to DuckDB. Others would write several files, files beside the one named, or tables of a database that nobody sees."""
+
+SYNONYMS: Final[Mapping[str, str]] = MappingProxyType(
+    {"DELIM": "DELIMITER", "SEP": "DELIMITER", "NULLSTR": "NULL", "DATE_FORMAT": "DATEFORMAT", "TIMESTAMP_FORMAT": "TIMESTAMPFORMAT", "CODEC": "COMPRESSION"}
+)
+
+
 @dataclass(frozen=True, slots=True)
 class FileOptions:
     """A file of COPY.
@@ -42,33 +127,22 @@ class FileOptions:
     Attributes:
         path: Where it is; for reading also a pattern with ``*`` and ``?``.
         format: Its format.
-        header: Whether the first line of CSV has the names of the columns; None to find out when reading, and for yes when writing.
-        delimiter: What stands between the values of CSV; None to find out when reading, and for a comma when writing.
-        quote: What stands around values of CSV that need it.
-        null: What stands for NULL in CSV.
-        compression: Of parquet; of the other formats the suffix of the path says it. None for the usual one.
+        given: The options that the statement has, by name, in their order; those that it does not have are DuckDB's to choose.
     """
 
     path: str
     format: FileFormat
-    header: bool | None = None
-    delimiter: str | None = None
-    quote: str = '"'
-    null: str = ""
-    compression: str | None = None
+    given: tuple[tuple[str, OptionValue], ...] = ()
 
     def to_wire(self) -> dict[str, Any]:
         """Plain data for msgpack; :meth:`from_wire` reads it back."""
         return {
             "path": self.path,
             "format": self.format.value,
-            "header": self.header,
-            "delimiter": self.delimiter,
-            "quote": self.quote,
-            "null": self.null,
-            "compression": self.compression,
+            "given": [[name, list(value) if isinstance(value, tuple) else value] for name, value in self.given],
         }
 
     @classmethod
     def from_wire(cls, data: dict[str, Any]) -> FileOptions:
-        return cls(data["path"], FileFormat(data["format"]), data["header"], data["delimiter"], data["quote"], data["null"], data["compression"])
+        given = tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in data["given"])
+        return cls(data["path"], FileFormat(data["format"]), given)

@@ -65,15 +65,19 @@ class Slot:
         exchangeable = sum(table.num_rows for table in relations.values()) <= _EXCHANGEABLE_ROWS_MAX
         for name, table in relations.items():
             view = self._views.get(name)
-            if exchangeable and view is not None and view.schema.equals(table.schema):
+            needed = tuple(casts.get(name, ()))
+            # Statements of one text may read columns that Arrow does not tell apart, such as HUGEINT and DECIMAL(38,0).
+            if view is not None and not (view.schema.equals(table.schema) and view.casts == needed):
+                view = self._relation = None  # it is bound to columns of other types
+            if exchangeable and view is not None:
                 view.table = table
                 continue
             if name in self._shown:
                 self._hide(name)
             self._shown.add(name)
             if exchangeable:
-                self._views[name] = _Exchangeable(table)
-            self._show(name, self._views.get(name, table), table.schema, casts.get(name, ()))
+                self._views[name] = _Exchangeable(table, needed)
+            self._show(name, self._views.get(name, table), table.schema, needed)
         yield
         for name in relations:
             if exchangeable:
@@ -100,12 +104,13 @@ class Slot:
 
 
 class _Exchangeable:
-    """An Arrow stream whose content is set before each call; the schema stays."""
+    """An Arrow stream whose content is set before each call; the schema stays, and what its columns are cast to."""
 
-    __slots__ = ("schema", "table")
+    __slots__ = ("casts", "schema", "table")
 
-    def __init__(self, table: pa.Table) -> None:
+    def __init__(self, table: pa.Table, casts: tuple[tuple[str, str], ...]) -> None:
         self.schema = table.schema
+        self.casts = casts
         self.table: pa.Table | None = table
 
     def __arrow_c_schema__(self) -> object:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from secateur.engine.batches import empty_batch
 from secateur.engine.processors.kernel import Kernel, column_of, numbered
 from secateur.errors import DataError
 
@@ -66,7 +67,7 @@ class OperationGrouping:
         batches = rows.take(order).combine_chunks().to_batches()
         groups = [batches[0].slice(start, end - start) for start, end in _spans(starts, len(order))] if batches else []
         if not self.by and not groups:
-            groups = [pa.RecordBatch.from_pylist([], schema=rows.schema)]
+            groups = [empty_batch(rows.schema)]
         states = {name: [operation.accumulate(operation.create(), group) for group in groups] for name, operation in self.operations.items()}
         return self._partials(rows, order[starts], states)
 

@@ -5,18 +5,19 @@
     COPY t [(a, b, ...)] FROM 'path' [[WITH] (option [value], ...)]
     COPY { t [(a, b, ...)] | (query) } TO 'path' [[WITH] (option [value], ...)]
 
-Options: FORMAT (csv, parquet or json; without it, what the path suggests), HEADER, DELIMITER, QUOTE, NULL, COMPRESSION.
+Options: FORMAT (csv, parquet or json; without it, what the path suggests), and what DuckDB has for the format and the direction
+(:mod:`~secateur.client.files.file_options`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, assert_never
 
-from sqlglot import TokenType
+from sqlglot import Token, TokenType
 
-from secateur.client.files.file_options import FileFormat, FileOptions
+from secateur.client.files.file_options import OPTIONS, SYNONYMS, Direction, FileFormat, FileOptions, OptionKind, OptionValue
 from secateur.errors import ProgrammingError
 from secateur.partitioning.table import TableDef
 from secateur.planner.dml.assignments import read_column
@@ -33,6 +34,7 @@ __all__ = ["CopyQuery", "read_copy"]
 
 _TRUE: Final = frozenset({"TRUE", "1", "ON"})
 _FALSE: Final = frozenset({"FALSE", "0", "OFF"})
+_MARKS: Final = "()[],*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,6 @@ def read_copy(cursor: TokenCursor, parameters: Parameters, find: Callable[[str],
         SqlSyntaxError: At the first token that cannot be.
         UnknownTableError, UnknownColumnError: With the position of the name.
         ProgrammingError: An option with a value that it cannot have.
-        NotSupportedError: An option that we do not have.
     """
     cursor.expect("COPY")
     composer = Composer(cursor.sql, parameters)
@@ -63,7 +64,7 @@ def read_copy(cursor: TokenCursor, parameters: Parameters, find: Callable[[str],
         query = composer.say(read_expression(cursor, ")", what="a query")).finish()
         cursor.expect(")")
         cursor.expect("TO")
-        return CopyQuery(query, _read_file(cursor))
+        return CopyQuery(query, _read_file(cursor, Direction.WRITE))
     table = read_table(cursor, find)
     columns = tuple(column.name for column in table.columns)
     if cursor.accept("("):
@@ -73,69 +74,108 @@ def read_copy(cursor: TokenCursor, parameters: Parameters, find: Callable[[str],
         cursor.expect(")")
     if cursor.accept("TO"):
         query = composer.say(f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(table.name)}").finish()
-        return CopyQuery(query, _read_file(cursor))
+        return CopyQuery(query, _read_file(cursor, Direction.WRITE))
     if not cursor.accept("FROM"):
         raise cursor.expected("FROM or TO")
-    return CopyFrom(table, columns, _read_file(cursor))
+    return CopyFrom(table, columns, _read_file(cursor, Direction.READ))
 
 
-def _read_file(cursor: TokenCursor) -> FileOptions:
+def _read_file(cursor: TokenCursor, direction: Direction) -> FileOptions:
     """The path and the options, which end the statement."""
     path = _read_string(cursor, "the path of a file, as 'text'")
-    options = FileOptions(path, FileFormat.of_path(path))
     cursor.accept("WITH")
-    if cursor.accept("("):
-        while True:
-            options = _read_option(cursor, options)
-            if not cursor.accept(","):
-                break
-        cursor.expect(")")
+    written = _read_options(cursor) if cursor.accept("(") else {}
     cursor.expect_end()
-    return options
+    file_format = _read_format(written.pop("FORMAT")) if "FORMAT" in written else FileFormat.of_path(path)
+    known = OPTIONS[file_format, direction]
+    for name, values in written.items():
+        if name not in known:
+            message = f"COPY {direction.value} a {file_format.value} file has no option {name}: it has {', '.join(['FORMAT', *sorted(known)])}"
+            raise located(ProgrammingError, message, cursor.sql, values.offset, len(values.name))
+    return FileOptions(path, file_format, tuple((name, values.read(known[name])) for name, values in written.items()))
 
 
-def _read_option(cursor: TokenCursor, options: FileOptions) -> FileOptions:
-    offset = cursor.offset
-    token = cursor.take()
-    match token.text.upper():
-        case "FORMAT":
-            return replace(options, format=_read_format(cursor))
-        case "HEADER":
-            return replace(options, header=_read_flag(cursor))
-        case "DELIMITER" | "DELIM" | "SEP":
-            return replace(options, delimiter=_read_character(cursor, "a delimiter"))
-        case "QUOTE":
-            return replace(options, quote=_read_character(cursor, "a quote"))
-        case "NULL" | "NULLSTR":
-            return replace(options, null=_read_string(cursor, "the text for NULL"))
-        case "COMPRESSION":
-            return replace(options, compression=cursor.take().text.lower())
-        case "ARRAY" | "AUTO_DETECT":
-            _read_flag(cursor)
-            return options  # found out by looking at the file
-        case name:
-            raise _unknown_option(cursor, name, offset)
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """An option as it is written: its name, where that stands, and a cursor over the tokens of its value."""
+
+    name: str
+    offset: int
+    value: TokenCursor
+
+    def read(self, kind: OptionKind) -> OptionValue:
+        """The value, which has to be of its kind and alone."""
+        value = _read_value(self.value, kind)
+        if self.value.peek() is not None:
+            raise self.value.expected(f"{kind.value} for {self.name}")
+        return value
 
 
-def _unknown_option(cursor: TokenCursor, name: str, offset: int) -> ProgrammingError:
-    """The error for an option that COPY does not have."""
-    message = f"COPY has no option {name}: it has FORMAT, HEADER, DELIMITER, QUOTE, NULL and COMPRESSION"
-    return located(ProgrammingError, message, cursor.sql, offset, len(name))
+def _read_options(cursor: TokenCursor) -> dict[str, _Option]:
+    """The options by their one name, not read further: what they may be depends on the format, which may come last."""
+    found: dict[str, _Option] = {}
+    while True:
+        offset = cursor.offset
+        token = cursor.take()
+        name = SYNONYMS.get(token.text.upper(), token.text.upper())
+        if name in found:
+            raise located(ProgrammingError, f"COPY has the option {name} twice", cursor.sql, offset, len(token.text))
+        value: list[Token] = []
+        depth = 0
+        while depth or not (cursor.at(",") or cursor.at(")")):
+            depth += cursor.at("(") or cursor.at("[")
+            depth -= cursor.at(")") or cursor.at("]")
+            value.append(cursor.take())
+        found[name] = _Option(token.text, offset, TokenCursor(cursor.sql, value))
+        if not cursor.accept(","):
+            cursor.expect(")")
+            return found
 
 
-def _read_format(cursor: TokenCursor) -> FileFormat:
-    offset = cursor.offset
-    token = cursor.take()
+def _read_format(option: _Option) -> FileFormat:
+    token = option.value.peek()
+    name = option.read(OptionKind.TEXT)
     try:
-        return FileFormat(token.text.lower())
+        return FileFormat(str(name).lower())
     except ValueError:
-        message = f"{token.text!r} is no format of COPY: use csv, parquet or json"
-        raise located(ProgrammingError, message, cursor.sql, offset, len(token.text)) from None
+        assert token is not None
+        message = f"{name!r} is no format of COPY: use csv, parquet or json"
+        raise located(ProgrammingError, message, option.value.sql, token.start, len(token.text)) from None
+
+
+def _read_value(cursor: TokenCursor, kind: OptionKind) -> OptionValue:
+    match kind:
+        case OptionKind.FLAG:
+            return _read_flag(cursor)
+        case OptionKind.NUMBER:
+            token = cursor.peek()
+            if token is None or token.token_type is not TokenType.NUMBER or not token.text.isdecimal():
+                raise cursor.expected("a number")
+            return int(cursor.take().text)
+        case OptionKind.TEXT:
+            return _read_text(cursor)
+        case OptionKind.TEXTS:
+            return _read_listed(cursor) if cursor.at("(") or cursor.at("[") else _read_text(cursor)
+        case OptionKind.NAMES:
+            if cursor.accept("*"):
+                return ("*",)
+            return _read_listed(cursor) if cursor.at("(") or cursor.at("[") else (_read_text(cursor),)
+        case _:
+            assert_never(kind)
+
+
+def _read_listed(cursor: TokenCursor) -> tuple[str, ...]:
+    closing = ")" if cursor.take().text == "(" else "]"
+    values = [_read_text(cursor)]
+    while cursor.accept(","):
+        values.append(_read_text(cursor))
+    cursor.expect(closing)
+    return tuple(values)
 
 
 def _read_flag(cursor: TokenCursor) -> bool:
     """A boolean; nothing is true."""
-    if cursor.at(",") or cursor.at(")"):
+    if cursor.peek() is None:
         return True
     offset = cursor.offset
     token = cursor.take()
@@ -146,12 +186,11 @@ def _read_flag(cursor: TokenCursor) -> bool:
     return False
 
 
-def _read_character(cursor: TokenCursor, what: str) -> str:
-    offset = cursor.offset
-    text = _read_string(cursor, what).replace("\\t", "\t")
-    if len(text) > 1:
-        raise located(ProgrammingError, f"{what} is one character, not {text!r}", cursor.sql, offset, len(text))
-    return text
+def _read_text(cursor: TokenCursor) -> str:
+    """A text in quotes, or a word."""
+    if cursor.at_end or any(cursor.at(mark) for mark in _MARKS):
+        raise cursor.expected("a text")
+    return cursor.take().text
 
 
 def _read_string(cursor: TokenCursor, what: str) -> str:

@@ -1,97 +1,116 @@
 from __future__ import annotations
 
 import gzip
-from datetime import UTC, date, datetime
-from decimal import Decimal
+import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from secateur.client.files.csv_text import csv_texts
-from secateur.client.files.file_options import FileFormat, FileOptions
+from secateur.client.files.file_options import FileFormat, FileOptions, OptionValue
 from secateur.client.files.reading import read_batches
 from secateur.client.files.writing import write_file
-from secateur.errors import NotSupportedError, ProgrammingError
+from secateur.client.rows import ResultColumn
+from secateur.errors import DataError, MemberLostError, ProgrammingError
 from secateur.partitioning.table import Column
 from secateur.partitioning.types import parse_type
 
-ROWS = pa.table({"a": [1, 2], "b": ["x,y", None], "c": ["", 'q"r']})
+ROWS = pa.table({"a": pa.array([1, 2], pa.int32()), "b": ["x,y", None], "c": ["", 'q"r']})
+COLUMNS = [ResultColumn("a", "INTEGER"), ResultColumn("b", "VARCHAR"), ResultColumn("c", "VARCHAR")]
+ONE = [ResultColumn("a", "BIGINT")]
+
+
+def options(path: Path, form: FileFormat = FileFormat.CSV, **given: OptionValue) -> FileOptions:
+    return FileOptions(str(path), form, tuple(given.items()))
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("given", "expected"),
     [
         pytest.param({}, 'a,b,c\n1,"x,y",""\n2,,"q""r"\n', id="as usual"),
-        pytest.param({"header": False, "delimiter": "|"}, '1|x,y|""\n2||"q""r"\n', id="no header, another delimiter"),
-        pytest.param({"null": "NA"}, 'a,b,c\n1,"x,y",""\n2,NA,"q""r"\n', id="a text for NULL"),
-        pytest.param({"quote": "'"}, "a,b,c\n1,'x,y',''\n2,,q\"r\n", id="another quote"),
+        pytest.param({"HEADER": False, "DELIMITER": "|"}, '1|x,y|""\n2||"q""r"\n', id="no header, another delimiter"),
+        pytest.param({"NULL": "NA"}, 'a,b,c\n1,"x,y",\n2,NA,"q""r"\n', id="a text for NULL"),
+        pytest.param({"QUOTE": "'"}, "a,b,c\n1,'x,y',''\n2,,q\"r\n", id="another quote"),
+        pytest.param({"FORCE_QUOTE": ("b",)}, 'a,"b",c\n1,"x,y",""\n2,,"q""r"\n', id="names of columns"),
+        pytest.param({"FORCE_QUOTE": ("*",), "DELIMITER": "';--"}, '"a"\';--"b"\';--"c"\n"1"\';--"x,y"\';--""\n"2"\';--\';--"q""r"\n', id="all columns"),
     ],
 )
-def test_csv(tmp_path: Path, said: dict[str, Any], expected: str) -> None:
+def test_csv(tmp_path: Path, given: dict[str, OptionValue], expected: str) -> None:
     path = tmp_path / "a.csv"
-    write_file(FileOptions(str(path), FileFormat.CSV, **said), [ROWS])
+    assert write_file(options(path, **given), [ROWS], COLUMNS) == 2
     assert path.read_text() == expected
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.csv"]
 
 
-def test_what_is_there_is_replaced_when_all_is_written(tmp_path: Path) -> None:
+def lost() -> Iterator[pa.Table]:
+    yield pa.table({"a": [1]})
+    raise MemberLostError("m2 is lost", member="m2")
+
+
+@pytest.mark.parametrize("before", [None, "before"])
+def test_what_is_there_is_replaced_when_all_is_written(tmp_path: Path, before: str | None) -> None:
     path = tmp_path / "a.csv"
-    path.write_text("before")
-    with pytest.raises(NotSupportedError, match="column b is an INTERVAL"):
-        write_file(FileOptions(str(path), FileFormat.CSV), [pa.table({"a": [1], "b": pa.array([(1, 2, 3)], pa.month_day_nano_interval())})])
-    assert path.read_text() == "before"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["a.csv"]
+    if before is not None:
+        path.write_text(before)
+    with pytest.raises(MemberLostError, match="m2 is lost"):
+        write_file(options(path), lost(), ONE)
+    assert [entry.read_text() for entry in tmp_path.iterdir()] == ([] if before is None else [before])
 
 
 def test_the_suffix_says_how_it_is_compressed(tmp_path: Path) -> None:
     path = tmp_path / "a.csv.gz"
-    write_file(FileOptions(str(path), FileFormat.CSV), [pa.table({"a": [1]})])
+    write_file(options(path), [pa.table({"a": [1]})], ONE)
     assert gzip.decompress(path.read_bytes()) == b"a\n1\n"
 
 
-@pytest.mark.parametrize("file_format", list(FileFormat))
-def test_parts_are_written_as_they_come(tmp_path: Path, file_format: FileFormat) -> None:
+@pytest.mark.parametrize("form", list(FileFormat))
+def test_parts_are_written_as_they_come(tmp_path: Path, form: FileFormat) -> None:
     path = tmp_path / "a"
-    assert write_file(FileOptions(str(path), file_format), (pa.table({"a": [number]}) for number in range(3))) == 3
-    columns = [Column("a", parse_type("INTEGER"))]
-    found = pa.Table.from_batches(read_batches(FileOptions(str(path), file_format), columns))
+    assert write_file(options(path, form), (pa.table({"a": [number]}) for number in range(3)), ONE) == 3
+    found = pa.Table.from_batches(read_batches(options(path, form), [Column("a", parse_type("INTEGER"))]))
     assert found["a"].to_pylist() == [0, 1, 2]
 
 
-def test_json(tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    rows = pa.table({"a": [1], "d": [date(2020, 1, 2)], "t": [datetime(2020, 1, 2, 3)], "n": [Decimal("1.50")], "l": [[1, None]], "s": ["é"], "b": [b"x"]})
-    write_file(FileOptions(str(path), FileFormat.JSON), [rows])
-    assert path.read_text() == '{"a":1,"d":"2020-01-02","t":"2020-01-02 03:00:00","n":1.5,"l":[1,null],"s":"é","b":"x"}\n'
+@pytest.mark.parametrize("form", list(FileFormat))
+def test_a_file_without_rows(tmp_path: Path, form: FileFormat) -> None:
+    path = tmp_path / "a"
+    assert write_file(options(path, form), [ROWS.slice(0, 0)], COLUMNS) == 0
+    if form is FileFormat.PARQUET:
+        assert pq.read_schema(path).names == ["a", "b", "c"]
+    else:
+        assert path.read_text() == ("a,b,c\n" if form is FileFormat.CSV else "")
+
+
+def test_a_pipe_is_written_to_as_it_is(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_file(options(pipe), [pa.table({"a": [1]})], ONE)
+        assert os.read(reading, 100) == b"a\n1\n"
+        assert pipe.is_fifo()
+    finally:
+        os.close(reading)
 
 
 def test_columns_of_one_name_get_numbers(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
-    write_file(FileOptions(str(path), FileFormat.PARQUET), [pa.Table.from_arrays([pa.array([1])] * 4, names=["a", "a", "a_1", "a"])])
-    assert pq.read_table(path).column_names == ["a", "a_2", "a_1", "a_3"]
+    table = pa.Table.from_arrays([pa.array([1])] * 3, names=["a", "a", "b"])
+    write_file(options(path, FileFormat.PARQUET), [table], [ResultColumn(name, "BIGINT") for name in table.column_names])
+    assert pq.read_table(path).column_names == ["a", "a_1", "b"]
 
 
-def test_a_place_that_is_none(tmp_path: Path) -> None:
-    with pytest.raises(ProgrammingError, match="cannot be written on the machine of this client"):
-        write_file(FileOptions(str(tmp_path / "no" / "a.csv"), FileFormat.CSV), [ROWS])
+@pytest.mark.parametrize("path", ["no/a.csv", "", "."])
+def test_a_place_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ProgrammingError, match=r"cannot be written on the machine of this client|names no file"):
+        write_file(options(Path(path)), [ROWS], COLUMNS)
+    assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("array", "expected"),
-    [
-        (pa.array([True, None]), ["true", None]),
-        (pa.array([1.0, 1e20, float("nan"), float("-inf")]), ["1.0", "1e+20", "nan", "-inf"]),
-        (pa.array([0.1], pa.float32()), ["0.1"]),
-        (pa.array([datetime(2020, 1, 1, 10, 0, 0, 120000)], pa.timestamp("us")), ["2020-01-01 10:00:00.12"]),
-        (pa.array([datetime(2020, 1, 1, 10, tzinfo=UTC)], pa.timestamp("us", "UTC")), ["2020-01-01 10:00:00+00"]),
-        (pa.array([b"\x00a'"]), ["\\x00a\\x27"]),
-        (pa.array([[True, None], None]), ["[true, NULL]", None]),
-        (pa.array([Decimal("1.50")]), ["1.50"]),
-    ],
-    ids=lambda value: str(value.type) if isinstance(value, pa.Array) else "",
-)
-def test_texts(array: pa.Array, expected: list[str | None]) -> None:
-    assert csv_texts(pa.chunked_array([array]), "c") == expected
+def test_an_option_with_a_value_that_it_cannot_have(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="quote option cannot exceed"):
+        write_file(options(tmp_path / "a", QUOTE="two"), [ROWS], COLUMNS)
+    assert list(tmp_path.iterdir()) == []

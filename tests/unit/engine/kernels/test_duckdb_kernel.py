@@ -379,3 +379,20 @@ def test_a_defect_of_duckdb_ends_one_statement_and_not_the_kernel() -> None:
                 kernel.run("SELECT * FROM read_csv('/etc/hostname')", {})
     finally:
         kernel.close()
+
+
+def test_one_text_over_columns_that_arrow_does_not_tell_apart(kernel: DuckDBKernel) -> None:
+    """Views are kept with the text: what they cast is part of what they are."""
+    column = pa.table({"v": pa.array([Decimal(12)], pa.decimal128(38, 0))})
+    for type_ in ("HUGEINT", None, "UHUGEINT", "HUGEINT", None):
+        casts = [("r", [("v", type_)])] if type_ else []
+        assert kernel.run("SELECT typeof(v) AS t FROM r", {"r": column}, casts=casts)["t"].to_pylist() == [type_ or "DECIMAL(38,0)"]
+        delivered = kernel.run("SELECT v FROM r", {"r": column}, casts=casts)["v"]
+        assert (delivered.type, delivered.to_pylist()) == (pa.decimal128(38, 0), [Decimal(12)])
+
+
+def test_one_text_over_columns_of_other_types_has_their_types(kernel: DuckDBKernel) -> None:
+    texts = pa.table({"v": ["101"]})
+    for type_, value in (("BIT", "101"), ("JSON", "101"), (None, "101"), ("TIMETZ", None), ("BIT", "101")):
+        rows = pa.table({"v": ["01:02:03+00"]}) if value is None else texts
+        assert kernel.run("SELECT v FROM r", {"r": rows}, casts=[("r", [("v", type_)])] if type_ else [])["v"].to_pylist() == rows["v"].to_pylist()

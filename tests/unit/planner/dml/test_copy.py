@@ -9,6 +9,10 @@ from secateur.errors import Error, ProgrammingError, SqlSyntaxError, UnknownColu
 from secateur.planner.statement import CopyFrom, CopyTo
 
 
+def csv(**given: Any) -> FileOptions:
+    return FileOptions("a", FileFormat.CSV, tuple(given.items()))
+
+
 @pytest.mark.parametrize(
     ("text", "options"),
     [
@@ -16,15 +20,23 @@ from secateur.planner.statement import CopyFrom, CopyTo
         ("'a.csv.gz'", FileOptions("a.csv.gz", FileFormat.CSV)),
         ("'a.parquet'", FileOptions("a.parquet", FileFormat.PARQUET)),
         ("'a.ndjson'", FileOptions("a.ndjson", FileFormat.JSON)),
-        ("'a' (FORMAT parquet, COMPRESSION zstd)", FileOptions("a", FileFormat.PARQUET, compression="zstd")),
-        ("'a' WITH (FORMAT CSV, HEADER, DELIMITER ';', NULL 'NA')", FileOptions("a", FileFormat.CSV, header=True, delimiter=";", null="NA")),
-        ("'a' (HEADER false, DELIM '\\t', QUOTE '''')", FileOptions("a", FileFormat.CSV, header=False, delimiter="\t", quote="'")),
+        ("'a' WITH (FORMAT CSV, HEADER, DELIMITER ';', NULL 'NA')", csv(HEADER=True, DELIMITER=";", NULL="NA")),
+        ("'a' (HEADER false, DELIM '\\t', QUOTE '''')", csv(HEADER=False, DELIMITER="\\t", QUOTE="'")),
+        ("'a' (SEP ',', NULLSTR ('NA', ')'), SKIP 2, ESCAPE '(')", csv(DELIMITER=",", NULL=("NA", ")"), SKIP=2, ESCAPE="(")),
+        ("'a' (force_not_null (a, \"B c\"), null ['x'])", csv(FORCE_NOT_NULL=("a", "B c"), NULL=("x",))),
+        ("'a' (ARRAY, FORMAT json, COMPRESSION gzip)", FileOptions("a", FileFormat.JSON, (("ARRAY", True), ("COMPRESSION", "gzip")))),
     ],
 )
 def test_options(bench: Any, text: str, options: FileOptions) -> None:
     statement = bench.prepare(f"COPY orders FROM {text}")
     assert isinstance(statement, CopyFrom)
     assert statement.options == options
+
+
+def test_options_of_a_file_that_is_written(bench: Any) -> None:
+    statement = bench.prepare("COPY orders TO 'a.parquet' (COMPRESSION zstd, ROW_GROUP_SIZE 1000)")
+    assert statement.options == FileOptions("a.parquet", FileFormat.PARQUET, (("COMPRESSION", "zstd"), ("ROW_GROUP_SIZE", 1000)))
+    assert bench.prepare("COPY orders TO 'a.csv' (FORCE_QUOTE *)").options.given == (("FORCE_QUOTE", ("*",)),)
 
 
 def test_columns(bench: Any) -> None:
@@ -55,7 +67,15 @@ def test_it_is_explained(bench: Any) -> None:
         pytest.param("COPY airlines FROM 'a' (FORMAT xml)", ProgrammingError, "'xml' is no format", 32, id="unknown format"),
         pytest.param("COPY airlines FROM 'a' (SPEED 9)", ProgrammingError, "no option SPEED", 25, id="unknown option"),
         pytest.param("COPY airlines FROM 'a' (HEADER maybe)", ProgrammingError, "neither true nor false", 32, id="no boolean"),
-        pytest.param("COPY airlines FROM 'a' (DELIMITER ';;')", ProgrammingError, "one character", 35, id="two characters"),
+        pytest.param("COPY airlines FROM 'a' (DELIMITER)", SqlSyntaxError, "expected a text", 35, id="no text"),
+        pytest.param("COPY airlines FROM 'a' (SKIP x)", SqlSyntaxError, "expected a number", 30, id="no number"),
+        pytest.param("COPY airlines FROM 'a' (HEADER, HEADER)", ProgrammingError, "twice", 33, id="an option twice"),
+        pytest.param("COPY airlines FROM 'a' (QUOTE 'x' 'y')", SqlSyntaxError, "expected a text for QUOTE", 35, id="two values"),
+        pytest.param("COPY airlines FROM 'a' (FORCE_QUOTE (a))", ProgrammingError, "no option FORCE_QUOTE", 25, id="an option of writing"),
+        pytest.param("COPY airlines TO 'a' (SKIP 1)", ProgrammingError, "no option SKIP", 23, id="an option of reading"),
+        pytest.param("COPY airlines TO 'a' (HEADER, FORMAT parquet)", ProgrammingError, "no option HEADER", 23, id="an option of another format"),
+        pytest.param("COPY airlines TO 'a' (PARTITION_BY (code))", ProgrammingError, "no option PARTITION_BY", 23, id="several files"),
+        pytest.param("COPY airlines FROM 'a' (STORE_REJECTS)", ProgrammingError, "no option STORE_REJECTS", 25, id="tables that nobody sees"),
         pytest.param("COPY airlines FROM 'a' 'b'", SqlSyntaxError, "the end of the statement", 24, id="something behind"),
         pytest.param("COPY (SELECT amout FROM orders) TO 'a'", UnknownColumnError, "did you mean amount?", 14, id="unknown column in the query"),
         pytest.param("COPY (SELECT 1) FROM 'a'", SqlSyntaxError, "expected TO", 17, id="into a query"),

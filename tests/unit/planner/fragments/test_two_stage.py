@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -268,5 +267,5 @@ def _compare(plan: SelectPlan, table: pa.Table, params: Any, stages: int, *, ord
 
 
 def _rows(table: pa.Table, *, ordered: bool) -> list[str]:
-    rows = [repr([round(value, 9) if isinstance(value, (float, Decimal)) else value for value in row.values()]) for row in table.to_pylist()]
+    rows = [repr([round(value, 9) if isinstance(value, float) else value for value in row.values()]) for row in table.to_pylist()]
     return rows if ordered else sorted(rows)
