@@ -33,6 +33,11 @@ class LocalCall(NamedTuple):
     is_quick: bool
 
     @property
+    def rows(self) -> int:
+        """How many rows it reads."""
+        return sum(relation.num_rows for relation in self.relations.values())
+
+    @property
     def is_long_row_by_row(self) -> bool:
         """Whether it reads many rows of one relation and may answer them part by part."""
         return self.fragment.is_row_by_row and all(relation.num_rows > _INLINE_ROWS_MAX for relation in self.relations.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -26,11 +27,12 @@ from secateur.cluster.replication import Replication
 from secateur.cluster.request_args import MEMBER_ARGS, check_args
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.statement_log import StatementLog
-from secateur.cluster.statements import StatementRunner
+from secateur.cluster.statements import StatementRunner, StatementThreads
 from secateur.cluster.table_places import TablePlaces
 from secateur.cluster.threads_end import threads_end
 from secateur.cluster.whole_changes import MemberWholeChanges
 from secateur.cluster.writes import MemberWrites
+from secateur.engine.elastic_threads import ElasticThreads
 from secateur.engine.kernels.fragment import run
 from secateur.engine.plan import SelectPlan
 from secateur.engine.runtime import JobRuntime
@@ -74,6 +76,10 @@ _HOUSEKEEPING: Final = frozenset(
 _ABANDONABLE = frozenset({"execute", "profile", "result_next", "change_stage", "change_work_out", "statistics"})
 """Requests that end where they are when nobody waits for their answer any more; what a change has staged, whoever asked for it aborts."""
 
+_QUICK_THREADS_MAX: Final = 16
+_CHANGING_THREADS_MAX: Final = 8
+"""Calls that turn out to be long count as well."""
+
 Answer = Reply | Awaitable[Reply] | AsyncIterator[Reply]
 
 
@@ -109,7 +115,10 @@ class Member:
             on_gone=self._gone,
             abandonable_ops=_ABANDONABLE,
         )
+        # Long kernel calls wait for each other. Short ones, and what loads and changes do while writes wait for them, have threads of their own.
         self._executor = ThreadPoolExecutor(settings.kernel_threads, thread_name_prefix=f"secateur-{member_id}-kernel")
+        self._quick = ElasticThreads(f"secateur-{member_id}-kernel-quick", settings.kernel_threads, _QUICK_THREADS_MAX)
+        self._changing = ElasticThreads(f"secateur-{member_id}-change", settings.kernel_threads, _CHANGING_THREADS_MAX)
         self._store = MemberStore()
         self._statement_log = StatementLog(member_id)
         self._tables: dict[str, TableDef] = {}
@@ -126,8 +135,8 @@ class Member:
         self._replication = Replication(member_id, self._store, self._places, self._peers, written, self._report_out_of_sync)
         self._writes = MemberWrites(self._store, self._places, self._replication, written)
         self._leases = LoadLeases(member_id, self._store.loads, self._peers, self._places.member_ids)
-        self._loads = MemberLoads(self._store, self._places, self._peers, self._replication, self._leases, self._executor)
-        self._ranges = MemberRanges(self._store, self._places.gate, self._executor, self._adopt_table)
+        self._loads = MemberLoads(self._store, self._places, self._peers, self._replication, self._leases, self._changing)
+        self._ranges = MemberRanges(self._store, self._places.gate, self._changing, self._adopt_table)
         self._topology = Topology(0, (), {})
         self._views_version = 0
         self._frames_received = 0
@@ -197,6 +206,7 @@ class Member:
             table=self._table,
             write_rows=write_rows,
             allow_code=self._settings.accepts_code,
+            quick_executor=self._quick,
             spill_directory=spill_directory,
             limits=EngineLimits(gathered_bytes_max=self._settings.gathered_bytes_max),
         )
@@ -204,11 +214,12 @@ class Member:
         self._client_jobs = MemberJobs(self._jobs, lambda: self._topology, allow_code=self._settings.accepts_code)
         self._live_metrics = LiveMetrics(self._jobs, self._peers)
         self._attempts = MemberAttempts(self._jobs, self._controller, lambda: self._topology, allow_code=self._settings.accepts_code)
+        threads = StatementThreads(self._executor, self._quick, self._changing)
         self._statements = StatementRunner(
-            self.member_id, self._store, self._jobs, self._executor, self._fetch_plan, self._fetch_system_table, self._results, self._settings.plan_cache_max
+            self.member_id, self._store, self._jobs, threads, self._fetch_plan, self._fetch_system_table, self._results, self._settings.plan_cache_max
         )
-        self._changes = MemberChanges(self._store, self._statements, self._places, self._writes, self._loads, self._results, self._executor)
-        self._whole_changes = MemberWholeChanges(self.member_id, self._store, self._statements, self._places, self._loads, self._peers, self._executor)
+        self._changes = MemberChanges(self._store, self._statements, self._places, self._writes, self._loads, self._results, self._changing)
+        self._whole_changes = MemberWholeChanges(self.member_id, self._store, self._statements, self._places, self._loads, self._peers, self._changing)
         await self._server.start()
         joined = await self._controller.request("join", {"member": self.member_id, "host": self._server.host, "port": self._server.port})
         self._know_views(joined.header["catalog_version"], joined.header["views"])
@@ -223,7 +234,7 @@ class Member:
         await self._replication.close()
         await self._peers.close()
         await self._controller.close()
-        await threads_end(self._executor)
+        await asyncio.gather(*(threads_end(threads) for threads in (self._executor, self._quick, self._changing)))
 
     def handle(self, request: Request) -> Answer:
         """Answer a request; see :class:`secateur.wire.Handler`."""

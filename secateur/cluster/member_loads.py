@@ -15,6 +15,7 @@ from secateur.cluster.peers import Peers
 from secateur.cluster.replication import Replication
 from secateur.cluster.table_places import TablePlaces
 from secateur.errors import ProtocolError
+from secateur.storage.load import Preparation
 from secateur.storage.member_store import MemberStore
 from secateur.wire import PeerInfo, Reply, Request, decode_table, encode_table
 
@@ -114,17 +115,26 @@ class MemberLoads:
             raise
 
     async def prepare(self, request: Request) -> Reply:
-        """First phase of publishing a load; see :mod:`secateur.cluster.loads`. Sorting and merging happen in a thread."""
+        """First phase of publishing a load; see :mod:`secateur.cluster.loads`. Sorting and merging happen in a thread.
+
+        Writes go on while it is computed. Only when it is there they are held up; where they have changed a partition meanwhile, it is computed again.
+        """
         args = request.args
         load_id, table_id = args["load_id"], args["table_id"]
+        preparation = await self._computed(args)
         async with self.closed_unless_failed(load_id, table_id, request.peer):
-            preparation = self._store.loads.begin_prepare(load_id, table_id, args["mode"], dict(args["parts"]))
-            await asyncio.get_running_loop().run_in_executor(self._executor, preparation.run)
+            if not self._store.loads.is_current(preparation):
+                preparation = await self._computed(args)
             rows = self._store.loads.finish_prepare(preparation)
         prepared = preparation.prepared or []
         primaries = self._places.primaries(table_id)
         rows_primary = sum(part.rows.rows for part in prepared if part.partition in primaries)
         return Reply({"rows": rows, "rows_primary": rows_primary, "rows_removed": sum(part.removed.rows for part in prepared if part.removed is not None)})
+
+    async def _computed(self, args: Mapping[str, Any]) -> Preparation:
+        preparation = self._store.loads.begin_prepare(args["load_id"], args["table_id"], args["mode"], dict(args["parts"]))
+        await asyncio.get_running_loop().run_in_executor(self._executor, preparation.run)
+        return preparation
 
     async def publish(self, request: Request) -> Reply:
         """Second phase of publishing a load: make it visible."""

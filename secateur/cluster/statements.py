@@ -20,7 +20,7 @@ from secateur.cluster.local_call import LocalCall, bound_partitions, check_versi
 from secateur.cluster.open_results import GRANT_BYTES_MAX, OpenResults, granted
 from secateur.cluster.read_state import check_state, marks_of, read_here
 from secateur.cluster.statement_profile import CountedResult, job_work, local_work
-from secateur.engine.kernel_call import in_thread
+from secateur.engine.kernel_call import in_thread, is_long_over
 from secateur.engine.kernels.cancellation import Cancellation
 from secateur.engine.kernels.fragment import answer, open_answer, run
 from secateur.engine.plan import SelectPlan
@@ -35,7 +35,7 @@ from secateur.partitioning.types import parse_type
 from secateur.storage.member_store import MemberStore
 from secateur.wire import PeerInfo, Reply, Request, ShortTable, decode_table, decode_tables, encode_table
 
-__all__ = ["StatementRunner"]
+__all__ = ["StatementRunner", "StatementThreads"]
 
 T = TypeVar("T")
 
@@ -64,6 +64,27 @@ class _View:
     mine: dict[str, frozenset[int]]
 
 
+@dataclass(frozen=True, slots=True)
+class StatementThreads:
+    """The threads in which a member runs kernel calls of statements.
+
+    Attributes:
+        long: Few, for calls over many rows: these wait for each other.
+        quick: For calls over few rows.
+        changing: For the queries of changes, whatever they read: writes wait until they have ended.
+    """
+
+    long: Executor
+    quick: Executor
+    changing: Executor
+
+    def of(self, call: LocalCall, request: Request) -> Executor:
+        """Those for one call."""
+        if request.peer is _ITSELF:
+            return self.changing
+        return self.long if is_long_over(call.rows) else self.quick
+
+
 class StatementRunner:
     """Answers ``execute`` requests. Lives on the member's event loop.
 
@@ -71,7 +92,7 @@ class StatementRunner:
         member_id: This member.
         store: Its partitions.
         jobs: Its engine, for statements that need other members.
-        executor: Threads for kernel calls.
+        threads: For kernel calls.
         fetch_plan: Gets a plan from the controller by its id.
         fetch_system_table: Gets the rows of a system table from the controller by its name.
         results: Keeps what clients are still reading.
@@ -83,7 +104,7 @@ class StatementRunner:
         member_id: str,
         store: MemberStore,
         jobs: JobRuntime,
-        executor: Executor,
+        threads: StatementThreads,
         fetch_plan: Callable[[str], Awaitable[SelectPlan]],
         fetch_system_table: Callable[[str], Awaitable[pa.Table]],
         results: OpenResults,
@@ -92,7 +113,7 @@ class StatementRunner:
         self._member_id = member_id
         self._store = store
         self._jobs = jobs
-        self._executor = executor
+        self._threads = threads
         self._fetch_plan = fetch_plan
         self._fetch_system_table = fetch_system_table
         self._results = results
@@ -208,15 +229,16 @@ class StatementRunner:
         params, grant = request.args["params"], granted(request)
         with self._results.running(request.peer):
             if grant is None:
-                return _reply(header, self._results.checked(await in_thread(self._executor, _whole(call, params))))
-            return await self._results.open(request.peer, self._rows_of(call, params), grant, header)
+                return _reply(header, self._results.checked(await in_thread(self._threads.of(call, request), _whole(call, params))))
+            return await self._results.open(request.peer, self._rows_of(call, request), grant, header)
 
-    def _rows_of(self, call: LocalCall, params: Sequence[Any]) -> RowStream:
+    def _rows_of(self, call: LocalCall, request: Request) -> RowStream:
         """The rows of a call, made as they are taken."""
+        params, threads = request.args["params"], self._threads.of(call, request)
         if not call.is_long_row_by_row:
-            return AnswerRows(lambda stop: open_answer(call.fragment, call.relations, params, cancellation=stop), self._executor)
+            return AnswerRows(lambda stop: open_answer(call.fragment, call.relations, params, cancellation=stop), threads)
         ((name, relation),) = call.relations.items()
-        return FragmentRows(relation, lambda piece, stop: run(call.fragment, {name: piece}, params, cancellation=stop), self._executor)
+        return FragmentRows(relation, lambda piece, stop: run(call.fragment, {name: piece}, params, cancellation=stop), threads)
 
     async def _run_distributed(self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology) -> Reply:
         grant = granted(request)
@@ -289,10 +311,10 @@ class StatementRunner:
         rows_read = sum(relation.num_rows for relation in call.relations.values())
         started_s = time.perf_counter()
         if request.args["rows"]:
-            table = self._results.checked(await in_thread(self._executor, _whole(call, params)))
+            table = self._results.checked(await in_thread(self._threads.of(call, request), _whole(call, params)))
             rows, size = table.num_rows, table.nbytes
         else:
-            stream, rows, size = self._rows_of(call, params), 0, 0
+            stream, rows, size = self._rows_of(call, request), 0, 0
             while not stream.is_done:
                 table = await stream.take(GRANT_BYTES_MAX)
                 rows, size = rows + table.num_rows, size + table.nbytes

@@ -62,9 +62,12 @@ class Offload(Protocol, Generic[T_co]):
 
 
 class Offloader(Protocol):
-    """The member's way to run a call in a thread."""
+    """The member's way to run a call in a thread.
 
-    def __call__(self, call: Callable[[], T], /) -> Offload[T]: ...
+    A call that is known to be long says so: it waits for other long ones and not before short ones.
+    """
+
+    def __call__(self, call: Callable[[], T], /, *, is_long: bool = False) -> Offload[T]: ...
 
 
 @dataclass(frozen=True, slots=True)

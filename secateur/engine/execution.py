@@ -93,7 +93,7 @@ class Execution:
                 self._begin()
             return
         self._starting_in_thread = True
-        future = self._loop.run_in_executor(self._services.executor, self._prepare)
+        future = self._loop.run_in_executor(self._services.quick, self._prepare)
         future.add_done_callback(self._prepared_in_thread)
 
     def arm_deadline(self, timeout_s: float, make_error: Callable[[], Error]) -> None:
@@ -243,7 +243,7 @@ class Execution:
             close()
             on_closed(first[0] if first else None)
             return
-        future = self._loop.run_in_executor(self._services.executor, close)
+        future = self._loop.run_in_executor(self._services.quick, close)
         future.add_done_callback(lambda _: on_closed(first[0] if first else None))
 
     def _make_tasklet(self, vertex: VertexPlan, index: int, processor: Processor) -> Tasklet:
@@ -260,6 +260,7 @@ class Execution:
             writers=writers,
             scheduler=self._scheduler,
             executor=self._services.executor,
+            quick=self._services.quick,
             loop=self._loop,
             on_failed=self.fail,
             on_ended=self._tasklet_ended,

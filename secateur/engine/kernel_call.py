@@ -9,11 +9,18 @@ from typing import Any, Final, TypeVar
 
 from secateur.engine.kernels.cancellation import Cancellation
 
-__all__ = ["in_thread"]
+__all__ = ["in_thread", "is_long_over"]
 
 T = TypeVar("T")
 
 _INTERRUPT_DELAY_S: Final = 0.05
+_SHORT_ROWS_MAX: Final = 100_000
+"""Rows that a kernel reads within some milliseconds, unless it multiplies them."""
+
+
+def is_long_over(rows: int) -> bool:
+    """Whether a kernel call over so many rows is expected to take long, and so to wait for others of its kind."""
+    return rows > _SHORT_ROWS_MAX
 
 
 async def in_thread(executor: Executor, call: Callable[[Cancellation], T], cancellation: Cancellation | None = None) -> T:

@@ -155,4 +155,4 @@ class RunningJob:
         if self._builder.close_is_cooperative:
             self._builder.close(error)
         else:
-            self._runtime.services.executor.submit(self._builder.close, error)
+            self._runtime.services.quick.submit(self._builder.close, error)

@@ -135,7 +135,7 @@ class JobRuntime:
             if builder.close_is_cooperative:
                 builder.close(None)
             else:
-                await self.loop.run_in_executor(self.services.executor, builder.close, None)
+                await self.loop.run_in_executor(self.services.quick, builder.close, None)
 
     def on_message(self, header: Mapping[str, Any], payload: Payload) -> None:
         """Take a message of another member; ``header["op"]`` is one of :data:`secateur.engine.messages.OPS`.
@@ -221,7 +221,7 @@ class JobRuntime:
         )
 
     async def _build(self, builder: ExecutionPlanBuilder) -> ExecutionPlan:
-        return builder.build() if builder.init_is_cooperative else await self.loop.run_in_executor(self.services.executor, builder.build)
+        return builder.build() if builder.init_is_cooperative else await self.loop.run_in_executor(self.services.quick, builder.build)
 
     def _pack(self, plan: ExecutionPlan) -> dict[str, bytes]:
         others = {member: member_plan for member, member_plan in plan.members.items() if member != self.member_id}
@@ -277,7 +277,7 @@ class JobRuntime:
     def _execution_closed(self, job_id: str, kernel: JobKernel | None) -> None:
         self._unclosed.pop(job_id).set_result(None)
         if kernel is not None:
-            self.services.executor.submit(kernel.close)
+            self.services.quick.submit(kernel.close)
 
     def _start_execution(self, execution: Execution) -> None:
         job = execution.plan.job

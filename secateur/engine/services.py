@@ -95,11 +95,12 @@ class MemberServices:
     Attributes:
         store: Its partitions. Read on the event loop only; the snapshots it hands out may be read anywhere.
         run_fragment: Runs a kernel.
-        executor: Threads for kernels and for whatever else may take long.
+        executor: Threads for calls that are known to take long; few, so that they do not all run at once.
         table: Finds a table's description; raises ``UnknownTableError``.
         write_rows: Writes rows of any partition of the cluster.
         allow_code: Whether it accepts suppliers that travel as code.
         open_answer: Runs a kernel whose answer is taken in parts, as the stages of a SELECT do.
+        quick_executor: Threads for all other calls, which do not wait for those; None: the same.
         spill_directory: Where kernels of jobs put what passes their limits; None for nowhere.
         limits: Bounds of its engine.
     """
@@ -111,5 +112,11 @@ class MemberServices:
     write_rows: RowsWriter = _no_writer
     allow_code: bool = False
     open_answer: AnswerOpener = open_answer
+    quick_executor: Executor | None = None
     spill_directory: Path | None = None
     limits: EngineLimits = field(default_factory=EngineLimits)
+
+    @property
+    def quick(self) -> Executor:
+        """Threads for calls that need not take long."""
+        return self.executor if self.quick_executor is None else self.quick_executor

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from secateur.dag.processor import Processor, ProcessorContext
 from secateur.engine.edge_writer import EdgeWriter
+from secateur.engine.elastic_threads import LONG_AFTER_S
 from secateur.engine.failure import located
 from secateur.engine.inbox import Inbox
 from secateur.engine.outbox import DirectOutbox, WaitingOutbox
@@ -70,7 +71,8 @@ class Tasklet:
         thread: Its thread, or None for a cooperative processor.
         writers: Its outbound edges, by ordinal; for its metrics.
         scheduler: Gives turns.
-        executor: Threads for offloads.
+        executor: Threads for offloads that take long, or that follow such.
+        quick: Threads for all others.
         loop: The event loop.
         on_failed: Called once with the located error.
         on_ended: Called once the processor is complete and all it offered has found room.
@@ -79,7 +81,8 @@ class Tasklet:
     def __init__(
         self, *, vertex: str, member: str, processor: Processor, inputs: Sequence[Input], outbox: DirectOutbox | WaitingOutbox, thread: ProcessorThread | None,
         writers: Sequence[EdgeWriter],
-        scheduler: Scheduler, executor: Executor, loop: asyncio.AbstractEventLoop, on_failed: Callable[[Error], None], on_ended: Callable[[], None],
+        scheduler: Scheduler, executor: Executor, quick: Executor, loop: asyncio.AbstractEventLoop,
+        on_failed: Callable[[Error], None], on_ended: Callable[[], None],
     ) -> None:  # fmt: skip
         self.vertex = vertex
         self._member = member
@@ -91,6 +94,7 @@ class Tasklet:
         self._thread = thread
         self._scheduler = scheduler
         self._executor = executor
+        self._quick = quick
         self._loop = loop
         self._on_failed = on_failed
         self._on_ended = on_ended
@@ -138,11 +142,12 @@ class Tasklet:
         with contextlib.suppress(RuntimeError):  # the loop is closed: the process is ending and nobody waits
             self._loop.call_soon_threadsafe(self.wake)
 
-    def offload(self, call: Callable[[], T], /) -> Future[T]:
+    def offload(self, call: Callable[[], T], /, *, is_long: bool = False) -> Future[T]:
         """Run a call in a thread and wake the processor when it is over; the ``offload`` of its context."""
         if self._offload is not None and not self._offload.done():
             raise DagError(f"vertex {self.vertex!r}: a second offload was begun before the first was done; a processor may have one at a time")
-        future = self._executor.submit(self._timed_offload, call)
+        threads = self._executor if is_long or self.offload_s > LONG_AFTER_S else self._quick
+        future = threads.submit(self._timed_offload, call)
         self._offload = future
         future.add_done_callback(lambda _: self.wake_from_thread())
         return future

@@ -134,6 +134,14 @@ class StoreLoads:
             staged.append(StagedPart(number, tables, partition.snapshot(), partition.version))
         return Preparation(load_id, table.layout, operation, parts, staged)
 
+    def is_current(self, preparation: Preparation) -> bool:
+        """Whether the partitions are as they were when the preparation began; always, where all rows are replaced."""
+        load = self._book.find(preparation.load_id)
+        if load is None or preparation.operation is Operation.OVERWRITE:
+            return True
+        partitions = self._tables.table(load.table_id).partitions
+        return all(part.partition in partitions and part.version == partitions[part.partition].version for part in preparation.prepared or ())
+
     def finish_prepare(self, preparation: Preparation) -> int:
         """Last step of :meth:`prepare`: take the prepared partitions over, and reserve the keys of an append.
 

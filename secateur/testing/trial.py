@@ -35,7 +35,7 @@ class TrialOffloads:
         self._open: _TrialOffload[Any] | None = None
         self.polls = 0
 
-    def __call__(self, call: Callable[[], T], /) -> _TrialOffload[T]:
+    def __call__(self, call: Callable[[], T], /, *, is_long: bool = False) -> _TrialOffload[T]:
         """Run a call; the ``offload`` of the processor's context."""
         assert self._open is None or self._open.is_over, "it began a second offload before the first was done; a processor may have one at a time"
         made = _TrialOffload(self, call, self._polls_each)

@@ -19,6 +19,7 @@ from secateur.errors import Error, InternalError, LimitExceededError, ProtocolEr
 from secateur.wire.frame_receiver import FrameReceiver
 from secateur.wire.frames import Frame, FrameKind, Payload, encode_frame
 from secateur.wire.handshake import HELLO, Hello
+from secateur.wire.held_bytes import HeldBytes
 from secateur.wire.limits import HANDSHAKE_LIMITS, Limits
 from secateur.wire.messages import PeerInfo, Reply, Request
 from secateur.wire.outbox import Outbox
@@ -59,20 +60,26 @@ class Connection(FrameReceiver):
         self,
         handler: Handler,
         connections: set[Connection],
+        unproven: dict[Connection, None],
         tasks: set[asyncio.Task[None]],
         *,
         token: str | None,
         secret: str | None,
         limits: Limits,
+        held: HeldBytes,
         on_gone: Callable[[PeerInfo], None] | None = None,
         abandonable_ops: Collection[str] = (),
     ) -> None:
-        super().__init__(HANDSHAKE_LIMITS)
+        super().__init__(HANDSHAKE_LIMITS, is_stranger=True)
         self._abandonable_ops = abandonable_ops
         self._handler = handler
         self._on_gone = on_gone
         self._connections = connections  # the server's, and so are the tasks: they may outlive the connection
         self._tasks = tasks
+        self._unproven = unproven  # in the order in which they came
+        self._held = held
+        self._counted = 0  # bytes of the frame that is arriving
+        self._is_held_up = False
         self._streams: set[asyncio.Task[None]] = set()
         self._abandonable: dict[int, asyncio.Task[None]] = {}  # by the id of the request
         self._in_flight = 0
@@ -98,15 +105,11 @@ class Connection(FrameReceiver):
             # A peer whose machine is gone says nothing, not even goodbye: what is sent to it, a sign of life at least, then fails in time.
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNACKNOWLEDGED_MS)
         self._connections.add(self)
-        if len(self._connections) > self._limits.connections_max:
-            self._refuse(
-                LimitExceededError(
-                    f"the server keeps at most {self._limits.connections_max} connections open: close some, or raise connections_max",
-                    limit="connections_max",
-                    retry_safe=True,
-                )
-            )
-            return
+        self._unproven[self] = None
+        if len(self._unproven) > self._limits.unproven_max:
+            oldest = next(iter(self._unproven))
+            del self._unproven[oldest]
+            oldest._transport.abort()
         self._timer = self._loop.call_later(self._limits.hello_timeout_s, self._refuse, ProtocolError(f"no hello within {self._limits.hello_timeout_s:g} s"))
 
     def pause_writing(self) -> None:
@@ -117,17 +120,19 @@ class Connection(FrameReceiver):
         self._outbox.resume()
         while self._waiting and self._outbox.clear.is_set() and not self._refused:
             self._take(self._waiting.popleft())
-        if self._outbox.clear.is_set() and not self._transport.is_closing():
-            self._transport.resume_reading()
+        self._read_on()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._refused = True
         self._gone.set()
         self._outbox.abandon()
-        self._waiting.clear()
+        self._drop_waiting()
+        self._held.given_up(self, self._counted)
+        self._counted = 0
         if self._timer is not None:
             self._timer.cancel()
         self._connections.discard(self)
+        self._unproven.pop(self, None)
         for task in (*self._streams, *self._abandonable.values()):
             task.cancel()  # nobody is left to take the pieces; an iterator may otherwise wait for its next one for ever
         if self._peer is not None and self._on_gone is not None:
@@ -145,10 +150,44 @@ class Connection(FrameReceiver):
         self._transport.abort()
         await self._gone.wait()
 
+    # -- for the bound on what is held
+
+    def hold_up(self) -> None:
+        self._is_held_up = True
+        self._transport.pause_reading()
+
+    def go_on(self) -> None:
+        self._is_held_up = False
+        self._read_on()
+
+    def give_way(self) -> None:
+        message = f"nothing has come of a frame for {self._limits.stalled_s:g} s, and others wait for the memory that it takes: send it again, with fewer bytes"
+        self._refuse(LimitExceededError(message, limit="held_bytes_max", retry_safe=True))
+        self._transport.abort()
+
+    def _read_on(self) -> None:
+        if self._outbox.clear.is_set() and not self._is_held_up and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def _drop_waiting(self) -> None:
+        size = sum(len(frame.payload) for frame in self._waiting)
+        self._waiting.clear()
+        if size:
+            self._held.release(size)
+
     # -- frames in
 
+    def payload_grew(self, size: int) -> None:
+        self._counted += size
+        self._held.arrived(self, size)
+
     def frame_arrived(self, frame: Frame) -> bool:
-        if not self._refused:
+        if frame.payload:
+            counted, self._counted = self._counted, 0
+            self._held.completed(self, len(frame.payload) - counted)
+        if self._refused:
+            self._held.release(len(frame.payload))
+        else:
             if self._waiting or not self._outbox.clear.is_set():
                 self._waiting.append(frame)
             else:
@@ -159,6 +198,7 @@ class Connection(FrameReceiver):
         self._refuse(error)
 
     def _take(self, frame: Frame) -> None:
+        is_kept = False
         if frame.kind is FrameKind.REQUEST:
             request_id, op = frame.header.pop("id", None), frame.header.pop("op", None)
             if type(request_id) is not int or type(op) is not str:
@@ -166,7 +206,7 @@ class Connection(FrameReceiver):
             elif self._peer is None:
                 self._greet(request_id, op, frame)
             else:
-                self._answer(request_id, Request(op, frame.header, frame.payload, self._peer))
+                is_kept = self._answer(request_id, Request(op, frame.header, frame.payload, self._peer))
         elif frame.kind is FrameKind.CANCEL and self._peer is not None:
             task = self._abandonable.get(frame.header.get("id", _NO_REQUEST))
             if task is not None:
@@ -175,6 +215,8 @@ class Connection(FrameReceiver):
             self._notify(Request(str(frame.header.pop("op", None)), frame.header, frame.payload, self._peer))
         else:
             self._refuse(ProtocolError(f"a client may not send {frame.kind.name}" + ("" if self._peer else " before its hello")))
+        if frame.payload and not is_kept:
+            self._held.release(len(frame.payload))
 
     def _greet(self, request_id: int, op: str, frame: Frame) -> None:
         try:
@@ -182,26 +224,33 @@ class Connection(FrameReceiver):
         except Error as error:
             self._refuse(error, request_id)
             return
+        self._unproven.pop(self, None)
+        if len(self._connections) - len(self._unproven) > self._limits.connections_max:
+            message = f"the server keeps at most {self._limits.connections_max} connections open: close some, or raise connections_max"
+            self._refuse(LimitExceededError(message, limit="connections_max", retry_safe=True), request_id)
+            return
         if self._timer is not None:
             self._timer.cancel()
+        self.read_more()
         host, port, *_ = self._transport.get_extra_info("peername") or ("?", 0)
         self._peer = PeerInfo(next(_ids), f"{host}:{port}", hello.client, self._token is not None, hello.role)
         self._decoder.limits = self._limits
         self._answer(request_id, Request(HELLO, {}, frame.payload, self._peer))
 
-    def _answer(self, request_id: int, request: Request) -> None:
+    def _answer(self, request_id: int, request: Request) -> bool:
+        """Answer a request, now or in a task of its own; whether the latter, which then holds the payload."""
         if self._in_flight >= self._limits.requests_in_flight_max:
             message = f"{self._in_flight} requests of this connection are in flight: wait for answers, open another connection, or raise requests_in_flight_max"
             self._send_error(request_id, LimitExceededError(message, limit="requests_in_flight_max", retry_safe=True))
-            return
+            return False
         try:
             reply = self._handler.handle(request)
         except Exception as error:
             self._send_error(request_id, error)
-            return
+            return False
         if isinstance(reply, Reply):
             self._send_reply(FrameKind.RESPONSE, request_id, request.op, reply)
-            return
+            return False
         task = self._loop.create_task(self._finish(request_id, request.op, reply), name=f"answer {request.op}")
         self._in_flight += 1
         self._tasks.add(task)
@@ -214,6 +263,10 @@ class Connection(FrameReceiver):
         if not isinstance(reply, Awaitable):
             self._streams.add(task)
             task.add_done_callback(self._streams.discard)
+        if request.payload:
+            size = len(request.payload)
+            task.add_done_callback(lambda _: self._held.release(size))
+        return True
 
     def _notify(self, request: Request) -> None:
         try:
@@ -288,7 +341,7 @@ class Connection(FrameReceiver):
         if self._refused:
             return
         self._refused = True
-        self._waiting.clear()
+        self._drop_waiting()
         self._send_error(request_id, error)
         if self._timer is not None:
             self._timer.cancel()

@@ -12,6 +12,7 @@ from secateur.wire.limits import Limits
 __all__ = ["FrameReceiver"]
 
 _READ_BYTES: Final = 64 << 10
+_FIRST_READ_BYTES: Final = 2 << 10
 
 
 class FrameReceiver(asyncio.BufferedProtocol):
@@ -22,13 +23,21 @@ class FrameReceiver(asyncio.BufferedProtocol):
 
     Args:
         limits: The bounds of the first frames.
+        is_stranger: Whether nobody knows yet who is at the other end: it is then read in small pieces, until :meth:`read_more`.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, *, is_stranger: bool = False) -> None:
         self._decoder = FrameDecoder(limits)
-        self._read = memoryview(bytearray(_READ_BYTES))
+        self._read = memoryview(bytearray(_FIRST_READ_BYTES if is_stranger else _READ_BYTES))
         self._reads_payload = False
         self._has_ended = False
+
+    def read_more(self) -> None:
+        """Read in large pieces from now on."""
+        self._read = memoryview(bytearray(_READ_BYTES))
+
+    def payload_grew(self, size: int) -> None:
+        """So many bytes of a payload that is still on its way have arrived."""
 
     def frame_arrived(self, frame: Frame) -> bool:
         """Take a frame. Returns whether more of them are wanted."""
@@ -48,6 +57,7 @@ class FrameReceiver(asyncio.BufferedProtocol):
             return
         try:
             if self._reads_payload:
+                self.payload_grew(nbytes)
                 frame = self._decoder.filled(nbytes)
                 self._has_ended = frame is not None and not self.frame_arrived(frame)
                 return
@@ -55,6 +65,8 @@ class FrameReceiver(asyncio.BufferedProtocol):
                 if not self.frame_arrived(frame):
                     self._has_ended = True
                     return
+            if self._decoder.collected:
+                self.payload_grew(self._decoder.collected)
         except Error as error:
             self._has_ended = True
             self.frames_failed(error)

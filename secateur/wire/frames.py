@@ -113,6 +113,11 @@ class FrameDecoder:
         """Whether the stream stands between two frames."""
         return self._payload is None and not self._partial
 
+    @property
+    def collected(self) -> int:
+        """Bytes of a payload that is still on its way."""
+        return self._filled if self._payload is not None else 0
+
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Take in bytes and yield the frames that they complete; the iterator has to be exhausted before the next call.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 
 from secateur.errors import OperationalError
 from secateur.wire.connection import Connection, Handler
+from secateur.wire.held_bytes import HeldBytes
 from secateur.wire.limits import Limits
 from secateur.wire.messages import PeerInfo
 
@@ -52,6 +53,8 @@ class FrameServer:
         self._on_gone = on_gone
         self._abandonable_ops = abandonable_ops
         self._connections: set[Connection] = set()
+        self._unproven: dict[Connection, None] = {}
+        self._held = HeldBytes(self._limits.held_bytes_max, self._limits.stalled_s)
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
         self._ticking: asyncio.TimerHandle | None = None
@@ -59,6 +62,11 @@ class FrameServer:
     @property
     def connection_count(self) -> int:
         return len(self._connections)
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of payloads that have arrived and were not worked on yet."""
+        return self._held.held
 
     async def start(self) -> None:
         """Listen; :attr:`port` is then the real one.
@@ -101,10 +109,12 @@ class FrameServer:
         return Connection(
             self._handler,
             self._connections,
+            self._unproven,
             self._tasks,
             token=self._token,
             secret=self._secret,
             limits=self._limits,
+            held=self._held,
             on_gone=self._on_gone,
             abandonable_ops=self._abandonable_ops,
         )

@@ -17,7 +17,7 @@ from uuid import UUID
 import msgpack
 import numpy as np
 
-from secateur.errors import ProtocolError, SerializationError
+from secateur.errors import LimitExceededError, ProtocolError, SerializationError
 
 __all__ = ["pack", "unpack"]
 
@@ -42,6 +42,12 @@ _EPOCH_DAY: Final = _EPOCH.toordinal()
 _MICROSECOND: Final = timedelta(microseconds=1)
 _SPAN_BYTES: Final = 10  # a timedelta reaches past 64 bits of microseconds
 _PACK_ERRORS: Final = (TypeError, ValueError, OverflowError)
+_UNCOUNTED_BYTES_MAX: Final = 64 << 10
+"""Of so few bytes the worst becomes five megabytes, and counting would cost every small frame."""
+_OBJECTS_MAX: Final = 200_000
+"""Lists, maps and values of extension types in one message: each is up to a hundred times as large as its bytes. A statement of 100,000 decimals has half."""
+_ELEMENTS_MAX: Final = 4_000_000
+"""Elements of all lists and maps of one message."""
 _UNPACK_ERRORS: Final = (ValueError, TypeError, OverflowError, RecursionError, DecimalException, struct.error, msgpack.UnpackException)
 
 
@@ -63,13 +69,54 @@ def pack(value: Any) -> bytes:
 def unpack(data: bytes | memoryview) -> Any:
     """Decode what :func:`pack` encoded.
 
+    What it becomes is bounded, not only its bytes: 16 MB of empty lists would be 1.2 GB.
+
     Raises:
         ProtocolError: The bytes are not one such value.
+        LimitExceededError: They are too many lists, maps, values of extension types, or elements of these.
     """
     try:
-        return msgpack.unpackb(data, ext_hook=_from_ext, strict_map_key=False)
+        if len(data) <= _UNCOUNTED_BYTES_MAX:
+            return msgpack.unpackb(data, ext_hook=_from_ext, strict_map_key=False)
+        return _unpack_counted(data)
     except _UNPACK_ERRORS as error:
         raise ProtocolError(f"{len(data)} bytes that should be one msgpack value are not: {type(error).__name__}: {error}") from error
+
+
+def _unpack_counted(data: bytes | memoryview) -> Any:
+    objects = elements = 0
+
+    def count(size: int) -> None:
+        nonlocal objects, elements
+        objects, elements = objects + 1, elements + size
+        if objects > _OBJECTS_MAX:
+            raise _too_many(data, f"{_OBJECTS_MAX:,} lists, maps and special values")
+        if elements > _ELEMENTS_MAX:
+            raise _too_many(data, f"{_ELEMENTS_MAX:,} elements of lists and maps")
+
+    def list_hook(value: list[Any]) -> list[Any]:
+        count(len(value))
+        return value
+
+    def object_hook(value: dict[Any, Any]) -> dict[Any, Any]:
+        count(len(value))
+        return value
+
+    def ext_hook(code: int, content: bytes) -> Any:
+        count(0)
+        return _from_ext(code, content)
+
+    bounds = {"max_array_len": _ELEMENTS_MAX, "max_map_len": _ELEMENTS_MAX}
+    try:
+        return msgpack.unpackb(data, ext_hook=ext_hook, list_hook=list_hook, object_hook=object_hook, strict_map_key=False, **bounds)
+    except ValueError as error:
+        if any(bound in str(error) for bound in bounds):
+            raise _too_many(data, f"{_ELEMENTS_MAX:,} elements of lists and maps") from error
+        raise
+
+
+def _too_many(data: bytes | memoryview, what: str) -> LimitExceededError:
+    return LimitExceededError(f"a message of {len(data):,} bytes has more than {what}: send fewer values at a time", limit="message_objects")
 
 
 def _to_ext(value: Any) -> Any:

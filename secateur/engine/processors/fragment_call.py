@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from secateur.dag.processor import Offload, Params, ProcessorContext
 from secateur.dag.supplier import SupplierContext
+from secateur.engine.kernel_call import is_long_over
 from secateur.engine.kernels.cancellation import Cancellation
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.kernels.parted_answer import PartedAnswer
@@ -48,21 +49,25 @@ class FragmentCall:
         if self._is_short(relations):
             result = run(self.fragment, relations, self._params, cancellation=self._cancellation)
             return lambda: result
-        offload: Offload[pa.Table] = context.offload(lambda: run(self.fragment, relations, self._params, cancellation=self._cancellation))
+        is_long = is_long_over(_rows_of(relations))
+        offload: Offload[pa.Table] = context.offload(lambda: run(self.fragment, relations, self._params, cancellation=self._cancellation), is_long=is_long)
         return lambda: offload.result() if offload.done() else None
 
-    def open(self, context: ProcessorContext, relations: Mapping[str, pa.Table], scans: Mapping[str, Callable[[], pa.Table]]) -> FragmentParts:
-        """Begin the call, whose answer is taken in parts; ``scans`` are relations that are read in the thread of the call."""
+    def open(
+        self, context: ProcessorContext, relations: Mapping[str, pa.Table], scans: Mapping[str, Callable[[], pa.Table]], scanned_rows: int
+    ) -> FragmentParts:
+        """Begin the call, whose answer is taken in parts; ``scans`` are relations that are read in the thread of the call, with so many rows together."""
         answer = self._services.open_answer
 
         def start() -> PartedAnswer:
             read = {relation: scan() for relation, scan in scans.items()}
             return answer(self.fragment, {**relations, **read}, self._params, cancellation=self._cancellation)
 
-        return FragmentParts(start, context, self._services.executor, is_short=not scans and self._is_short(relations))
+        is_long = is_long_over(_rows_of(relations) + scanned_rows)
+        return FragmentParts(start, context, self._services.quick, is_short=not scans and self._is_short(relations), is_long=is_long)
 
     def _is_short(self, relations: Mapping[str, pa.Table]) -> bool:
-        return self.fragment.arrow is not None and sum(table.num_rows for table in relations.values()) <= INLINE_ROWS_MAX
+        return self.fragment.arrow is not None and _rows_of(relations) <= INLINE_ROWS_MAX
 
 
 class FragmentParts:
@@ -73,13 +78,15 @@ class FragmentParts:
         context: Of the processor.
         executor: Threads in which the answer is closed.
         is_short: Whether everything may happen on the loop.
+        is_long: Whether it is known to take long.
     """
 
-    def __init__(self, start: Callable[[], PartedAnswer], context: ProcessorContext, executor: Executor, *, is_short: bool) -> None:
+    def __init__(self, start: Callable[[], PartedAnswer], context: ProcessorContext, executor: Executor, *, is_short: bool, is_long: bool) -> None:
         self._start: Callable[[], PartedAnswer] | None = start
         self._context = context
         self._executor = executor
         self._is_short = is_short
+        self._is_long = is_long
         self._answer: PartedAnswer | None = None
         self._taking: Offload[pa.Table] | None = None
 
@@ -104,7 +111,7 @@ class FragmentParts:
         if self._is_short:
             return self._take()
         if self._taking is None:
-            self._taking = self._context.offload(self._take)
+            self._taking = self._context.offload(self._take, is_long=self._is_long)
         if not self._taking.done():
             return None
         part, self._taking = self._taking.result(), None
@@ -126,6 +133,10 @@ class FragmentParts:
             self._answer, self._start = self._start(), None  # which would keep what the kernel reads
         assert self._answer is not None
         return self._answer.take(PIECE_BYTES)
+
+
+def _rows_of(relations: Mapping[str, pa.Table]) -> int:
+    return sum(table.num_rows for table in relations.values())
 
 
 def positional(params: Params) -> Sequence[Any]:

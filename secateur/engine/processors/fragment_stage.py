@@ -55,6 +55,7 @@ class FragmentStageSupplier(ProcessorSupplier):
         self._relations: dict[str, pa.Table] = {}
         self._opened: dict[str, Callable[[], pa.Table]] = {}
         self._schemas: dict[str, pa.Schema] = {}
+        self._scanned_rows = 0
 
     def init(self, context: SupplierContext) -> None:
         self._call = FragmentCall.of(self._fragment, context)
@@ -72,6 +73,7 @@ class FragmentStageSupplier(ProcessorSupplier):
                 else:
                     self._opened[relation] = rows if converts else partial(rows, converts=False)
                     self._schemas[relation] = rows.schema
+                    self._scanned_rows += rows.rows
 
     def get(self, count: int) -> Sequence[Processor]:
         assert self._call is not None
@@ -82,7 +84,7 @@ class FragmentStageSupplier(ProcessorSupplier):
             empty = {name: schema.empty_table() for name, schema in (*self._inputs, *self._schemas.items())}
             ((relation, rows),) = {**empty, **relations}.items()
             return [FragmentRows(self._call, relation, rows, opened.get(relation)) for _ in range(count)]
-        return [_FragmentStage(self._call, self._inputs, self._aliases, relations, opened, self._budget) for _ in range(count)]
+        return [_FragmentStage(self._call, self._inputs, self._aliases, relations, opened, self._scanned_rows, self._budget) for _ in range(count)]
 
     def to_spec(self) -> Any:
         inputs = [[relation, schema.serialize().to_pybytes()] for relation, schema in self._inputs]
@@ -103,6 +105,7 @@ class _FragmentStage(Processor):
         aliases: tuple[InputAlias, ...],
         relations: Mapping[str, pa.Table],
         opened: Mapping[str, Callable[[], pa.Table]],
+        scanned_rows: int,
         budget: GatherBudget,
     ) -> None:
         self._call = call
@@ -110,6 +113,7 @@ class _FragmentStage(Processor):
         self._aliases = aliases
         self._relations = dict(relations)
         self._opened = dict(opened)
+        self._scanned_rows = scanned_rows
         self._budget = budget
         self._gathered: list[list[pa.RecordBatch]] = [[] for _ in inputs]
         self._gathered_bytes = 0
@@ -128,7 +132,7 @@ class _FragmentStage(Processor):
 
     def complete(self) -> bool:
         if self._parts is None:
-            self._parts = self._call.open(self.context, self._take_relations(), self._take_opened())
+            self._parts = self._call.open(self.context, self._take_relations(), self._take_opened(), self._scanned_rows)
         while self._emitter is not None or not (self._has_emitted and self._parts.is_done):
             if self._emitter is None:
                 part = self._parts.poll()

@@ -7,7 +7,10 @@ import queue
 import random
 import socket
 import struct
+import threading
+import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -177,11 +180,100 @@ def test_one_connection_too_many_is_told_so(serve: Serve, echo: Any) -> None:
     with Raw(server) as first:
         first.greet()
         with Raw(server) as second:
-            kind, _, name, text = refusal(second.read())
+            kind, _, name, text = refusal(second.greet())
             assert (kind, name) == (FrameKind.ERROR, "LimitExceededError")
             assert "at most 1 connections" in text
         first.send(FrameKind.REQUEST, {"id": 2, "op": "echo"})
         assert first.read().header == {"id": 2}
+
+
+def test_sockets_without_a_hello_keep_nobody_out(serve: Serve, echo: Any) -> None:
+    server = serve(echo, limits=Limits(connections_max=2, unproven_max=3, hello_timeout_s=60))
+    with ExitStack() as stack:
+        strangers = [stack.enter_context(Raw(server)) for _ in range(10)]
+        for _ in range(2):
+            assert stack.enter_context(Raw(server)).greet().kind is FrameKind.RESPONSE
+        assert all(stranger.ended() for stranger in strangers[:7])  # the oldest gave way
+        assert server.connection_count <= 5
+
+
+def _begun(raw: Raw, size: int, part: int) -> bytes:
+    """Send the beginning of a request; returns the rest of it."""
+    data = b"".join(encode_frame(FrameKind.REQUEST, {"id": 2, "op": "later"}, b"x" * size))
+    raw.socket.sendall(data[:part])
+    return data[part:]
+
+
+def test_frames_of_all_connections_together_are_bounded(serve: Serve, echo: Any) -> None:
+    size, bound = 8_000_000, 1_000_000
+    server = serve(echo, limits=Limits(held_bytes_max=bound, stalled_s=60))
+    with ExitStack() as stack:
+        raws = [stack.enter_context(Raw(server)) for _ in range(6)]
+        for raw in raws:
+            raw.greet()
+        most = 0
+
+        def send(raw: Raw) -> None:
+            rest = _begun(raw, size, 1_000)
+            raw.socket.sendall(rest)
+
+        senders = [threading.Thread(target=send, args=(raw,)) for raw in raws]
+        for sender in senders:
+            sender.start()
+        answered = 0
+        for raw in raws:
+            while True:
+                most = max(most, server.held_bytes)
+                if len(raw.read().payload) == size:
+                    answered += 1
+                    break
+        for sender in senders:
+            sender.join(20)
+        assert answered == 6
+        # What arrives is held up after the bound, but for the oldest frame; each of the others has one more read in it.
+        assert most < bound + 2 * size + 6 * (4 << 20)
+        until(lambda: server.held_bytes == 0)
+
+
+def test_a_frame_that_stalls_gives_way_to_those_that_wait(serve: Serve, echo: Any) -> None:
+    server = serve(echo, limits=Limits(held_bytes_max=100_000, stalled_s=0.1))
+    with Raw(server) as stalls, Raw(server) as waits:
+        stalls.greet()
+        waits.greet()
+        _begun(stalls, 10_000_000, 1_000_000)
+        until(lambda: server.held_bytes > 100_000)
+        waits.socket.sendall(_begun(waits, 1_000_000, 0))
+        assert len(waits.read().payload) == 1_000_000
+        until(lambda: server.held_bytes == 0)
+        assert server.connection_count == 1
+
+
+def test_a_stalled_frame_that_nobody_waits_for_may_go_on(serve: Serve, echo: Any) -> None:
+    server = serve(echo, limits=Limits(held_bytes_max=100_000, stalled_s=0.01))
+    with Raw(server) as alone:
+        alone.greet()
+        rest = _begun(alone, 1_000_000, 500_000)
+        until(lambda: server.held_bytes > 100_000)
+        threading.Event().wait(0.05)
+        alone.socket.sendall(rest)
+        assert len(alone.read().payload) == 1_000_000
+
+
+def test_who_goes_in_the_middle_of_a_frame_leaves_nothing(serve: Serve, echo: Any) -> None:
+    server = serve(echo)
+    with Raw(server) as raw:
+        raw.greet()
+        _begun(raw, 10_000_000, 5_000_000)
+        until(lambda: server.held_bytes > 0)
+    until(lambda: server.held_bytes == 0)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for what the server's loop does."""
+    deadline_s = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline_s
+        threading.Event().wait(0.005)
 
 
 def test_one_request_too_many_in_flight_is_refused_and_the_others_finish(serve: Serve, echo: Any, loop: Any) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import struct
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from uuid import UUID
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secateur.errors import ProtocolError, SerializationError
+from secateur.errors import LimitExceededError, ProtocolError, SerializationError
 from secateur.wire.values import pack, unpack
 
 SAME = [
@@ -151,3 +152,34 @@ PLAIN = st.recursive(
 @given(PLAIN)
 def test_law_unpack_undoes_pack(value: object) -> None:
     assert unpack(pack(value)) == value
+
+
+def _array(count: int, element: bytes) -> bytes:
+    return b"\xdd" + struct.pack(">I", count) + element * count
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        pytest.param(b"\x90", id="lists"),
+        pytest.param(b"\x80", id="maps"),
+        pytest.param(b"\x91\x90", id="lists in lists"),
+        pytest.param(b"\xd4\x08\x00", id="extension types"),
+    ],
+)
+def test_small_bytes_that_become_large_are_refused_early(element: bytes) -> None:
+    data = _array(3, _array(3_900_000 // len(element), element))
+    with pytest.raises(LimitExceededError, match="200,000 lists, maps and special values"):
+        unpack(data)
+
+
+def test_elements_are_counted_over_all_lists() -> None:
+    with pytest.raises(LimitExceededError, match="4,000,000 elements"):
+        unpack(_array(5, _array(1_000_000, b"\xc0")))
+    with pytest.raises(LimitExceededError, match="4,000,000 elements"):
+        unpack(_array(4_000_001, b"\xc0"))
+
+
+def test_many_values_that_a_statement_may_have_are_read() -> None:
+    values = {"params": [[Decimal(number), date(2024, 1, 1)] for number in range(50_000)], "ids": list(range(1_000_000)), "s": "x" * 100_000}
+    assert unpack(pack(values)) == values
