@@ -12,12 +12,13 @@ import pyarrow as pa
 
 from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.peers import Peers
+from secateur.cluster.received_rows import read_parts, received_rows
 from secateur.cluster.replication import Replication
 from secateur.cluster.table_places import TablePlaces
 from secateur.errors import ProtocolError
 from secateur.storage.load import Preparation
 from secateur.storage.member_store import MemberStore
-from secateur.wire import PeerInfo, Reply, Request, decode_table, encode_table
+from secateur.wire import PeerInfo, Reply, Request, encode_table
 
 __all__ = ["MemberLoads"]
 
@@ -50,18 +51,21 @@ class MemberLoads:
         Raises:
             TopologyChangedError: This member is not the primary of a partition; nothing was staged.
         """
-        return await self.stage_rows(request.args, decode_table(request.payload))
+        args = request.args
+        parts = read_parts(request.op, args["parts"])
+        self._places.backups(args["table_id"], [partition for partition, _ in parts])  # nobody else's rows are worth unpacking
+        return await self._stage(args, parts, await received_rows(request.payload), is_copy=False)
 
     async def stage_copy(self, request: Request) -> Reply:
         """Keep aside here what another member keeps aside, which has it from a client or has found it."""
-        return await self._stage(request.args, decode_table(request.payload), is_copy=True)
+        return await self._stage(request.args, read_parts(request.op, request.args["parts"]), await received_rows(request.payload), is_copy=True)
 
     async def stage_rows(self, args: Mapping[str, Any], rows: pa.Table) -> Reply:
         """As :meth:`stage`, for rows that are here already."""
-        return await self._stage(args, rows, is_copy=False)
+        return await self._stage(args, args["parts"], rows, is_copy=False)
 
-    async def _stage(self, args: Mapping[str, Any], rows: pa.Table, *, is_copy: bool) -> Reply:
-        table_id, parts = args["table_id"], args["parts"]
+    async def _stage(self, args: Mapping[str, Any], parts: Sequence[Sequence[int]], rows: pa.Table, *, is_copy: bool) -> Reply:
+        table_id = args["table_id"]
         if sum(count for _, count in parts) != rows.num_rows:
             raise ProtocolError(f"stage: the parts name {sum(count for _, count in parts)} rows, the payload has {rows.num_rows}")
         pieces = dict(_pieces(parts, rows))

@@ -12,12 +12,13 @@ from collections.abc import Awaitable, Callable
 import pyarrow as pa
 
 from secateur.cluster.change_book import ChangeBook, Made
+from secateur.cluster.received_rows import received_rows
 from secateur.cluster.replication import Replication
 from secateur.cluster.table_places import TablePlaces
 from secateur.errors import ProtocolError
 from secateur.storage.change import Operation, load_mode
 from secateur.storage.member_store import MemberStore
-from secateur.wire import Reply, Request, decode_table, encode_table
+from secateur.wire import Reply, Request, encode_table
 
 __all__ = ["MemberWrites"]
 
@@ -46,8 +47,10 @@ class MemberWrites:
             DuplicateKeyError: An appended key is already there; nothing was written.
             MemberLostError: The rows are visible here, but a backup that the cluster counts on has not confirmed them.
         """
-        args, rows = request.args, decode_table(request.payload)
+        args = request.args
         table_id, partition, change_id = args["table_id"], args["partition"], args.get("change_id") or uuid.uuid4().hex
+        self._places.backups(table_id, [partition])  # nobody else's rows are worth unpacking
+        rows = await received_rows(request.payload)
         operation = load_mode(args["mode"])
         if self._places.table(table_id).replicated:
             raise ProtocolError(f"{self._places.table(table_id).name} is replicated: its rows are staged and published on all members at once")

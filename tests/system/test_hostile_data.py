@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,8 +12,9 @@ import pytest
 import secateur
 from secateur.cluster import Cluster
 from secateur.connectors import batch_source, collect
-from secateur.errors import ProtocolError
+from secateur.errors import LimitExceededError, ProtocolError, TopologyChangedError
 from secateur.processors import count_rows
+from secateur.wire import Channel
 
 
 def _beyond_the_text() -> pa.Array:
@@ -39,3 +43,44 @@ def test_a_job_whose_rows_contradict_themselves_costs_no_member(cluster: Cluster
     with pytest.raises(ProtocolError, match="should be an Arrow IPC stream"):
         pipeline.submit(conn, light=light).result()
     assert [member.state for member in cluster.members()] == ["active"] * 3
+
+
+def _ask(cluster: Cluster, member: str, op: str, args: dict[str, Any], payload: bytes) -> None:
+    (address,) = [known.address for known in cluster.members() if known.id == member]
+    host, _, port = address.rpartition(":")
+    with closing(Channel(host, int(port), token=cluster.token)) as channel:
+        channel.request(op, args, payload)
+
+
+@pytest.mark.parametrize("op", ["write", "stage"])
+def test_rows_of_partitions_that_are_elsewhere_are_refused_before_they_are_unpacked(
+    cluster: Cluster, conn: secateur.Connection, table_name: str, op: str
+) -> None:
+    conn.execute(f"CREATE TABLE {table_name} (id BIGINT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 3")
+    table = conn.table(table_name)
+    table_id = conn._session.table(table_name).table_id
+    args = {"table_id": table_id, "partition": 0, "mode": "append", "load_id": "stray", "attempt": 0, "parts": [[0, 1]]}
+    owner = table.owner_of(0)
+    stranger = next(member for member in ("m1", "m2", "m3") if member != owner)
+    with pytest.raises(TopologyChangedError):
+        _ask(cluster, stranger, op, args, b"no Arrow")
+    with pytest.raises(ProtocolError, match="should be an Arrow IPC stream"):
+        _ask(cluster, owner, op, args, b"no Arrow")
+    assert conn.execute(f"SELECT count(*) FROM {table_name}").fetchall() == [(0,)]
+
+
+@pytest.mark.parametrize("parts", [[[0, -1]], [[0]], [0], [["0", 1]], [[0, 1.5]], [[0, 1, 2]], [None]], ids=str)
+def test_parts_of_a_load_are_pairs_of_numbers(cluster: Cluster, conn: secateur.Connection, parts: list[Any]) -> None:
+    with pytest.raises(ProtocolError, match="stage: parts are pairs of a partition and a number of rows"):
+        _ask(cluster, "m1", "stage", {"table_id": 1, "load_id": "odd", "attempt": 0, "parts": parts}, b"")
+
+
+def test_compressed_rows_are_refused(cluster: Cluster, conn: secateur.Connection, table_name: str) -> None:
+    conn.execute(f"CREATE TABLE {table_name} (id BIGINT PRIMARY KEY, s VARCHAR) PARTITION BY HASH (id) PARTITIONS 1")
+    rows = pa.table({"id": [1], "s": ["\0" * 50_000_000]})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(rows)
+    args = {"table_id": conn._session.table(table_name).table_id, "load_id": "bomb", "attempt": 0, "parts": [[0, 1]]}
+    with pytest.raises(LimitExceededError, match="without compression"):
+        _ask(cluster, conn.table(table_name).owner_of(0), "stage", args, sink.getvalue().to_pybytes())
