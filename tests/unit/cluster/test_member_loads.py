@@ -73,6 +73,6 @@ def test_parts_that_name_other_rows_are_refused() -> None:
             store, places, peers = MemberStore(), TablePlaces("m1"), Peers("m1", Role.MEMBER, ClusterSettings())
             loads = MemberLoads(store, places, peers, Replication("m1", store, places, peers, ChangeBook(), out_of_sync), leases(store, peers), executor)
             with pytest.raises(ProtocolError, match="the parts name 2 rows, the payload has 1"):
-                await loads.stage(request("stage", ROWS, load_id="l", table_id=1, attempt=0, parts=[[0, 2]]))
+                await loads.stage_copy(request("stage_copy", ROWS, load_id="l", table_id=1, attempt=0, parts=[[0, 2]]))
 
     asyncio.run(run())
