@@ -118,7 +118,7 @@ class Member:
         # Long kernel calls wait for each other. Short ones, and what loads and changes do while writes wait for them, have threads of their own.
         self._executor = ThreadPoolExecutor(settings.kernel_threads, thread_name_prefix=f"secateur-{member_id}-kernel")
         self._quick = ElasticThreads(f"secateur-{member_id}-kernel-quick", settings.kernel_threads, _QUICK_THREADS_MAX)
-        self._changing = ElasticThreads(f"secateur-{member_id}-change", settings.kernel_threads, _CHANGING_THREADS_MAX)
+        self._changing = ElasticThreads(f"secateur-{member_id}-kernel-change", settings.kernel_threads, _CHANGING_THREADS_MAX)
         self._store = MemberStore()
         self._statement_log = StatementLog(member_id)
         self._tables: dict[str, TableDef] = {}
