@@ -44,9 +44,9 @@ _SPAN_BYTES: Final = 10  # a timedelta reaches past 64 bits of microseconds
 _PACK_ERRORS: Final = (TypeError, ValueError, OverflowError)
 _UNCOUNTED_BYTES_MAX: Final = 64 << 10
 """Of so few bytes the worst becomes five megabytes, and counting would cost every small frame."""
-_OBJECTS_MAX: Final = 200_000
-"""Lists, maps and values of extension types in one message: each is up to a hundred times as large as its bytes. A statement of 100,000 decimals has half."""
-_ELEMENTS_MAX: Final = 4_000_000
+_OBJECTS_MAX: Final = 1_000_000
+"""Lists, maps and values of extension types in one message: each is up to a hundred times as large as its bytes. A scheme of 100,000 ranges has half."""
+_ELEMENTS_MAX: Final = 8_000_000
 """Elements of all lists and maps of one message."""
 _UNPACK_ERRORS: Final = (ValueError, TypeError, OverflowError, RecursionError, DecimalException, struct.error, msgpack.UnpackException)
 

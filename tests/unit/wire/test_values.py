@@ -168,16 +168,16 @@ def _array(count: int, element: bytes) -> bytes:
     ],
 )
 def test_small_bytes_that_become_large_are_refused_early(element: bytes) -> None:
-    data = _array(3, _array(3_900_000 // len(element), element))
-    with pytest.raises(LimitExceededError, match="200,000 lists, maps and special values"):
+    data = _array(4, _array(3_900_000 // len(element), element))
+    with pytest.raises(LimitExceededError, match="1,000,000 lists, maps and special values"):
         unpack(data)
 
 
 def test_elements_are_counted_over_all_lists() -> None:
-    with pytest.raises(LimitExceededError, match="4,000,000 elements"):
-        unpack(_array(5, _array(1_000_000, b"\xc0")))
-    with pytest.raises(LimitExceededError, match="4,000,000 elements"):
-        unpack(_array(4_000_001, b"\xc0"))
+    with pytest.raises(LimitExceededError, match="8,000,000 elements"):
+        unpack(_array(9, _array(1_000_000, b"\xc0")))
+    with pytest.raises(LimitExceededError, match="8,000,000 elements"):
+        unpack(_array(8_000_001, b"\xc0"))
 
 
 def test_many_values_that_a_statement_may_have_are_read() -> None:
