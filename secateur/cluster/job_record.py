@@ -23,7 +23,7 @@ RESTARTS_MAX: Final = 10
 _DELAY_S: Final = 0.05
 _DELAY_MAX_S: Final = 1.0
 _RESTARTABLE: Final = (MemberLostError, UnreachableError, TopologyChangedError, DataChangedError, JobCancelledError)
-"""What a job can do nothing about. ``JobCancelledError``, if nobody asked for it, comes from a member that is shutting down."""
+"""What a job can do nothing about. A ``JobCancelledError`` that nobody asked for is of a member that gave up what it had been asked for."""
 
 
 @dataclass(frozen=True, slots=True)

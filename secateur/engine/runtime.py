@@ -29,7 +29,7 @@ from secateur.engine.running_job import RunningJob
 from secateur.engine.scheduler import Scheduler
 from secateur.engine.services import MemberServices
 from secateur.engine.transport import Payload, Transport
-from secateur.errors import DagError, DeadlineError, Error, InternalError, JobCancelledError, LimitExceededError, ProgrammingError
+from secateur.errors import DagError, DeadlineError, Error, InternalError, LimitExceededError, MemberLostError, ProgrammingError, TopologyChangedError
 from secateur.partitioning.topology import Topology
 
 __all__ = ["JobRuntime", "RunningJob"]
@@ -197,7 +197,7 @@ class JobRuntime:
     async def close(self) -> None:
         """End every job that this member coordinates or takes part in, wait a bounded time for what is still running in threads, and send no more."""
         self._is_closed = True
-        error = JobCancelledError(f"member {self.member_id} is shutting down")
+        error = MemberLostError(f"member {self.member_id} is shutting down", member=self.member_id)
         for job in list(self._jobs.values()):
             job.stop(error)
         for execution in list(self._executions.values()):
@@ -248,7 +248,7 @@ class JobRuntime:
 
     def _check_open(self) -> None:
         if self._is_closed:
-            raise JobCancelledError(f"member {self.member_id} is shutting down and starts no more jobs")
+            raise TopologyChangedError(f"member {self.member_id} is shutting down and starts no more jobs")
         if len(self._executions) >= self.limits.executions_max:
             raise LimitExceededError(
                 f"member {self.member_id} already runs {self.limits.executions_max} jobs, its executions_max; try again when some have ended"

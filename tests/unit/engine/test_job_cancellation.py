@@ -12,7 +12,7 @@ import pytest
 
 from secateur.dag import DAG, JobConfig, Processor, ProcessorSupplier
 from secateur.engine.services import EngineLimits
-from secateur.errors import DeadlineError, JobCancelledError
+from secateur.errors import DeadlineError, JobCancelledError, MemberLostError, TopologyChangedError
 from secateur.testing.local_cluster import LocalCluster, until
 from small_jobs import Forever, Numbers, Place, pipeline
 
@@ -109,9 +109,9 @@ def test_closing_a_member_ends_its_jobs_and_starts_no_more(run: RunTest) -> None
         async with LocalCluster(2) as cluster:
             job = await cluster.runtimes["m1"].start_light_job(pipeline(Place(Forever, "m1", "m2"), lambda e: e), JobConfig(), (), cluster.topology)
             await cluster.runtimes["m1"].close()
-            with pytest.raises(JobCancelledError, match="member m1 is shutting down"):
+            with pytest.raises(MemberLostError, match="member m1 is shutting down"):
                 await job.result()
-            with pytest.raises(JobCancelledError, match="starts no more jobs"):
+            with pytest.raises(TopologyChangedError, match="starts no more jobs"):
                 await cluster.run(pipeline(Place(Forever, "m1"), lambda e: e))
             await until(lambda: not (cluster.runtimes["m2"].running_executions))
 
