@@ -41,17 +41,19 @@ def executions(cluster: Cluster) -> dict[str, int]:
     return {member.id: member.executions for member in cluster.members() if member.state == "active"}
 
 
-def kill_whoever_works(cluster: Cluster, before: dict[str, int]) -> str:
-    """End the member that has begun to execute something, as an OOM killer would."""
+def kill_whoever_works(cluster: Cluster, before: dict[str, int], *, all_work: bool) -> tuple[str, dict[str, int]]:
+    """End a member that has begun to execute something since, as an OOM killer would; returns it, and what the members had executed by then."""
+    now: dict[str, int] = {}
     found: list[str] = []
 
-    def works() -> bool:
-        found[:] = [member for member, count in executions(cluster).items() if count > before[member]]
-        return bool(found)
+    def work() -> bool:
+        now.update(executions(cluster))
+        found[:] = [member for member in executions(cluster) if now[member] > before[member]]
+        return len(found) == len(executions(cluster)) if all_work else bool(found)
 
-    until(works, "nobody works on the statement")
+    until(work, "nobody works on the statement")
     cluster.kill_member(found[0])
-    return found[0]
+    return found[0], now
 
 
 @pytest.mark.parametrize("scattered", [pytest.param(False, id="on one member"), pytest.param(True, id="on all members")])
@@ -70,15 +72,14 @@ def test_a_statement_costs_two_members_at_most(mortal: Cluster, scattered: bool)
         before = executions(mortal)
         statement = threading.Thread(target=run)
         statement.start()
-        killed = [kill_whoever_works(mortal, before)]
-        survivors = executions(mortal)
-        killed.append(kill_whoever_works(mortal, survivors))
+        first, before = kill_whoever_works(mortal, before, all_work=scattered)
+        second, _ = kill_whoever_works(mortal, before, all_work=scattered)
         statement.join(30)
         assert not statement.is_alive()
         (error,) = failed
         assert isinstance(error, MemberLostError)
         assert not error.retry_safe
-        assert f"members {killed[0]} and {killed[1]} ended while they worked on this statement" in error.message
+        assert f"members {first} and {second} ended while they worked on this statement" in error.message
         assert len(executions(mortal)) == 2
         assert other.execute("SELECT count(*) FROM t").fetchall() == [(50_000,)]
 
