@@ -152,10 +152,12 @@ def load_rows(
             # Unless the newest topology says so too, a backup has taken over; nothing was loaded so far.
             if seen == (seen := session.refresh_topology().version) or not isinstance(data, pa.Table):
                 raise
-        except TopologyChangedError:
+        except TopologyChangedError as error:
             if not isinstance(data, pa.Table) or time.monotonic() >= deadline_s:
                 raise
             _wait_for_owners(session)
+            if error.details.get("lease_ended"):  # says nothing of the table, and the controller may be out of reach
+                continue
             newer = session.table(table.name)
             if same_table and newer.table_id != table.table_id:
                 raise

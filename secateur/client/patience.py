@@ -53,6 +53,9 @@ class Patience:
             raise error
         known = self._session.topology.version
         self._moved = self._session.refresh_topology().version != known
+        if error.details.get("lease_ended"):  # the member will hear from its cluster again, or others take its place; the plan is as good as it was
+            self.pause()
+            return False
         if not stale_plan and not self._moved:
             raise error
         return stale_plan

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any, Final, assert_never
@@ -159,7 +160,8 @@ def _following(
                     last.safe_to_retry()  # a read changes nothing, and others take over
                 raise
             if is_stale:
-                statement = _planned_again(session, sql, params, error)
+                with suppress(UnreachableError):  # without a controller the plan stays, and may be as good as it was
+                    statement = _planned_again(session, sql, params, error)
                 patience.pause()
 
 

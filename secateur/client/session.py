@@ -21,7 +21,17 @@ from secateur.client.statement import InsertRows, Prepared, read_prepared
 from secateur.client.statement_cache import Cached, StatementCache, StatementKey
 from secateur.client.statement_timeout import NO_TIMEOUT
 from secateur.client.step_luck import StepLuck
-from secateur.errors import Error, InterfaceError, JobCancelledError, SerializationError, TopologyChangedError, UnreachableError
+from secateur.errors import (
+    DeadlineError,
+    Error,
+    InterfaceError,
+    JobCancelledError,
+    MemberLostError,
+    OperationalError,
+    SerializationError,
+    TopologyChangedError,
+    UnreachableError,
+)
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 from secateur.wire import Answer, CallControl, Channel, Payload, unpack
@@ -29,6 +39,8 @@ from secateur.wire import Answer, CallControl, Channel, Payload, unpack
 __all__ = ["Session"]
 
 _STATEMENTS_MAX: Final = 512
+_OWNERS_WAIT_S: Final = 1.0
+"""How long a member may take to name the owners, when the controller is out of reach."""
 _PROBE_S: Final = 2.0
 """How long a member whose connection broke may take to accept another."""
 
@@ -101,15 +113,41 @@ class Session:
         return self._topology
 
     def refresh_topology(self) -> Topology:
-        """Ask the controller for the owners. One round trip."""
-        answer = self.ask("topology")
-        topology = Topology.from_wire(unpack(answer.payload))
+        """Ask the controller for the owners, or, if it is out of reach, the members. One round trip.
+
+        Raises:
+            Error: Nobody can be reached; or whatever the controller answers.
+        """
+        try:
+            topology = Topology.from_wire(unpack(self.ask("topology").payload))
+        except (UnreachableError, MemberLostError, DeadlineError):
+            heard = self._owners_of_members()
+            if heard is None:
+                raise
+            topology = heard
         with self._lock:
             if topology.version >= self._topology.version:
                 self._topology = topology
             # Whoever spoke of a newer one than the controller has was wrong; asking again and again would not help.
             self._newest_topology = self._topology.version
             return self._topology
+
+    def _owners_of_members(self) -> Topology | None:
+        """The newest owners that a member knows of; None when none can be reached."""
+        newest: Topology | None = None
+        for member in self._topology.members:
+            pool = self._member(member.id)
+            channel = pool.borrow()
+            try:
+                answer = channel.request("owners", timeout_s=_OWNERS_WAIT_S)
+            except OperationalError:
+                continue
+            finally:
+                pool.give_back(channel)
+            heard = Topology.from_wire(unpack(answer.payload))
+            if newest is None or heard.version > newest.version:
+                newest = heard
+        return newest
 
     @property
     def control(self) -> CallControl | None:

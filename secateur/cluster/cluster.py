@@ -182,6 +182,8 @@ def start(
     host: str = DEFAULTS.host,
     port: int = DEFAULTS.port,
     start_timeout_s: float = DEFAULTS.start_timeout_s,
+    member_silence_s: float = DEFAULTS.member_silence_s,
+    member_stall_s: float = DEFAULTS.member_stall_s,
     kernel_memory_bytes_max: int | None = DEFAULTS.kernel_memory_bytes_max,
     kernel_threads: int = DEFAULTS.kernel_threads,
     spill_directory: str | None = DEFAULTS.spill_directory,
@@ -206,6 +208,8 @@ def start(
         host: As there.
         port: As there.
         start_timeout_s: As there.
+        member_silence_s: As there.
+        member_stall_s: As there.
         kernel_memory_bytes_max: As there.
         kernel_threads: As there.
         spill_directory: As there.
@@ -227,6 +231,8 @@ def start(
         host=host,
         port=port,
         start_timeout_s=start_timeout_s,
+        member_silence_s=member_silence_s,
+        member_stall_s=member_stall_s,
         kernel_memory_bytes_max=kernel_memory_bytes_max,
         kernel_threads=kernel_threads,
         spill_directory=spill_directory,

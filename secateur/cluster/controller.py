@@ -11,14 +11,16 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from secateur.cluster.callers import CONTROLLER_CALLERS, check_caller
-from secateur.cluster.cluster_state import GONE, ClusterState
+from secateur.cluster.cluster_state import ClusterState
 from secateur.cluster.controller_jobs import ControllerJobs
 from secateur.cluster.holders import by_primary, copies_of, served_by
+from secateur.cluster.joining import Joining
+from secateur.cluster.lease import Answer as LeaseAnswer
 from secateur.cluster.loads import Change, Load, LoadPublisher, WholeChange
 from secateur.cluster.local_call import bound_partitions
 from secateur.cluster.member_changes import ATTEMPT
 from secateur.cluster.member_list import MemberList
-from secateur.cluster.membership import CopyLost, MemberJoined, MemberLost
+from secateur.cluster.membership import CopyLost
 from secateur.cluster.peers import Peers
 from secateur.cluster.planning import PlanningThreads
 from secateur.cluster.request_args import CONTROLLER_ARGS, check_args
@@ -41,7 +43,6 @@ __all__ = ["Controller"]
 _log = logging.getLogger(__name__)
 _ABANDONABLE: Final = frozenset({"explain", "table_statistics", "change", "change_whole"})
 """Requests that end where they are when nobody waits for their answer any more; a change whose publication has begun is published all the same."""
-_WATCH_INTERVAL_S: Final = 1.0
 
 T = TypeVar("T")
 Answer = Reply | Awaitable[Reply] | AsyncIterator[Reply]
@@ -67,16 +68,17 @@ class Controller:
             abandonable_ops=_ABANDONABLE,
         )
         self._peers = Peers("controller", Role.CONTROLLER, settings)
-        self._state = ClusterState(self._peers, lambda member_id: self._jobs.member_lost(member_id))
-        self._loads = LoadPublisher(self._peers, lambda member_id: member_id in self._state.topology.member_ids)
+        self._state = ClusterState(self._peers, lambda member_id: self._jobs.member_lost(member_id), settings.lease_times, stall_s=settings.member_stall_s)
+        self._joining = Joining(self._state, settings)
+        self._loads = LoadPublisher(self._state, lambda member_id: member_id in self._state.topology.member_ids)
         self._statistics = StatisticsBook(self._peers, self._served)
         self._last_load = 0
         self._watching: asyncio.Task[None] | None = None
         self._planning = PlanningThreads()  # while the loop goes on serving
         self._schemes = ThreadPoolExecutor(1, thread_name_prefix="secateur-schemes")
         self._statements = StatementReplies(settings.plan_cache_max)
-        self._table_commands = TableCommands(self._state, self._peers, self._loads, self._statistics, self._schemes)
-        self._view_commands = ViewCommands(self._state, self._peers)
+        self._table_commands = TableCommands(self._state, self._loads, self._statistics, self._schemes)
+        self._view_commands = ViewCommands(self._state)
         self._jobs = ControllerJobs(self._peers, lambda: self._state.topology, self._group_of, self._state.check_member, allow_code=settings.accepts_code)
         members = MemberList(self._state, self._peers)
         system_tables = SystemTables(self._state, self._peers, members, self._jobs, self._statements.text)
@@ -90,13 +92,15 @@ class Controller:
             "explain": self._explain,
             "plan": self._send_plan,
             "make_ranges": self._make_ranges,
-            "load_publish": self._publish_load,
+            "load_publish": lambda request: self._publishing(self._publish_load, request),
             "load_abort": self._abort_load,
-            "change": self._change_rows,
-            "change_whole": self._change_whole,
+            "change": lambda request: self._publishing(self._change_rows, request),
+            "change_whole": lambda request: self._publishing(self._change_whole, request),
             "members": members.members,
             "system_table": system_tables.answer,
             "join": self._join,
+            "new_member": self._name_member,
+            "lease": self._lease,
             "member_lost": self._member_lost,
             "copy_lost": self._copy_lost,
             "job_new": self._jobs.new,
@@ -127,6 +131,7 @@ class Controller:
         await self._server.stop()
         await self._jobs.close()
         await self._statistics.close()
+        await self._state.close()
         await self._peers.close()
         await self._planning.close()
         await threads_end(self._schemes)
@@ -229,8 +234,15 @@ class Controller:
 
     def _gone(self, peer: PeerInfo) -> None:
         self._planning.gone(peer.connection_id)
+        if peer.role is Role.MEMBER:  # perhaps its process ended as well
+            self._state.doubt(peer.client)
 
     # -- loads
+
+    async def _publishing(self, answer: Callable[[Request], Awaitable[Reply]], request: Request) -> Reply:
+        """Publish rows while no member joins: it would miss them."""
+        async with self._joining.loads.shared():
+            return await answer(request)
 
     async def _publish_load(self, request: Request) -> Reply:
         args = request.args
@@ -301,11 +313,30 @@ class Controller:
 
     async def _join(self, request: Request) -> Reply:
         args = request.args
-        await self._state.change(MemberJoined(MemberAddress(args["member"], args["host"], args["port"])))
+        await self._joining.join(MemberAddress(args["member"], args["host"], args["port"]))
         return Reply({**self._versions(), "views": [view.view_id for view in self._state.catalog.views.values()]})
 
+    def _name_member(self, request: Request) -> Reply:
+        """An id for a member that comes back."""
+        self._check_cluster(request)
+        return Reply({"member": self._joining.new_id()})
+
+    def _check_cluster(self, request: Request) -> None:
+        if request.args["cluster"] != self._settings.cluster_id:
+            raise ProtocolError(f"this is the controller of cluster {self._settings.cluster_id}, not of {request.args['cluster']}")
+
+    def _lease(self, request: Request) -> Reply:
+        """A member asks for a lease, and tells how many rows were written to it; see :mod:`secateur.cluster.lease`."""
+        args = request.args
+        self._check_cluster(request)
+        answer = self._state.heard(args["member"], stalled_s=args["stalled_s"])
+        if answer is LeaseAnswer.GRANTED:
+            self._statistics.counted(args["member"], args["written"])
+        return Reply({"answer": answer.value})
+
     async def _member_lost(self, request: Request) -> Reply:
-        await self._state.change(MemberLost(request.args["member"]))
+        await self._state.give_up(request.args["member"])
+        await self._state.all_reached()
         return Reply(self._versions())
 
     async def _copy_lost(self, request: Request) -> Reply:
@@ -317,16 +348,10 @@ class Controller:
         return self._state.catalog.table(table).scheme.affinity_group()
 
     async def _watch(self) -> None:
-        """Find out that a member died although nobody said so."""
+        """Find out that a member is lost although nobody said so."""
         while True:
-            await asyncio.sleep(_WATCH_INTERVAL_S)
-            members = self._state.topology.member_ids
-            answers = await asyncio.gather(*(self._peers.call(member_id, "ping", {}) for member_id in members), return_exceptions=True)
-            for member_id, answer in zip(members, answers, strict=True):
-                if isinstance(answer, dict):
-                    self._statistics.counted(member_id, answer["written"])
-                elif isinstance(answer, GONE):
-                    try:
-                        await self._state.change(MemberLost(member_id))
-                    except Exception:  # the watch must go on: nobody else would notice the next loss
-                        _log.exception("member %s is lost, but not every member could be told", member_id)
+            await asyncio.sleep(self._settings.lease_times.interval_s)
+            try:
+                self._state.look()
+            except Exception:  # the watch must go on: nobody else would notice the next loss
+                _log.exception("the watch over the members met an error")

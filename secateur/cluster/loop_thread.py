@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -67,6 +68,10 @@ class LoopThread:
                 raise
             future.cancel()
             raise DeadlineError(f"{self._thread.name}: no answer within {timeout_s} s") from None
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Run a coroutine on the loop; the future has its result."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def stop(self) -> None:
         """Cancel what still runs, stop the loop, end the thread. May be called twice. Something that does not let itself be cancelled is left behind."""

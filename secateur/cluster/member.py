@@ -13,10 +13,13 @@ import pyarrow as pa
 from secateur.cluster.callers import MEMBER_CALLERS, NOTICE_CALLERS, check_caller
 from secateur.cluster.change_book import ChangeBook
 from secateur.cluster.job_writes import JobWrites
+from secateur.cluster.lease import Promises
+from secateur.cluster.lease_keeper import LeaseKeeper
 from secateur.cluster.live_metrics import LiveMetrics
 from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.member_attempts import MemberAttempts
 from secateur.cluster.member_changes import MemberChanges
+from secateur.cluster.member_copies import MemberCopies
 from secateur.cluster.member_jobs import MemberJobs
 from secateur.cluster.member_loads import MemberLoads
 from secateur.cluster.member_ranges import MemberRanges
@@ -41,7 +44,8 @@ from secateur.errors import ProtocolError, UnknownTableError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 from secateur.storage.member_store import MemberStore
-from secateur.wire import FrameServer, Peer, PeerInfo, Reply, Request, Role, decode_table, unpack
+from secateur.storage.read_lease import lease_clock_s
+from secateur.wire import FrameServer, Peer, PeerInfo, Reply, Request, Role, decode_table, pack, unpack
 
 __all__ = ["Member"]
 
@@ -65,7 +69,10 @@ _HOUSEKEEPING: Final = frozenset(
         "alter_prepare",
         "alter_commit",
         "alter_abort",
-        "ping",
+        "owners",
+        "promise",
+        "catch_up",
+        "copy_table",
         "stats",
         "statements",
         "statistics",
@@ -90,12 +97,14 @@ class Member:
         member_id: Its id.
         settings: Of the cluster.
         controller_address: ``host:port`` of the controller, which it joins at :meth:`start`.
+        on_given_up: Called on the event loop when the cluster has gone on without this member: it answers nothing any more, and has to be stopped.
     """
 
-    def __init__(self, member_id: str, settings: ClusterSettings, controller_address: str) -> None:
+    def __init__(self, member_id: str, settings: ClusterSettings, controller_address: str, on_given_up: Callable[[], None]) -> None:
         host, _, port = controller_address.rpartition(":")
         self.member_id = member_id
         self._settings = settings
+        self._on_given_up = on_given_up
         self._controller = Peer(
             host,
             int(port),
@@ -130,7 +139,8 @@ class Member:
         self._statements: StatementRunner
         self._changes: MemberChanges
         self._whole_changes: MemberWholeChanges
-        self._places = TablePlaces(member_id)
+        self._places = TablePlaces(member_id, self._store.lease)
+        self._copies = MemberCopies(self._store, self._peers)
         written = ChangeBook()
         self._replication = Replication(member_id, self._store, self._places, self._peers, written, self._report_out_of_sync)
         self._writes = MemberWrites(self._store, self._places, self._replication, written)
@@ -138,6 +148,10 @@ class Member:
         self._loads = MemberLoads(self._store, self._places, self._peers, self._replication, self._leases, self._changing)
         self._ranges = MemberRanges(self._store, self._places.gate, self._changing, self._adopt_table)
         self._topology = Topology(0, (), {})
+        self._promises = Promises(settings.lease_times)
+        self._controller_address = controller_address
+        self._lease: LeaseKeeper | None = None
+        self._turning: asyncio.Task[None] | None = None
         self._views_version = 0
         self._frames_received = 0
         self._executions = 0
@@ -180,7 +194,10 @@ class Member:
             "alter_commit": self._ranges.commit,
             "alter_abort": self._ranges.abort,
             "topology": self._take_topology,
-            "ping": self._ping,
+            "owners": self._send_topology,
+            "catch_up": self._catch_up,
+            "copy_table": self._copies.copy_table,
+            "promise": self._promise,
             "statements": self._statement_log.send,
             "stats": self._stats,
             "statistics": MemberStatistics(self._store).summary,
@@ -221,12 +238,19 @@ class Member:
         self._changes = MemberChanges(self._store, self._statements, self._places, self._writes, self._loads, self._results, self._changing)
         self._whole_changes = MemberWholeChanges(self.member_id, self._store, self._statements, self._places, self._loads, self._peers, self._changing)
         await self._server.start()
+        self._lease = LeaseKeeper(self.member_id, self._settings, self._controller_address, self._store.lease, self._on_given_up)
         joined = await self._controller.request("join", {"member": self.member_id, "host": self._server.host, "port": self._server.port})
         self._know_views(joined.header["catalog_version"], joined.header["views"])
+        self._turning = asyncio.get_running_loop().create_task(self._turn(), name=f"member {self.member_id} turns")
+        await self._lease.start()
 
     async def stop(self) -> None:
         """Drop every connection and everything that runs, without a word to the others."""
         await self._server.stop()
+        if self._turning is not None:
+            self._turning.cancel()
+        if self._lease is not None:
+            await self._lease.stop()
         self._results.close_all()
         await self._attempts.close()
         await self._jobs.close()
@@ -322,6 +346,13 @@ class Member:
         self._adopt_table(table)
         return Reply()
 
+    async def _catch_up(self, request: Request) -> Reply:
+        """Have a table that the other members have already; this member is about to join."""
+        table = TableDef.from_wire(request.args["table"])
+        await self._copies.catch_up(table, request.args["source"])
+        self._adopt_table(table)
+        return Reply()
+
     def _adopt_table(self, table: TableDef) -> None:
         self._tables[table.name.casefold()] = table
         self._places.add_table(table)
@@ -343,8 +374,17 @@ class Member:
             self._views_version = catalog_version
             self._store.views = frozenset(views)
 
-    def _take_topology(self, request: Request) -> Reply:
+    def _take_topology(self, request: Request) -> Answer:
+        """Act on a newer topology, once nothing is promised any more to a member that it leaves out."""
         topology = Topology.from_wire(unpack(request.payload))
+        wait_s = self._promises.heard(topology.version, topology.member_ids, lease_clock_s()) - lease_clock_s()
+        return self._act_on_later(topology, wait_s) if wait_s > 0 else self._act_on(topology)
+
+    async def _act_on_later(self, topology: Topology, wait_s: float) -> Reply:
+        await asyncio.sleep(wait_s)
+        return self._act_on(topology)
+
+    def _act_on(self, topology: Topology) -> Reply:
         if topology.version > self._topology.version:
             for lost in set(self._topology.member_ids) - set(topology.member_ids):
                 self._jobs.member_lost(lost)
@@ -353,11 +393,26 @@ class Member:
             self._statements.update(topology)
             self._places.update(topology)
             self._replication.update(topology)
+            if self._lease is not None:
+                self._lease.topology_changed(topology)
         return Reply()
 
-    def _ping(self, _: Request) -> Reply:
-        self._loads.drop_abandoned()
-        return Reply({"written": self._store.rows_written()})
+    def _send_topology(self, _: Request) -> Reply:
+        """The owners as far as this member has heard, for clients that cannot reach the controller."""
+        return Reply({"topology_version": self._topology.version}, pack(self._topology.to_wire()))
+
+    def _promise(self, request: Request) -> Reply:
+        """Another member cannot reach the controller, and asks for a lease; see :mod:`secateur.cluster.lease`."""
+        answer = self._promises.asked(request.args["member"], request.args["topology_version"], lease_clock_s())
+        return Reply({"answer": answer.value})
+
+    async def _turn(self) -> None:
+        """Show that the event loop turns, and do what has to be done now and then."""
+        while True:
+            if self._lease is not None:
+                self._lease.turned(self._store.rows_written())
+            self._loads.drop_abandoned()
+            await asyncio.sleep(self._settings.lease_times.interval_s)
 
     def _stats(self, _: Request) -> Reply:
         tables: list[dict[str, Any]] = [

@@ -85,6 +85,26 @@ class Peers:
             # It was update() that closed the connection under the request.
             raise MemberLostError(f"member {member_id} left the cluster before it answered {op!r}", member=member_id) from error
 
+    async def is_gone(self, member_id: str, timeout_s: float) -> bool:
+        """Whether the process of a member certainly does not exist any more: its address refuses a connection. Also of one that left the topology.
+
+        Args:
+            member_id: Its id.
+            timeout_s: How long the connection may take.
+        """
+        address = self._addresses.get(member_id)
+        if address is None:
+            return True
+        try:
+            async with asyncio.timeout(timeout_s):
+                _, writer = await asyncio.open_connection(*address)
+        except ConnectionRefusedError:
+            return True
+        except (OSError, TimeoutError):
+            return False
+        writer.transport.abort()
+        return False
+
     async def send(self, member_id: str, header: dict[str, Any], payload: Payload) -> None:
         """Send a one-way message to a member, in order; see :class:`secateur.engine.transport.Transport`."""
         await self.peer(member_id).notify(header["op"], header, payload)

@@ -6,6 +6,7 @@ import secrets
 from dataclasses import dataclass, field
 from typing import Final
 
+from secateur.cluster.lease import LeaseTimes
 from secateur.dag.job_config import RESULT_BYTES_MAX
 from secateur.errors import ProgrammingError
 from secateur.wire import ClusterIdentity, Limits, Role
@@ -38,6 +39,11 @@ class ClusterSettings:
         start_timeout_s: Seconds that the cluster may take to come up, Ray included.
         ray_address: The Ray to run on, as ``ray.init(address=...)`` takes it; None: the one that this process is connected to, else one that is started for
             this process and ends with its last cluster. ``RAY_ADDRESS`` is not followed.
+        member_silence_s: Seconds after which a member of which nothing is heard is given up: its backups serve its partitions from
+            then on, and what had no backup is lost. A member that lives comes back as a new one. Pauses of a machine that are to be
+            survived have to be shorter.
+        member_stall_s: Seconds for which a member may be unable to answer although its process lives, because a function holds its
+            event loop, before it is given up as well.
         cluster_id: Tells clusters apart: in Ray actor names, and so that a client notices that an address belongs to another cluster now.
         limits: Bounds of every connection.
         secret: By which members and controller recognise each other; made at random, and given to no client.
@@ -56,6 +62,8 @@ class ClusterSettings:
     plan_cache_max: int = 1024
     start_timeout_s: float = 60.0
     ray_address: str | None = None
+    member_silence_s: float = 5.0
+    member_stall_s: float = 60.0
     cluster_id: str = field(default_factory=lambda: secrets.token_hex(4))
     limits: Limits = field(default_factory=Limits)
     secret: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
@@ -69,6 +77,11 @@ class ClusterSettings:
         """Whether anybody's Python functions are run: only of those who have proved a secret."""
         return self.allow_code and self.token is not None
 
+    @property
+    def lease_times(self) -> LeaseTimes:
+        """How long leases last."""
+        return LeaseTimes(self.member_silence_s)
+
     def __post_init__(self) -> None:
         if not 1 <= self.members <= _MEMBERS_MAX:
             raise ProgrammingError(f"members={self.members!r}: a cluster has 1 to {_MEMBERS_MAX} members")
@@ -76,6 +89,9 @@ class ClusterSettings:
             raise ProgrammingError("token='' proves nothing: a cluster without a secret has token=None in its settings")
         if self.result_bytes_max < 1:
             raise ProgrammingError(f"result_bytes_max={self.result_bytes_max!r}: a number of bytes, at least 1")
+        if not self.member_stall_s >= self.member_silence_s:
+            raise ProgrammingError(f"member_stall_s={self.member_stall_s!r}: at least member_silence_s, which is {self.member_silence_s!r}")
+        _ = self.lease_times
 
 
 DEFAULTS: Final = ClusterSettings()

@@ -11,13 +11,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from secateur.cluster.cluster_state import GONE, ClusterState
 from secateur.cluster.holders import copies_of
 from secateur.cluster.loads import LoadPublisher
-from secateur.cluster.membership import MemberLost, OwnersForgotten, RangesChanged, TableCreated, advance, group_after
-from secateur.cluster.peers import Peers
+from secateur.cluster.membership import OwnersForgotten, RangesChanged, TableCreated, advance, group_after
 from secateur.cluster.range_change import RangeChanger
 from secateur.cluster.statistics_book import StatisticsBook
 from secateur.errors import MemberLostError, ProtocolError, TopologyChangedError
@@ -29,25 +28,26 @@ from secateur.partitioning.table import TableDef
 
 __all__ = ["TableCommands"]
 
+_TRIES_MAX: Final = 5
+"""Of a command while members are lost, or their connections break, in the middle of it."""
+
 
 class TableCommands:
     """Carries out what concerns whole tables. Lives on the controller's event loop.
 
     Args:
         state: Catalog and topology.
-        peers: The way to the members.
         loads: Of which none may be published while ranges change.
         statistics: Forget those of a table that is dropped.
         executor: Where large schemes are computed.
     """
 
-    def __init__(self, state: ClusterState, peers: Peers, loads: LoadPublisher, statistics: StatisticsBook, executor: Executor) -> None:
+    def __init__(self, state: ClusterState, loads: LoadPublisher, statistics: StatisticsBook, executor: Executor) -> None:
         self._state = state
-        self._peers = peers
         self._loads = loads
         self._statistics = statistics
         self._executor = executor
-        self._ranges = RangeChanger(peers)
+        self._ranges = RangeChanger(state)
 
     async def create(self, table: TableDef, *, if_not_exists: bool, or_replace: bool = False) -> None:
         """Give a table its id and owners, and tell the members; a table in whose place it comes goes when the new one is there.
@@ -61,9 +61,12 @@ class TableCommands:
             replaced = self._state.catalog.find(table.name)
             if if_not_exists and replaced is not None:
                 return
-            catalog, created = self._state.catalog.with_table(table, or_replace=or_replace)
-            while not await self._create_at_members(created):
+            for tries_left in reversed(range(_TRIES_MAX)):
                 catalog, created = self._state.catalog.with_table(table, or_replace=or_replace)
+                if await self._create_at_members(created, is_last=not tries_left):
+                    break
+            else:
+                raise _unsettled(f"CREATE TABLE {table.name}")
             self._state.catalog = catalog
             if replaced is not None:
                 await self._forget(replaced)
@@ -140,32 +143,35 @@ class TableCommands:
                 raise ProtocolError("make_ranges: cells are numbers")
             await self._change_ranges(table, partial(with_cells, table.scheme, cells, table=table.name))
 
-    async def _create_at_members(self, table: TableDef) -> bool:
-        """Give a table owners and tell the members; False when one of them turned out to be lost: the id is spent then, and the survivors are to be asked anew.
+    async def _create_at_members(self, table: TableDef, *, is_last: bool) -> bool:
+        """Give a table owners and tell the members; False when one of them was out of reach, or lost meanwhile.
 
-        The owners count only once every member has the table, so that nothing is left of a table that could not be created.
+        Then the id is spent, and those that are left are to be asked anew. The owners count only once every member has the table,
+        so that nothing is left of a table that could not be created.
+
+        Raises:
+            Error: A member refuses the table; or it is out of reach, with ``is_last``.
         """
         event = TableCreated(table)
+        asked = self._state.topology.member_ids
         topology = advance(self._state.topology, event)
         self._state.catalog = replace(self._state.catalog, last_table_id=table.table_id)
         outcomes = await asyncio.gather(
             *(
-                self._peers.call(member_id, "create_table", {"table": table.to_wire(), "partitions": copies_of(topology, table, member_id)})
-                for member_id in topology.member_ids
+                self._state.call(member_id, "create_table", {"table": table.to_wire(), "partitions": copies_of(topology, table, member_id)})
+                for member_id in asked
             ),
             return_exceptions=True,
         )
-        failures = {member_id: outcome for member_id, outcome in zip(topology.member_ids, outcomes, strict=True) if isinstance(outcome, BaseException)}
-        if not failures:
+        failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        # Nothing is awaited between this look at the members and their becoming owners.
+        if not failures and self._state.topology.member_ids == asked:
             await self._state.advance(event)
             return True
-        for member_id, failure in failures.items():
-            if isinstance(failure, GONE):
-                await self._state.advance(MemberLost(member_id))
         await self._drop_at_members(table)
-        for failure in failures.values():
-            if not isinstance(failure, GONE):
-                raise failure
+        refusals = [failure for failure in failures if is_last or not isinstance(failure, GONE)]
+        if refusals:
+            raise refusals[0]
         return False
 
     async def _change_ranges(self, before: TableDef, change: Callable[[], PartitionScheme]) -> TableDef:
@@ -179,13 +185,22 @@ class TableCommands:
         scheme = await asyncio.get_running_loop().run_in_executor(self._executor, changed)
         if scheme is before.scheme:
             return before
-        while not await self._change_at_members(before, scheme):
-            pass  # one of the members turned out to be lost: the survivors are asked anew
+        for tries_left in reversed(range(_TRIES_MAX)):
+            if await self._change_at_members(before, scheme, is_last=not tries_left):
+                break
+        else:
+            raise _unsettled(f"the change of ranges of {before.name}")
         await self._forget_owners(before.scheme.affinity_group())
         return self._state.catalog.table(before.name)
 
-    async def _change_at_members(self, before: TableDef, scheme: PartitionScheme) -> bool:
-        """Give new ranges owners and tell the members; False when one of them turned out to be lost, and nothing was changed."""
+    async def _change_at_members(self, before: TableDef, scheme: PartitionScheme, *, is_last: bool) -> bool:
+        """Give new ranges owners and tell the members; False when one of them was out of reach, or lost meanwhile.
+
+        Then nothing was changed, and those that are left are to be asked anew.
+
+        Raises:
+            Error: A member refuses the change; or it is out of reach, with ``is_last``.
+        """
         taken = {other.scheme.affinity_group() for other in self._state.catalog.tables() if not other.replicated and other.table_id != before.table_id}
         unique = f"{before.table_id}.{before.version + 1}"
         scheme = scheme.in_group(group_after(self._state.topology, before.scheme, scheme, taken, unique))
@@ -194,8 +209,10 @@ class TableCommands:
         try:
             await self._ranges.change(after, {member_id: copies_of(self._state.topology, after, member_id) for member_id in self._state.topology.member_ids})
         except MemberLostError as lost:
-            await self._state.advance(MemberLost(lost.details["member"]))
+            await self._state.still_there(lost.details["member"])
             await self._forget_owners(scheme.affinity_group())
+            if is_last:
+                raise
             return False
         except BaseException:
             await self._forget_owners(scheme.affinity_group())
@@ -215,6 +232,11 @@ class TableCommands:
             await self._state.advance(OwnersForgotten(group))
 
     async def _drop_at_members(self, table: TableDef) -> None:
-        await asyncio.gather(
-            *(self._peers.call(member_id, "drop_table", {"table_id": table.table_id}) for member_id in self._state.topology.member_ids), return_exceptions=True
-        )
+        """Have every member that stays forget a table. Once that has returned, one that does not stay answers for it no more either: its lease has ended."""
+        drop = {"table_id": table.table_id}
+        await asyncio.gather(*(self._state.call(member_id, "drop_table", drop) for member_id in self._state.topology.member_ids), return_exceptions=True)
+        await self._state.all_reached()
+
+
+def _unsettled(what: str) -> TopologyChangedError:
+    return TopologyChangedError(f"{what}: members were lost again and again while it was carried out; nothing was changed, try again")

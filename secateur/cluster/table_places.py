@@ -9,6 +9,7 @@ from secateur.cluster.write_gate import WriteGate
 from secateur.errors import ProtocolError, TopologyChangedError
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
+from secateur.storage.read_lease import ReadLease
 
 __all__ = ["TablePlaces"]
 
@@ -18,10 +19,12 @@ class TablePlaces:
 
     Args:
         member_id: This member.
+        lease: Until when it may count on being the primary of its partitions; none ends where nothing is given.
     """
 
-    def __init__(self, member_id: str) -> None:
+    def __init__(self, member_id: str, lease: ReadLease | None = None) -> None:
         self.member_id = member_id
+        self._lease = lease or ReadLease()
         self._tables: dict[int, TableDef] = {}
         self._gates: dict[int, WriteGate] = {}
         self._topology: Topology | None = None
@@ -101,8 +104,9 @@ class TablePlaces:
         """The partitions by the members that keep a backup of them.
 
         Raises:
-            TopologyChangedError: One of them has its primary elsewhere.
+            TopologyChangedError: One of them has its primary elsewhere, or may have by now, since the lease has ended.
         """
+        self._lease.check()
         topology, table = self.place(table_id)
         if table.replicated:
             return {}

@@ -6,7 +6,6 @@ import asyncio
 
 from secateur.cluster.catalog import Catalog
 from secateur.cluster.cluster_state import ClusterState
-from secateur.cluster.peers import Peers
 from secateur.planner.views.view import ViewDef
 
 __all__ = ["ViewCommands"]
@@ -16,13 +15,11 @@ class ViewCommands:
     """Carries out what concerns views. Lives on the controller's event loop.
 
     Args:
-        state: The catalog.
-        peers: The way to the members.
+        state: The catalog, and the way to the members.
     """
 
-    def __init__(self, state: ClusterState, peers: Peers) -> None:
+    def __init__(self, state: ClusterState) -> None:
         self._state = state
-        self._peers = peers
 
     async def create(self, view: ViewDef, *, or_replace: bool, if_not_exists: bool) -> None:
         """Give a query a name.
@@ -49,9 +46,10 @@ class ViewCommands:
     async def _adopt(self, catalog: Catalog) -> None:
         """Take over other views.
 
-        **Invariant**: once the catalog has changed, no member runs a plan that was made of a view as it was before: the members hear of the change first. One
-        that cannot be reached is found by the controller's watch, and asks when it joins again.
+        **Invariant**: once the catalog has changed, no member runs a plan that was made of a view as it was before: every member that stays hears of the change
+        first, and the lease of one that does not stay has ended.
         """
         known = {"catalog_version": catalog.version, "views": [view.view_id for view in catalog.views.values()]}
-        await asyncio.gather(*(self._peers.call(member_id, "views", known) for member_id in self._state.topology.member_ids), return_exceptions=True)
+        await asyncio.gather(*(self._state.call(member_id, "views", known) for member_id in self._state.topology.member_ids), return_exceptions=True)
+        await self._state.all_reached()
         self._state.catalog = catalog

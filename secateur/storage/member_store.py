@@ -17,6 +17,7 @@ from secateur.storage.key_order import CellRange
 from secateur.storage.key_windows import KeyWindows
 from secateur.storage.layout import TableLayout
 from secateur.storage.partition import Partition
+from secateur.storage.read_lease import ReadLease
 from secateur.storage.read_marks import ReadMarks
 from secateur.storage.scan_form import scanned
 from secateur.storage.snapshot import PartitionSnapshot
@@ -99,11 +100,13 @@ class MemberStore:
         loads: The loads on their way in.
         views: The ids of the views of which plans may be made: queries over the tables, known to the member for this alone.
         marks: Who has read which state of a table.
+        lease: Until when rows may be read here: what is read later may have changed elsewhere.
     """
 
     def __init__(self, *, staged_bytes_max: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.views: frozenset[int] = frozenset()
         self.marks = ReadMarks()
+        self.lease = ReadLease()
         self._tables = HostedTables()
         self.loads = StoreLoads(self._tables, staged_bytes_max, clock)
 
@@ -122,6 +125,22 @@ class MemberStore:
             raise TableExistsError(f"table id {tdef.table_id} belongs to {existing.layout.tdef.name}; a new table needs a new id", table=tdef.name)
         layout, changes = TableLayout.of(tdef), ChangeCount()
         self._tables[tdef.table_id] = HostedTable(layout, {number: Partition(layout, number, changes) for number in partitions}, changes)
+
+    def copy_table(self, tdef: TableDef, rows: Mapping[int, pa.Table], published: int) -> None:
+        """Host partitions of a table that another member has, with its rows.
+
+        Args:
+            tdef: The table.
+            rows: All rows of each partition.
+            published: Of the other member's :class:`DataVersion`.
+
+        Raises:
+            Error: As :meth:`create_table`, and as for an overwriting :meth:`write`.
+        """
+        self.create_table(tdef, rows)
+        for partition, copied in rows.items():
+            self.write(tdef.table_id, partition, copied, "overwrite")
+        self._tables.table(tdef.table_id).published = published
 
     def alter_table(self, tdef: TableDef, partitions: Iterable[int]) -> None:
         """Take over other ranges of a table: new partitions are made, empty; those that are not named any more are dropped with their rows.
@@ -179,9 +198,10 @@ class MemberStore:
         Raises:
             UnknownTableError: The table is not here.
             UnknownColumnError: No such column.
-            TopologyChangedError: A partition is not here.
+            TopologyChangedError: A partition is not here, or the lease has ended.
             DataError: A key value of another type than its column.
         """
+        self.lease.check()
         table = self._tables.table(table_id)
         layout = table.layout
         if columns is not None and not columns:
@@ -225,8 +245,9 @@ class MemberStore:
         Raises:
             UnknownTableError: The table is not here.
             UnknownColumnError: No such column.
-            TopologyChangedError: A partition is not here.
+            TopologyChangedError: A partition is not here, or the lease has ended.
         """
+        self.lease.check()
         table = self._tables.table(table_id)
         layout = table.layout
         positions = layout.column_positions(columns)

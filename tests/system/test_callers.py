@@ -22,7 +22,7 @@ CLIENTS_MAY = {
     },
     "member": {
         "change", "change_returned", "execute", "hello", "job_metrics", "job_resolve", "job_result", "job_stop", "job_submit",
-        "profile", "result_close", "result_next", "stage", "write",
+        "owners", "profile", "result_close", "result_next", "stage", "write",
     },
 }  # fmt: skip
 

@@ -11,6 +11,7 @@ from typing import Final
 from secateur.cluster.controller import Controller
 from secateur.cluster.loop_thread import LoopThread
 from secateur.cluster.member import Member
+from secateur.cluster.member_host import MemberHost
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import DeadlineError
 
@@ -34,7 +35,12 @@ class EmbeddedRuntime:
         self._loop = LoopThread(f"secateur-{settings.cluster_id}")
         self._controller = Controller(settings)
         self._address = ""
-        self._members: dict[str, Member] = {}
+        self._hosts: list[MemberHost] = []
+
+    @property
+    def _members(self) -> dict[str, Member]:
+        """The members that live here now, by id."""
+        return {host.member_id: host.member for host in self._hosts}
 
     def start_controller(self) -> str:
         self._address = self._loop.run(self._controller.start(), self._settings.start_timeout_s)
@@ -42,21 +48,23 @@ class EmbeddedRuntime:
 
     def start_members(self, member_ids: list[str]) -> None:
         for member_id in member_ids:
-            member = Member(member_id, self._settings, self._address)
-            self._members[member_id] = member
-            self._loop.run(member.start(), self._settings.start_timeout_s)
+            host = MemberHost(member_id, self._settings, self._address)
+            self._hosts.append(host)
+            self._loop.run(host.start(), self._settings.start_timeout_s)
 
     def kill_member(self, member_id: str) -> None:
-        self._loop.run(self._members.pop(member_id).stop())
+        host = next(host for host in self._hosts if host.member_id == member_id)
+        self._hosts.remove(host)
+        self._loop.run(host.stop())
 
     def stop(self) -> None:
         if not self._loop.is_running:
             return
-        parts: list[Controller | Member] = [self._controller, *self._members.values()]
+        parts: list[Controller | MemberHost] = [self._controller, *self._hosts]
         for part in parts:
             try:
                 self._loop.run(part.stop(), _STOP_S)
             except DeadlineError:
                 _log.warning("%s did not stop within %g s; what it does is left to the process", type(part).__name__, _STOP_S)
-        self._members.clear()
+        self._hosts.clear()
         self._loop.stop()

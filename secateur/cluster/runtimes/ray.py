@@ -6,6 +6,7 @@ a socket of its own, served by an event loop in a thread of its own, and everyth
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 from typing import Any
@@ -17,7 +18,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from secateur.cluster.controller import Controller
 from secateur.cluster.loop_thread import LoopThread
-from secateur.cluster.member import Member
+from secateur.cluster.member_host import MemberHost
 from secateur.cluster.runtimes.process_memory import keep_freed_memory
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import OperationalError
@@ -50,17 +51,20 @@ class _MemberActor:
     def __init__(self, member_id: str, settings: ClusterSettings, controller_address: str) -> None:
         keep_freed_memory()
         self._loop = LoopThread(f"secateur-{member_id}")
-        self._member = Member(member_id, settings, controller_address)
+        self._host = MemberHost(member_id, settings, controller_address)
         self._start_timeout_s = settings.start_timeout_s
 
     def start(self) -> None:
-        self._loop.run(self._member.start(), self._start_timeout_s)
+        self._loop.run(self._host.start(), self._start_timeout_s)
         # What is loaded by now stays: the collector need not look at it again in the middle of a statement, nor come by every few statements.
         gc.freeze()
         gc.set_threshold(_GC_THRESHOLD)
 
+    def member_id(self) -> str:
+        return self._host.member_id
+
     def stop(self) -> None:
-        self._loop.run(self._member.stop())
+        self._loop.run(self._host.stop())
         self._loop.stop()
 
 
@@ -104,6 +108,8 @@ class RayRuntime:
         self._get(f"members {', '.join(member_ids)}", starting)
 
     def kill_member(self, member_id: str) -> None:
+        if member_id not in self._members:
+            self._name_members_again()
         ray.kill(self._members.pop(member_id))
 
     def stop(self) -> None:
@@ -119,6 +125,15 @@ class RayRuntime:
             ray.kill(actor)
         self._controller = None
         self._members.clear()
+
+    def _name_members_again(self) -> None:
+        """Find out under which ids members have come back. An actor that does not answer keeps the one that it had."""
+        asked = [(handle.member_id.remote(), member_id) for member_id, handle in self._members.items()]
+        answered, _ = ray.wait([call for call, _ in asked], num_returns=len(asked), timeout=self._settings.member_silence_s)
+        for call, before in asked:
+            if call in answered:
+                with contextlib.suppress(RayError):  # its actor is dead
+                    self._members[ray.get(call)] = self._members.pop(before)
 
     def _get(self, who: str, calls: list[Any]) -> list[Any]:
         try:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from secateur.cluster.cluster_state import ClusterState
+from secateur.cluster.lease import LeaseTimes
 from secateur.cluster.loads import LoadPublisher
 from secateur.cluster.membership import MemberJoined, MemberLost
 from secateur.cluster.peers import Peers
@@ -30,6 +31,7 @@ class FakePeers(Peers):
     """Writes down the calls, and fails those it is told to, once each."""
 
     def __init__(self) -> None:
+        self.gone: set[str] = set()
         self.calls: list[tuple[str, str]] = []
         self.failures: dict[tuple[str, str], Exception] = {}
 
@@ -43,6 +45,9 @@ class FakePeers(Peers):
             raise failure
         return {}
 
+    async def is_gone(self, member_id: str, timeout_s: float) -> bool:
+        return member_id in self.gone
+
 
 class World:
     """Three members."""
@@ -50,9 +55,9 @@ class World:
     def __init__(self) -> None:
         self.peers = FakePeers()
         self.lost: list[str] = []
-        self.state = ClusterState(self.peers, self.lost.append)
-        loads, statistics = LoadPublisher(self.peers, bool), StatisticsBook(self.peers, lambda _: None)
-        self.commands = TableCommands(self.state, self.peers, loads, statistics, ThreadPoolExecutor(1))
+        self.state = ClusterState(self.peers, self.lost.append, LeaseTimes(5.0))
+        loads, statistics = LoadPublisher(self.state, bool), StatisticsBook(self.peers, lambda _: None)
+        self.commands = TableCommands(self.state, loads, statistics, ThreadPoolExecutor(1))
 
     def ops(self, member_id: str) -> list[str]:
         """What a member was asked, but for topologies."""
@@ -129,6 +134,7 @@ def test_nothing_is_left_of_a_table_that_a_member_refuses() -> None:
 def test_the_survivors_are_asked_anew_under_another_id() -> None:
     async def with_a_loss(world: World) -> None:
         world.peers.failures["m2", "create_table"] = MemberLostError("gone", member="m2")
+        world.peers.gone.add("m2")
         await create(world)
 
     world = run(with_a_loss)
@@ -167,17 +173,43 @@ def test_ranges_that_cannot_be_made(table_id: int, cells: list[Any], error: type
     run(made)
 
 
-@pytest.mark.parametrize(
-    ("failure", "lost"),
-    [pytest.param(None, [], id="alive"), pytest.param(DeadlineError("late"), [], id="late"), pytest.param(MemberLostError("gone"), ["m2"], id="gone")],
-)
-def test_whether_a_member_is_alive(failure: Exception | None, lost: list[str]) -> None:
+@pytest.mark.parametrize("lost", [pytest.param([], id="alive-or-late"), pytest.param(["m2"], id="gone")])
+def test_whether_a_member_is_alive(lost: list[str]) -> None:
     async def check(world: World) -> None:
-        if failure is not None:
-            world.peers.failures["m2", "ping"] = failure
+        world.peers.gone.update(lost)
         await world.state.check_member("m2")
 
     assert run(check).lost == lost
+
+
+def test_a_connection_that_breaks_once_costs_nobody_a_member() -> None:
+    async def with_a_reset(world: World) -> None:
+        world.peers.failures["m2", "create_table"] = MemberLostError("reset")
+        creating = asyncio.create_task(create(world))
+        while world.ops("m2") != ["create_table", "create_table"]:
+            world.state.heard("m2", stalled_s=0.0)
+            await asyncio.sleep(0)
+        await creating
+
+    world = run(with_a_reset)
+    assert (world.lost, world.state.catalog.table("t").table_id) == ([], 1)
+
+
+def test_a_member_that_is_lost_after_it_has_answered_owns_nothing_of_the_new_table() -> None:
+    async def with_a_loss(world: World) -> None:
+        answered = world.peers.call
+
+        async def call(member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> dict[str, Any]:
+            if (member_id, op) == ("m3", "create_table") and not world.lost:
+                world.state.apply(MemberLost("m2"))
+            return await answered(member_id, op, args, payload)
+
+        world.peers.call = call  # type: ignore[method-assign]
+        await create(world)
+
+    world = run(with_a_loss)
+    assert set(world.state.topology.ownership(TABLE.scheme.affinity_group()).members) == {"m1", "m3"}
+    assert world.ops("m1") == ["create_table", "drop_table", "create_table"]
 
 
 def test_a_member_that_comes_back_is_not_lost_any_more() -> None:

@@ -1,0 +1,44 @@
+"""A lock that many may hold together, or one alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+__all__ = ["SharedLock"]
+
+
+class SharedLock:
+    """Lives on one event loop. Whoever wants it alone waits for a moment without holders; meanwhile others may still come to share it."""
+
+    def __init__(self) -> None:
+        self._holders = 0
+        self._is_alone = False
+        self._changed = asyncio.Condition()
+
+    @asynccontextmanager
+    async def shared(self) -> AsyncIterator[None]:
+        """Hold it together with others."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: not self._is_alone)
+            self._holders += 1
+        try:
+            yield
+        finally:
+            async with self._changed:
+                self._holders -= 1
+                self._changed.notify_all()
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """Hold it without others."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: not self._is_alone and not self._holders)
+            self._is_alone = True
+        try:
+            yield
+        finally:
+            async with self._changed:
+                self._is_alone = False
+                self._changed.notify_all()

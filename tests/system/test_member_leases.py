@@ -1,0 +1,200 @@
+"""Members that are silent, cut off or given up although they live: nobody reads from them what others have changed, and nobody waits for them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import secateur
+from secateur.cluster import Cluster
+from secateur.errors import TopologyChangedError
+from secateur.wire import Role
+
+SILENCE_S = 1.0
+DDL = "CREATE TABLE t (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 8 BACKUPS 1"
+READ = "SELECT v FROM t WHERE id = ?"
+
+
+@pytest.fixture
+def mortal() -> Iterator[Cluster]:
+    with secateur.start(members=3, runtime="embedded", member_silence_s=SILENCE_S, member_stall_s=30.0) as cluster:
+        yield cluster
+
+
+def key_of(conn: secateur.Connection, member_id: str) -> int:
+    """A key whose primary is a member."""
+    table = conn.table("t")
+    return next(key for key in range(999) if table.owner_of(table.partition_of({"id": key})) == member_id)
+
+
+def on_loop(cluster: Cluster, work: Callable[[], Any]) -> Any:
+    async def run() -> Any:
+        return work()
+
+    return cluster._runtime._loop.run(run())  # type: ignore[attr-defined]
+
+
+def member(cluster: Cluster, member_id: str) -> Any:
+    return cluster._runtime._members[member_id]  # type: ignore[attr-defined]
+
+
+def silence(cluster: Cluster, member_id: str) -> None:
+    """Let a member renew its lease no more, as if its process was stopped; what it is asked it answers, as a stopped process does when it goes on."""
+    keeper = member(cluster, member_id)._lease
+    cluster._runtime._loop.run(keeper.stop())  # type: ignore[attr-defined]
+
+
+def inside(servers: Iterable[Any]) -> list[Any]:
+    """The connections to servers that are not those of clients."""
+    return [link for server in servers for link in list(server._connections) if link._peer is not None and link._peer.role is not Role.CLIENT]
+
+
+def wait_for(what: Callable[[], bool], reason: str, timeout_s: float = 15.0) -> None:
+    deadline_s = time.monotonic() + timeout_s
+    while not what():
+        assert time.monotonic() < deadline_s, reason
+        threading.Event().wait(0.02)
+
+
+def states(cluster: Cluster) -> dict[str, str]:
+    return {info.id: info.state for info in cluster.members()}
+
+
+def test_connections_that_break_cost_no_member(mortal: Cluster) -> None:
+    runtime: Any = mortal._runtime
+    with mortal.connect() as conn:
+        conn.execute(DDL)
+        key = key_of(conn, "m1")
+        conn.execute("INSERT INTO t VALUES (?, 1)", [key])
+        for _ in range(3):
+            servers = (runtime._controller._server, member(mortal, "m1")._server)
+            wait_for(lambda servers=servers: len(inside(servers)) > 3, "members do not connect again")
+            on_loop(mortal, lambda servers=servers: [link._transport.abort() for link in inside(servers)])
+            assert conn.execute(READ, [key]).fetchall() == [(1,)]
+        wait_for(lambda: states(mortal) == dict.fromkeys(("m1", "m2", "m3"), "active"), "a member that lives was given up")
+        conn.execute("CREATE TABLE u (id BIGINT PRIMARY KEY)")
+
+
+def test_a_member_that_was_given_up_answers_nobody(mortal: Cluster) -> None:
+    with mortal.connect() as a, mortal.connect() as b:
+        a.execute(DDL)
+        key = key_of(a, "m1")
+        a.execute("INSERT INTO t VALUES (?, 1)", [key])
+        assert b.execute(READ, [key]).fetchall() == [(1,)]
+        silent = member(mortal, "m1")
+        silence(mortal, "m1")
+        wait_for(lambda: states(mortal)["m1"] == "lost", "m1 is silent and was not given up")
+        a.execute("INSERT OR REPLACE INTO t VALUES (?, 2)", [key])
+        assert b.execute(READ, [key]).fetchall() == [(2,)], "read from the member that was given up"
+        partition = a.table("t").partition_of({"id": key})
+        with pytest.raises(TopologyChangedError, match="has not heard from its cluster"):
+            on_loop(mortal, lambda: silent._store.relation(1, [partition]))
+
+
+def test_nobody_waits_for_a_silent_member(mortal: Cluster) -> None:
+    """Its connections stay open, and it never answers: losses of others are noticed, tables are created, rows are loaded."""
+    with mortal.connect() as conn:
+        conn.execute(DDL.replace("BACKUPS 1", "BACKUPS 2"))
+        rows = pa.table({"id": pa.array(range(100)), "v": pa.array(range(100))})
+        conn.table("t").load(rows)
+        silence(mortal, "m1")
+        deaf = member(mortal, "m1")
+        on_loop(mortal, lambda: [connection._transport.pause_reading() for connection in deaf._server._connections])
+        mortal.kill_member("m2")
+        assert states(mortal)["m2"] == "lost"
+        conn.execute("CREATE TABLE u (id BIGINT PRIMARY KEY) BACKUPS 0")
+        conn.execute("INSERT OR REPLACE INTO t SELECT id, v + 1 FROM t")
+        assert conn.execute("SELECT count(*), sum(v) FROM t").fetchall() == [(100, 5050)]
+        assert states(mortal)["m1"] == "lost"
+
+
+def give_up(cluster: Cluster, member_id: str) -> None:
+    """Have the controller give up a member that lives, and wait until a new one has come in its place."""
+    controller: Any = cluster._runtime._controller  # type: ignore[attr-defined]
+    on_loop(cluster, lambda: controller._state._watch.condemn(member_id))
+    wait_for(
+        lambda: states(cluster)[member_id] == "lost" and list(states(cluster).values()).count("active") == 3,
+        f"{member_id} did not come back: {states(cluster)}",
+    )
+
+
+def test_a_member_that_lives_comes_back_as_a_new_one(mortal: Cluster) -> None:
+    with mortal.connect() as conn, mortal.connect() as other:
+        conn.execute(DDL)
+        conn.execute("CREATE TABLE everywhere (id BIGINT, v BIGINT, PRIMARY KEY (id)) REPLICATED")
+        conn.table("t").load(pa.table({"id": pa.array(range(50)), "v": pa.array(range(50))}))
+        conn.table("everywhere").load(pa.table({"id": pa.array(range(10)), "v": pa.array(range(10))}))
+        assert other.execute("SELECT sum(v) FROM t").fetchall() == [(1225,)]
+        give_up(mortal, "m1")
+        assert states(mortal) == {"m1": "lost", "m2": "active", "m3": "active", "m4": "active"}
+        for reader in (conn, other):
+            assert reader.execute("SELECT sum(v) FROM t").fetchall() == [(1225,)]
+            for _ in range(6):  # clients take the members in turn
+                assert reader.execute("SELECT sum(v) FROM everywhere").fetchall() == [(45,)]
+        conn.execute("CREATE TABLE later (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 7 BACKUPS 1")
+        conn.table("later").load(pa.table({"id": pa.array(range(50)), "v": pa.array(range(50))}))
+        owners = {conn.table("later").owner_of(partition) for partition in range(7)}
+        assert owners == {"m2", "m3", "m4"}
+        joined = "SELECT count(*), sum(l.v + t.v + e.v) FROM later l JOIN t ON l.id = t.id JOIN everywhere e ON e.id = t.id"
+        assert conn.execute(joined).fetchall() == [(10, 135)]
+        assert conn.execute("UPDATE everywhere SET v = v + 1").rowcount == 10
+        for _ in range(6):
+            assert other.execute("SELECT sum(v) FROM everywhere").fetchall() == [(55,)]
+        assert conn.execute("UPDATE t SET v = v + 1 WHERE id IN (SELECT id FROM everywhere)").rowcount == 10
+        assert other.execute("SELECT sum(v) FROM t").fetchall() == [(1235,)]
+
+
+def test_members_come_back_again_and_again(mortal: Cluster) -> None:
+    with mortal.connect() as conn:
+        for number, member_id in enumerate(("m1", "m4", "m2"), 4):
+            give_up(mortal, member_id)
+            conn.execute(f"CREATE TABLE t{number} (id BIGINT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS {number} BACKUPS 2")
+            conn.execute(f"INSERT INTO t{number} VALUES (1), (2), (3)")
+        mortal.kill_member("m6")
+        for number in (4, 5, 6):
+            assert conn.execute(f"SELECT count(*) FROM t{number}").fetchall() == [(3,)], number
+
+
+def test_known_texts_go_on_without_a_controller(mortal: Cluster) -> None:
+    runtime: Any = mortal._runtime
+    with mortal.connect() as conn:
+        conn.execute(DDL)
+        keys = [key_of(conn, member_id) for member_id in ("m1", "m2", "m3")]
+        for key in keys:
+            conn.execute("INSERT OR REPLACE INTO t VALUES (?, ?)", [key, key])
+            assert conn.execute(READ, [key]).fetchall() == [(key,)]
+        runtime._loop.run(runtime._controller._server.stop())
+        end_s = time.monotonic() + 3 * SILENCE_S
+        while time.monotonic() < end_s:
+            for key in keys:
+                conn.execute("INSERT OR REPLACE INTO t VALUES (?, ?)", [key, key])
+                assert conn.execute(READ, [key]).fetchall() == [(key,)]
+            threading.Event().wait(0.05)
+
+
+def test_a_lease_lasts_through_long_work_on_the_event_loop_of_a_member() -> None:
+    """Beside a controller with a process of its own, a member that cannot answer for a while is not silent: its lease is renewed in a thread."""
+    with secateur.start(members=1, runtime="embedded", member_silence_s=SILENCE_S) as cluster:
+        runtime: Any = cluster._runtime
+        keeper, store = member(cluster, "m1")._lease, member(cluster, "m1")._store
+        asked: list[float] = []
+        holder = keeper._holder
+        renew = holder.renew
+        holder.renew = lambda now_s: asked.append(now_s) or renew(now_s)
+        on_loop(cluster, lambda: time.sleep(3 * SILENCE_S))
+        assert len(asked) >= 4
+        wait_for(lambda: store.lease.is_valid, "the lease was not renewed")
+        assert states(cluster) == {"m1": "active"}
+        assert runtime._members.keys() == {"m1"}
+
+
+def test_nothing_is_left_when_a_cluster_stops() -> None:
+    before = threading.active_count()
+    with secateur.start(members=3, runtime="embedded", member_silence_s=SILENCE_S) as cluster:
+        give_up(cluster, "m2")
+    wait_for(lambda: threading.active_count() <= before, "threads are left")
