@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 
 from secateur.engine.batches import BATCH_ROWS, empty_batch
-from secateur.errors import DagError
+from secateur.errors import DagError, DataError
 
 __all__ = ["FileFormat", "file_format", "read_file"]
 
@@ -93,10 +93,20 @@ def _table_rows(path: str, form: FileFormat, columns: Sequence[str] | None, sche
     # One batch ahead: what is read and not yet taken stays small, whatever the size of the file.
     for batch in file.scanner(columns=names, batch_size=BATCH_ROWS, batch_readahead=1, fragment_readahead=1).to_batches():
         if batch.num_rows:
+            if form is FileFormat.ARROW:
+                _check(batch, path)
             rows += batch.num_rows
             yield batch
     if not rows:
         yield empty_batch(pa.schema([file.schema.field(name) for name in names]))
+
+
+def _check(batch: pa.RecordBatch, path: str) -> None:
+    """Arrow maps such files as they are; of the other formats it makes the arrays itself."""
+    try:
+        batch.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"file {path} contradicts itself, and is damaged or was not written by Arrow: {error}") from error
 
 
 def _lines(path: str) -> Iterator[pa.RecordBatch]:

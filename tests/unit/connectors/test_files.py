@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.feather as feather
@@ -13,7 +14,7 @@ import pytest
 
 from secateur.connectors import file_source
 from secateur.dag import JobConfig
-from secateur.errors import DagError
+from secateur.errors import DagError, DataError
 
 ROWS = pa.table({"x": [1, 2, 3, 4], "y": ["a", "b", "c", "d"]})
 
@@ -98,3 +99,12 @@ def test_what_is_refused_at_once(pattern: str, options: dict[str, Any], message:
 def test_what_fails_the_job(read: Any, folder: Path, pattern: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(DagError, match=message):
         read(file_source(folder / pattern, **options))
+
+
+def test_an_arrow_file_that_contradicts_itself_fails_the_job(read: Any, tmp_path: Path) -> None:
+    offsets = pa.py_buffer(np.array([0, 2**30, 2**30, 4], np.int32).tobytes())
+    lying = pa.StringArray.from_buffers(3, offsets, pa.py_buffer(b"abcd"))
+    with pa.OSFile(str(tmp_path / "lying.arrow"), "wb") as sink, pa.ipc.new_file(sink, pa.schema([("x", pa.string())])) as writer:
+        writer.write(pa.record_batch([lying], ["x"]))
+    with pytest.raises(DataError, match=r"lying\.arrow contradicts itself"):
+        read(file_source(tmp_path / "*.arrow"), members=1)
