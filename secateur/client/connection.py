@@ -73,11 +73,11 @@ class Connection:
             sql: The statement, without EXPLAIN in front.
             params: Its parameters; without them, the plan shows them open.
         """
-        self._session.begin_statement()
+        control = self._session.begin_statement()
         try:
             answer = self._session.ask("explain", {"sql": sql, "params": plain_values(params), "settings": self._session.settings()})
         finally:
-            self._session.work_for(None)
+            self._session.end_statement(control)
         return Explain(answer.header["text"], answer.header["json"])
 
     @overload

@@ -118,8 +118,7 @@ class Cursor:
             prepared, cached = self._session.prepare(operation, params)
             self._carry_out(prepared, operation, params, cached=cached, started_s=started_s)
         finally:
-            self._session.work_for(None)
-            control.deadline_s = None  # the rest of a large result comes as fast as it is read
+            self._session.end_statement(control)
         return self
 
     def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> Self:
@@ -136,8 +135,7 @@ class Cursor:
         try:
             return self._execute_many(operation, seq_of_parameters)
         finally:
-            self._session.work_for(None)
-            control.deadline_s = None
+            self._session.end_statement(control)
 
     def _execute_many(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> Self:
         total = -1

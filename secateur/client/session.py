@@ -75,7 +75,8 @@ class Session:
         self._lock = threading.Lock()
         self.statement_timeout = NO_TIMEOUT
         self._local = threading.local()  # the control of the statement that a thread works on
-        self._controls: WeakSet[CallControl] = WeakSet()
+        self._statements_running: set[CallControl] = set()
+        self._results_read: WeakSet[CallControl] = WeakSet()  # of statements whose rows come in parts
         self._turns = itertools.count()
         self._known: dict[str, TableDef] = {}
         self._large: dict[str, TableDef] = {}  # the tables with large schemes, which statements name by reference
@@ -155,12 +156,17 @@ class Session:
         return getattr(self._local, "control", None)
 
     def begin_statement(self) -> CallControl:
-        """This thread begins a statement, whose calls end with :attr:`statement_timeout`, or with :meth:`interrupt`. End it with :meth:`work_for`."""
+        """This thread begins a statement, whose calls end with :attr:`statement_timeout`, or with :meth:`interrupt`. End it with :meth:`end_statement`."""
         control = self.statement_timeout.control()
-        with self._lock:
-            self._controls.add(control)
+        self._statements_running.add(control)
         self._local.control = control
         return control
+
+    def end_statement(self, control: CallControl) -> None:
+        """This thread has ended its statement; its result, if it comes in parts, may still be read."""
+        self._local.control = None
+        self._statements_running.discard(control)
+        control.deadline_s = None  # the rest of a result comes as fast as it is read
 
     def work_for(self, control: CallControl | None) -> CallControl | None:
         """From now on this thread works for another statement, or for none; returns the one before."""
@@ -170,7 +176,7 @@ class Session:
     def interrupt(self) -> None:
         """End every statement of this session that is under way or whose result is being read."""
         with self._lock:
-            controls = list(self._controls)
+            controls = [*list(self._statements_running), *self._results_read]
         for control in controls:
             control.end(JobCancelledError("the statement was cancelled: connection.interrupt() was called"))
 
@@ -234,7 +240,11 @@ class Session:
             raise
         self.note(answer.header)
         if answer.header.get("more"):
-            return answer, RowsToCome(pool, channel, self.control)
+            control = self.control
+            if control is not None:
+                with self._lock:
+                    self._results_read.add(control)
+            return answer, RowsToCome(pool, channel, control)
         pool.give_back(channel)
         return answer, None
 

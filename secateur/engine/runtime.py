@@ -26,8 +26,9 @@ from secateur.engine.outgoing import Outgoing
 from secateur.engine.plan_builder import ExecutionPlan, ExecutionPlanBuilder
 from secateur.engine.result import JobResult, ResultCollector
 from secateur.engine.running_job import RunningJob
-from secateur.engine.scheduler import Scheduler
+from secateur.engine.scheduler import Scheduler, TimedRunnable
 from secateur.engine.services import MemberServices
+from secateur.engine.tasklet import Tasklet
 from secateur.engine.transport import Payload, Transport
 from secateur.errors import DagError, DeadlineError, Error, InternalError, LimitExceededError, MemberLostError, ProgrammingError, TopologyChangedError
 from secateur.partitioning.topology import Topology
@@ -53,7 +54,7 @@ class JobRuntime:
         self.services = services
         self.limits = services.limits
         self.loop = asyncio.get_running_loop()
-        self._scheduler = Scheduler(self.loop, self.limits.slice_s)
+        self._scheduler = Scheduler(self.loop, self.limits.slice_s, _report_long_turn)
         self._outgoing = Outgoing(transport, self._send_failed)
         self._early = EarlyMessages(self.limits.early_bytes_max, self.limits.early_wait_s)
         self._executions: dict[str, Execution] = {}
@@ -323,3 +324,8 @@ class JobRuntime:
         execution = self._executions.get(job_id)
         if execution is not None:
             execution.fail(error)
+
+
+def _report_long_turn(runnable: TimedRunnable, turn_s: float) -> None:
+    if isinstance(runnable, Tasklet):
+        runnable.report_long_turn(turn_s)

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from time import perf_counter
-from typing import Protocol
+from typing import Final, Protocol
 
-__all__ = ["Runnable", "Scheduler", "TimedRunnable"]
+__all__ = ["LONG_TURN_S", "Runnable", "Scheduler", "TimedRunnable"]
+
+LONG_TURN_S: Final = 0.05
+"""A turn of this length has held up everything else that the member serves; slices are shorter."""
 
 
 class Runnable(Protocol):
@@ -37,10 +41,17 @@ class TimedRunnable(Runnable, Protocol):
 
 
 class Scheduler:
-    """The ready queues of one member, shared by all its jobs so that they take turns."""
+    """The ready queues of one member, shared by all its jobs so that they take turns.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, slice_s: float) -> None:
+    Args:
+        loop: The event loop.
+        slice_s: Seconds of turns after which the network is served.
+        on_long_turn: Told of each turn that took longer than :data:`LONG_TURN_S`, and how long it took.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, slice_s: float, on_long_turn: Callable[[TimedRunnable, float], None] | None = None) -> None:
         self._loop = loop
+        self._on_long_turn = on_long_turn
         self._slice_s = slice_s
         self._ready: deque[TimedRunnable] = deque()
         self._at_end: deque[Runnable] = deque()
@@ -83,9 +94,11 @@ class Scheduler:
                 runnable.run()
                 now = perf_counter()
                 runnable.turns_s += now - before
-                before = now
                 if now >= end:
+                    if now - before > LONG_TURN_S and self._on_long_turn is not None:
+                        self._on_long_turn(runnable, now - before)
                     break
+                before = now
             for _ in range(len(at_end)):
                 sender = at_end.popleft()
                 sender.is_scheduled = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from enum import Enum, auto
@@ -28,6 +29,7 @@ from secateur.errors import DagError, Error
 
 __all__ = ["Input", "Tasklet"]
 
+_log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _SPIN_TURNS: Final = 8
@@ -109,6 +111,7 @@ class Tasklet:
         self._idle_turns = 0
         self._accepted_before = 0
         self._is_ended = False
+        self._is_reported = False
         self.is_scheduled = False
         self.turns_s = 0.0
         self.offload_s = 0.0
@@ -173,6 +176,19 @@ class Tasklet:
                 self._on_ended()
             case _:
                 assert_never(verdict)
+
+    def report_long_turn(self, turn_s: float) -> None:
+        """Say once that this processor has held the event loop."""
+        if not self._is_reported and self._thread is None:
+            self._is_reported = True
+            _log.warning(
+                "vertex %r held the event loop of member %s for %.0f ms in %s: lookups, writes and other jobs of that member waited. Leave out "
+                "cooperative=True, so that it gets a thread; a Processor says so with its attribute of that name",
+                self.vertex,
+                self._member,
+                turn_s * 1000,
+                self._doing,
+            )
 
     def close(self, on_closed: Callable[[Exception | None], None]) -> None:
         """Close the processor once no call of it is running; ``on_closed`` hears, on the event loop, what that came to. Does not wait."""

@@ -84,7 +84,7 @@ class Stage:
     pipeline: Pipeline
     step: Step
 
-    def map(self, function: BatchFunction, *, cooperative: bool = True, name: str | None = None) -> Stage:
+    def map(self, function: BatchFunction, *, cooperative: bool = False, name: str | None = None) -> Stage:
         """Apply a function to each RecordBatch; it returns a batch, or an iterable of none, one or more. See :func:`secateur.processors.map_batches`."""
         return self.apply(lambda: map_batches(function, cooperative=cooperative), kind="map", name=name)
 
@@ -96,7 +96,7 @@ class Stage:
         """Make any number of rows of each row, as dicts; see :func:`secateur.processors.flat_map_dicts`."""
         return self.apply(lambda: flat_map_dicts(function, schema), kind="flat map rows", name=name)
 
-    def filter(self, mask: MaskFunction, *, cooperative: bool = True, name: str | None = None) -> Stage:
+    def filter(self, mask: MaskFunction, *, cooperative: bool = False, name: str | None = None) -> Stage:
         """Keep the rows for which a function of the batch says true; see :func:`secateur.processors.filter_rows`."""
         return self.apply(lambda: filter_rows(mask, cooperative=cooperative), kind="filter", name=name)
 

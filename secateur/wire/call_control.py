@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Protocol
+from typing import Final, Protocol
 
 from secateur.errors import Error
 
 __all__ = ["CallControl"]
+
+
+_lock: Final = threading.Lock()
+"""One for all: it is held for less than a microsecond, and making one for each statement would cost as much."""
 
 
 class _Abortable(Protocol):
@@ -25,13 +29,12 @@ class CallControl:
         late: The error of calls that are ended at the deadline; needed where there is one.
     """
 
-    __slots__ = ("__weakref__", "_calls", "_ended", "_late", "_lock", "deadline_s")
+    __slots__ = ("__weakref__", "_calls", "_ended", "_late", "deadline_s")
 
     def __init__(self, deadline_s: float | None = None, late: Error | None = None) -> None:
         self.deadline_s = deadline_s
         self._late = late
         self._ended: Error | None = None
-        self._lock = threading.Lock()
         self._calls: list[_Abortable] = []
 
     @property
@@ -53,7 +56,7 @@ class CallControl:
 
     def end(self, error: Error) -> None:
         """End the calls under way and those to come, with an error; from any thread."""
-        with self._lock:
+        with _lock:
             self._ended = self._ended or error
             for call in self._calls:
                 call.abort()
@@ -64,11 +67,11 @@ class CallControl:
         Raises:
             Error: Calls are to be ended.
         """
-        with self._lock:
+        with _lock:
             self.check()
             self._calls.append(call)
 
     def done(self, call: _Abortable) -> None:
         """A call has ended."""
-        with self._lock:
+        with _lock:
             self._calls.remove(call)

@@ -18,7 +18,7 @@ __all__ = ["key_by"]
 KeyFunction = Callable[[pa.RecordBatch], pa.Array]
 
 
-def key_by(keys: Mapping[str, str | KeyFunction], *, keep: bool = True) -> ProcessorSupplier:
+def key_by(keys: Mapping[str, str | KeyFunction], *, keep: bool = True, cooperative: bool = False) -> ProcessorSupplier:
     """A vertex that puts key columns in front of its rows.
 
     Args:
@@ -26,6 +26,7 @@ def key_by(keys: Mapping[str, str | KeyFunction], *, keep: bool = True) -> Proce
             row.
         keep: Whether columns that only lend their values stay under their own names too; False renames them. A column that has the name of a key gives way to
             the key.
+        cooperative: As for :func:`~secateur.processors.map_batches`, where there are functions.
 
     Raises:
         DagError: No key is named. Running, when the input has no such column, or the function returns something else.
@@ -36,19 +37,20 @@ def key_by(keys: Mapping[str, str | KeyFunction], *, keep: bool = True) -> Proce
     functions = {name: source for name, source in keys.items() if not isinstance(source, str)}
     if not functions:
         return RenamedKeysSupplier(names, keep)
-    return _ComputedKeysSupplier(dict(keys), keep)
+    return _ComputedKeysSupplier(dict(keys), keep, cooperative)
 
 
 class _ComputedKeysSupplier(ProcessorSupplier):
     init_is_cooperative = True
     close_is_cooperative = True
 
-    def __init__(self, keys: Mapping[str, str | KeyFunction], keep: bool) -> None:
+    def __init__(self, keys: Mapping[str, str | KeyFunction], keep: bool, cooperative: bool = True) -> None:
         self._keys = keys
         self._keep = keep
+        self._cooperative = cooperative
 
     def get(self, count: int) -> Sequence[Processor]:
-        return [_KeyBy(self._keys, self._keep) for _ in range(count)]
+        return [_KeyBy(self._keys, self._keep, self._cooperative) for _ in range(count)]
 
 
 @portable("key-by")
@@ -65,7 +67,8 @@ class RenamedKeysSupplier(_ComputedKeysSupplier):
 
 
 class _KeyBy(Processor):
-    def __init__(self, keys: Mapping[str, str | KeyFunction], keep: bool) -> None:
+    def __init__(self, keys: Mapping[str, str | KeyFunction], keep: bool, cooperative: bool) -> None:
+        self.cooperative = cooperative
         self._keys = keys
         self._dropped = frozenset(keys) if keep else frozenset(keys) | {source for source in keys.values() if isinstance(source, str)}
         self._made: pa.RecordBatch | None = None

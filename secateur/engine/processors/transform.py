@@ -16,17 +16,18 @@ BatchFunction = Callable[[pa.RecordBatch], pa.RecordBatch | Iterable[pa.RecordBa
 MaskFunction = Callable[[pa.RecordBatch], pa.Array | pa.ChunkedArray]
 
 
-def map_batches(function: BatchFunction, *, cooperative: bool = True) -> ProcessorSupplier:
+def map_batches(function: BatchFunction, *, cooperative: bool = False) -> ProcessorSupplier:
     """A vertex that applies a function to each batch.
 
     Args:
         function: Returns a batch, or an iterable of none, one or more.
-        cooperative: False for a function that may take longer than about a millisecond or waits for something: it then runs in a thread of its own.
+        cooperative: True only for a function that returns within about a millisecond and waits for nothing: it then runs on the member's event loop, which is
+            shared with everything else that the member serves. Otherwise each processor has a thread of its own.
     """
     return _TransformSupplier(function, cooperative)
 
 
-def filter_rows(mask: MaskFunction, *, cooperative: bool = True) -> ProcessorSupplier:
+def filter_rows(mask: MaskFunction, *, cooperative: bool = False) -> ProcessorSupplier:
     """A vertex that keeps the rows for which a function says true.
 
     Args:

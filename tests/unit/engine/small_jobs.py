@@ -73,7 +73,7 @@ def pipeline(source: Any, edge: Callable[[Edge], Edge], middle: Any = Stamp, *, 
 def read_by_key(*, window: int = 1 << 20) -> DAG:
     dag = DAG()
     dag.new_vertex("scan", table_source("orders", keys=[{"customer": "C7"}]))
-    dag.new_vertex("big", filter_rows(lambda b: pa.compute.greater(b.column("amount"), 36.0)))
+    dag.new_vertex("big", filter_rows(lambda b: pa.compute.greater(b.column("amount"), 36.0), cooperative=True))
     dag.new_vertex("out", collect())
     config = EdgeConfig(window_bytes_max=window)
     return dag.edge(between("scan", "big")).edge(between("big", "out").all_to_one().distributed().with_config(config))
