@@ -14,7 +14,7 @@ from secateur.wire.messages import PeerInfo
 __all__ = ["FrameServer"]
 
 _BACKLOG = 1024
-_ALIVE_S = 1.0
+ALIVE_S = 1.0
 
 
 class FrameServer:
@@ -30,6 +30,7 @@ class FrameServer:
         on_gone: Told of every peer that had said hello and is gone.
         abandonable_ops: The operations that are cancelled where they wait when nobody waits for their answer any more: those that change nothing, or only what
             is dropped again.
+        alive_s: Seconds between two signs of life to those that wait for an answer.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class FrameServer:
         limits: Limits | None = None,
         on_gone: Callable[[PeerInfo], None] | None = None,
         abandonable_ops: Collection[str] = (),
+        alive_s: float = ALIVE_S,
     ) -> None:
         self.host = host
         self.port = port
@@ -52,6 +54,7 @@ class FrameServer:
         self._limits = limits or Limits()
         self._on_gone = on_gone
         self._abandonable_ops = abandonable_ops
+        self._alive_s = alive_s
         self._connections: set[Connection] = set()
         self._unproven: dict[Connection, None] = {}
         self._held = HeldBytes(self._limits.held_bytes_max, self._limits.stalled_s)
@@ -101,7 +104,7 @@ class FrameServer:
 
     def _tick(self) -> None:
         """Tell all that wait that this process is at work. For all connections at once, so that requests that are answered quickly cost nothing."""
-        self._ticking = asyncio.get_running_loop().call_later(_ALIVE_S, self._tick)
+        self._ticking = asyncio.get_running_loop().call_later(self._alive_s, self._tick)
         for connection in self._connections:
             connection.tell_alive()
 

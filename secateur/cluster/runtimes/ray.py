@@ -9,6 +9,10 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import shutil
+import tempfile
+import threading
+import time
 from typing import Any
 
 import ray
@@ -21,12 +25,14 @@ from secateur.cluster.loop_thread import LoopThread
 from secateur.cluster.member_host import MemberHost
 from secateur.cluster.runtimes.process_memory import keep_freed_memory
 from secateur.cluster.settings import ClusterSettings
-from secateur.errors import OperationalError
+from secateur.errors import OperationalError, ProgrammingError
 
 __all__ = ["RayRuntime"]
 
 _NAMESPACE = "secateur"
 _GC_THRESHOLD = 20_000
+_STOP_S = 10.0
+_DIRECTORY_CHARS_MAX = 20
 
 
 class _ControllerActor:
@@ -68,24 +74,173 @@ class _MemberActor:
         self._loop.stop()
 
 
+class _Session:
+    """The connection of this process to Ray, which all of its clusters share: there can be one at a time.
+
+    A Ray that the process had connected to before is its own business. Any other is started here, private to this process, or connected to by the address
+    that the user gave; it is left, or ended, with the last cluster that needs it. What an environment variable or the files of an earlier Ray say of other
+    Rays on this machine is not followed: nobody asked to join those.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._ended_with_us = False
+        self._directory: str | None = None
+        self._attempt: _Connecting | None = None
+
+    def enter(self, address: str | None, timeout_s: float) -> None:
+        """A cluster needs Ray.
+
+        Args:
+            address: Of the Ray to use; None for that of this process, or a private one.
+            timeout_s: Seconds that this may take.
+
+        Raises:
+            ProgrammingError: The process is connected to another Ray than that.
+            OperationalError: Ray did not come up, or did not answer at the address, in time.
+        """
+        with self._lock:
+            if ray.is_initialized():
+                used = ray.get_runtime_context().gcs_address
+                if address not in (None, used):
+                    raise ProgrammingError(
+                        f"ray_address={address!r}: this process is connected to the Ray at {used}, and can be to one only; ray.shutdown() ends that"
+                    )
+            else:
+                self._users = 0
+                self._connect(address, timeout_s)
+                self._ended_with_us = True
+            self._users += 1
+
+    def leave(self) -> bool:
+        """A cluster does not need Ray any more; whether Ray ended with it, and all of its actors."""
+        with self._lock:
+            self._users -= 1
+            if self._users or not self._ended_with_us or not ray.is_initialized():
+                return False
+            self._ended_with_us = False
+            ray.shutdown()
+            self._release()
+            self._forget_directory()
+            return True
+
+    @property
+    def is_last(self) -> bool:
+        """Whether Ray will end with the next cluster that leaves."""
+        with self._lock:
+            return self._users == 1 and self._ended_with_us and self._directory is not None
+
+    def _connect(self, address: str | None, timeout_s: float) -> None:
+        """Connect in a thread that can be given up: Ray's own time-outs are longer, and end the process."""
+        if self._attempt is not None and not self._attempt.has_ended(timeout_s):
+            raise OperationalError("an attempt to connect to Ray that was given up still goes on in this process: start the cluster from another one")
+        self._release()
+        attempt = self._attempt = _Connecting(address, self._new_directory() if address is None else None)
+        threading.Thread(target=attempt.run, name="secateur-ray", daemon=True).start()
+        failure = attempt.wait(timeout_s)
+        if failure is None:
+            return
+        self._forget_directory()
+        where = "a private Ray did not start" if address is None else f"the Ray at {address} did not answer"
+        advice = "raise start_timeout_s" if address is None else "check ray_address, or leave it out for a private Ray"
+        cause = "" if isinstance(failure, TimeoutError) else f": {failure}"
+        raise OperationalError(f"{where} within start_timeout_s = {timeout_s:g} s{cause}; {advice}") from failure
+
+    def _release(self) -> None:
+        if self._attempt is not None:
+            self._attempt.release()
+
+    def _new_directory(self) -> str:
+        """A directory of its own for the files of a private Ray: several on one machine would meet in the common one."""
+        wanted = os.environ.get("RAY_TMPDIR") or tempfile.gettempdir()
+        # The paths of Ray's sockets have to fit into the 107 bytes that the operating system has for them.
+        base = wanted if len(wanted) <= _DIRECTORY_CHARS_MAX else "/tmp"
+        self._directory = tempfile.mkdtemp(prefix="scr-", dir=base)
+        return self._directory
+
+    def _forget_directory(self) -> None:
+        directory, self._directory = self._directory, None
+        if directory is not None:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+class _Connecting:
+    """One attempt to connect, in a thread of its own, which lives for as long as Ray is needed: the processes of a Ray end with the thread that started them.
+
+    Args:
+        address: Of a Ray that runs; None to start one.
+        directory: For the files of one that is started.
+    """
+
+    def __init__(self, address: str | None, directory: str | None) -> None:
+        self._address = address
+        self._directory = directory
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._failure: BaseException | None = None
+        self._given_up = False
+        self._released = threading.Event()
+
+    def run(self) -> None:
+        try:
+            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+            options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "namespace": _NAMESPACE}
+            if self._address is None:
+                ray.init(address="local", include_dashboard=False, _temp_dir=self._directory, **options)
+            else:
+                ray.init(address=self._address, **options)
+        except BaseException as error:
+            self._failure = error
+        with self._lock:
+            if self._given_up:
+                ray.shutdown()
+                self._released.set()
+            self._ended.set()
+        if self._failure is None:
+            self._released.wait()
+
+    def release(self) -> None:
+        """Ray has ended, or is not needed any more."""
+        self._released.set()
+
+    def has_ended(self, timeout_s: float) -> bool:
+        """Whether the attempt has ended, well or not, after a while at the latest."""
+        return self._ended.wait(timeout_s)
+
+    def wait(self, timeout_s: float) -> BaseException | None:
+        """Why it failed; None when it did not. After a time-out the attempt is undone when it ends."""
+        self._ended.wait(timeout_s)
+        with self._lock:
+            if not self._ended.is_set():
+                self._given_up = True
+                return TimeoutError()
+        return self._failure
+
+
+_session = _Session()
+
+
 class RayRuntime:
-    """Runs a cluster on Ray: on the one this process is connected to, else on one started here and ended with the cluster.
+    """Runs a cluster on Ray: on the one that this process is connected to, on that of ``ray_address``, else on a private one.
 
     Args:
         settings: What the cluster is started with.
+
+    Raises:
+        OperationalError: There is no Ray to be had within ``start_timeout_s``.
     """
 
     name = "ray"
 
     def __init__(self, settings: ClusterSettings) -> None:
         self._settings = settings
-        self._owns_ray = not ray.is_initialized()
         self._controller: ActorHandle[Any] | None = None
         self._members: dict[str, ActorHandle[Any]] = {}
         self._address = ""
-        if self._owns_ray:
-            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-            ray.init(include_dashboard=False, log_to_driver=False, logging_level="error", namespace=_NAMESPACE)
+        self._end_s = time.monotonic() + settings.start_timeout_s
+        _session.enter(settings.ray_address, settings.start_timeout_s)
+        self._entered = True
 
     def start_controller(self) -> str:
         # The controller belongs beside the driver: clients dial it first, and it lives and ends with the driver.
@@ -113,18 +268,19 @@ class RayRuntime:
         ray.kill(self._members.pop(member_id))
 
     def stop(self) -> None:
-        if not ray.is_initialized():
+        if not self._entered:
             return
-        if self._owns_ray:
-            ray.shutdown()
-            return
+        self._entered = False
         actors = [actor for actor in (self._controller, *self._members.values()) if actor is not None]
-        stopping = [actor.stop.remote() for actor in actors]
-        ray.wait(stopping, num_returns=len(stopping), timeout=self._settings.start_timeout_s)
-        for actor in actors:
-            ray.kill(actor)
         self._controller = None
         self._members.clear()
+        if ray.is_initialized() and not _session.is_last:  # else they end with Ray
+            stopping = [actor.stop.remote() for actor in actors]
+            if stopping:
+                ray.wait(stopping, num_returns=len(stopping), timeout=_STOP_S)
+            for actor in actors:
+                ray.kill(actor)
+        _session.leave()
 
     def _name_members_again(self) -> None:
         """Find out under which ids members have come back. An actor that does not answer keeps the one that it had."""
@@ -137,7 +293,7 @@ class RayRuntime:
 
     def _get(self, who: str, calls: list[Any]) -> list[Any]:
         try:
-            return list(ray.get(calls, timeout=self._settings.start_timeout_s))
+            return list(ray.get(calls, timeout=max(self._end_s - time.monotonic(), 0.001)))
         except RayError as error:
             cause = error.__cause__ or error
-            raise OperationalError(f"Ray could not start {who} within {self._settings.start_timeout_s:g} s: {cause}") from error
+            raise OperationalError(f"Ray could not start {who} within start_timeout_s = {self._settings.start_timeout_s:g} s: {cause}") from error

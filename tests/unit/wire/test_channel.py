@@ -161,11 +161,11 @@ def test_somebody_else_answers(answer: bytes, message: str) -> None:
 
 
 def test_an_answer_may_take_longer_than_silence_while_the_server_is_at_work(serve: Serve, echo: Any, channel_to: Any, loop: Any) -> None:
-    channel = channel_to(serve(echo), timeout_s=None, silence_s=1.5)
+    channel = channel_to(serve(echo, alive_s=0.05), timeout_s=None, silence_s=1.5)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(channel.request, "wait")
         assert echo.begun.wait(20)
-        assert wait([waiting], timeout=2.5).not_done, "the server tells every second that it is at work"
+        assert wait([waiting], timeout=2.5).not_done, "the server tells again and again that it is at work"
         loop.loop.call_soon_threadsafe(echo.release.set)
         assert waiting.result(20).header == {"waited": True}
 
@@ -182,8 +182,8 @@ def test_a_server_that_says_nothing_is_lost(serve: Serve, echo: Any, channel_to:
 
 
 def test_a_time_out_of_a_request_holds_whatever_signs_of_life_there_are(serve: Serve, echo: Any, channel_to: Any) -> None:
-    channel = channel_to(serve(echo), timeout_s=1.5, silence_s=1.2)
-    with pytest.raises(DeadlineError, match=r"within 1\.5 s"):
+    channel = channel_to(serve(echo, alive_s=0.05), timeout_s=2.3, silence_s=2)
+    with pytest.raises(DeadlineError, match=r"within 2\.3 s"):
         channel.request("wait")
 
 
