@@ -22,7 +22,6 @@ SAFE_CLASSES = {"UnreachableError", "TopologyChangedError", "DataChangedError", 
 EXCEPTIONS = {
     ("UnreachableError", "client/session.py", "belongs to another cluster now", "False"),
     ("UnreachableError", "client/session.py", "the controller of this cluster", "not is_gone"),
-    ("LimitExceededError", "wire/connection.py", "the server keeps at most", "True"),
     ("LimitExceededError", "wire/connection.py", "message", "True"),
     ("LimitExceededError", "wire/peer.py", "requests to", "True"),
     ("LimitExceededError", "cluster/planning.py", "statements wait to be planned", "True"),
