@@ -190,14 +190,14 @@ def test_a_time_out_of_a_request_holds_whatever_signs_of_life_there_are(serve: S
 @pytest.mark.parametrize("ops", [(), ("wait",)], ids=["kept", "abandoned"])
 def test_what_is_abandoned_by_its_asker_is_cancelled_if_it_may_be(serve: Serve, echo: Any, channel_to: Any, loop: Any, ops: tuple[str, ...]) -> None:
     server = serve(echo, abandonable_ops=ops)
-    control = CallControl()
+    control, other = CallControl(), channel_to(server)
+    other.connect()
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(channel_to(server).request, "wait", control=control)
         assert echo.begun.wait(20)
         control.end(JobCancelledError("enough"))
         with pytest.raises(JobCancelledError, match="enough"):
             waiting.result(20)
-    other = channel_to(server)
     while server.connection_count > 1:
         other.request("echo")
     loop.loop.call_soon_threadsafe(echo.release.set)
