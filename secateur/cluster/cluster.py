@@ -34,7 +34,7 @@ class MemberInfo:
     Attributes:
         id: ``m1``, ``m2``, ...
         address: ``host:port`` of its socket.
-        state: ``"active"`` or ``"lost"``.
+        state: ``"joining"``, ``"active"``, ``"suspect"`` (nothing was heard of it for a while) or ``"lost"``.
         partitions_primary: Partitions, over all tables, that it serves; a replicated table counts as one.
         partitions_backup: Partitions, over all tables, of which it keeps a backup.
         rows: Rows of the partitions that it serves.
@@ -123,7 +123,7 @@ class Cluster:
             ProgrammingError: No live member has that id.
         """
         self._check_running()
-        alive = [member.id for member in self.members() if member.state == "active"]
+        alive = [member.id for member in self.members() if member.state in ("active", "suspect")]
         if member_id not in alive:
             raise ProgrammingError(f"there is no live member {member_id!r}; there is {', '.join(alive)}")
         self._runtime.kill_member(member_id)

@@ -47,6 +47,7 @@ class ClusterState:
 
     Attributes:
         catalog: The tables; replaced as a whole by whoever holds :attr:`changing`.
+        joining: The members that are about to join.
         changing: Held by whoever changes the catalog, or the topology for any other reason than a loss, from reading what is there to the end of the change.
     """
 
@@ -67,6 +68,7 @@ class ClusterState:
         self._delivery = TopologyDelivery(peers)
         self._topology = Topology(1, (), {})
         self._lost: dict[str, MemberAddress] = {}
+        self.joining: list[MemberAddress] = []
         self._beats: Counter[str] = Counter()
         self._beat = asyncio.Event()
         self._probing: dict[str, asyncio.Task[None]] = {}

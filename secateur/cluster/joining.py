@@ -53,6 +53,13 @@ class Joining:
         number = address.id.removeprefix(_ID)
         if number.isascii() and number.isdecimal():
             self._last_number = max(self._last_number, int(number))
+        self._state.joining.append(address)
+        try:
+            await self._let_in(address)
+        finally:
+            self._state.joining.remove(address)
+
+    async def _let_in(self, address: MemberAddress) -> None:
         async with self.loads.alone(), self._state.changing:
             if address.id in self._state.topology.member_ids:
                 at = self._state.topology.member(address.id)

@@ -5,16 +5,17 @@ real cluster run the same code. The controller sees to it that the topology has 
 
 When a member is lost, each of its partitions goes to the backup that is first in line: a backup has every acknowledged write, so nothing has to move.
 The lost member stays in the ownership, behind the survivors, until somebody replaces it: **a member becomes an owner only of what it has**. A
-partition whose copies are all lost keeps the lost member as primary, so whoever needs it gets an error that names the member.
+partition whose copies are all lost keeps the member that was lost last as primary, so whoever needs it gets an error that names it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import Any, assert_never
 
 import numpy as np
+import numpy.typing as npt
 
 from secateur.errors import NotSupportedError, ProgrammingError
 from secateur.partitioning.affinity import assign
@@ -23,7 +24,7 @@ from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import MemberAddress, Ownership, Topology
 
-__all__ = ["CopyLost", "Event", "MemberJoined", "MemberLost", "OwnersForgotten", "RangesChanged", "TableCreated", "advance", "group_after"]
+__all__ = ["CopyLost", "Event", "MemberJoined", "MemberLost", "OwnersForgotten", "RangesChanged", "TableCreated", "advance", "group_after", "group_of_new"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ def advance(topology: Topology, event: Event) -> Topology:
             if member_id not in topology.member_ids:
                 return topology
             members = tuple(member for member in topology.members if member.id != member_id)
-            owners = {group: _promote(ownership, member_id) for group, ownership in topology.owners.items()}
+            owners = {group: _promote(ownership, member_id, {member.id for member in members}) for group, ownership in topology.owners.items()}
             return Topology(topology.version + 1, members, owners)
         case CopyLost(group, partition, member_id):
             return _without_copy(topology, group, partition, member_id)
@@ -140,6 +141,28 @@ def group_after(topology: Topology, before: PartitionScheme, after: PartitionSch
     return structure if agree else f"{structure} #{unique}"
 
 
+def group_of_new(topology: Topology, scheme: PartitionScheme, unique: str) -> str:
+    """The affinity group of a new table: that of the tables of its structure, if all partitions of it have an owner that lives.
+
+    Where some are lost, rows of the new table could not be taken there, so it gets a group of its own; and so do the next ones, the same.
+
+    Args:
+        topology: The owners so far.
+        scheme: The table's scheme.
+        unique: Told apart from the names of all other groups, ever.
+    """
+    structure = scheme.structure()
+    known = [group for group in topology.owners if group == structure or group.startswith(f"{structure} #")]
+    living = scheme.live_partitions()
+    return next((group for group in known if _all_live(topology, topology.owners[group], living)), f"{structure} #{unique}" if known else structure)
+
+
+def _all_live(topology: Topology, ownership: Ownership, partitions: npt.NDArray[np.integer[Any]]) -> bool:
+    members = topology.member_ids
+    lives = np.array([member in members for member in ownership.members], dtype=bool)
+    return ownership.partitions > int(partitions.max(initial=-1)) and bool(lives[ownership.owners[0][partitions]].all())
+
+
 def _with_ranges(topology: Topology, before: PartitionScheme, after: PartitionScheme) -> Topology:
     topology.check_any()
     group = after.affinity_group()
@@ -149,12 +172,12 @@ def _with_ranges(topology: Topology, before: PartitionScheme, after: PartitionSc
     return Topology(topology.version + 1, topology.members, {**topology.owners, group: owners})
 
 
-def _promote(ownership: Ownership, lost: str) -> Ownership:
-    """Move the lost member behind the survivors in each partition, which keep their order."""
+def _promote(ownership: Ownership, lost: str, living: Collection[str]) -> Ownership:
+    """Move the lost member behind the survivors in each partition, which keep their order, and before those that were lost earlier: they had less."""
     if lost not in ownership.members:
         return ownership
-    is_lost = ownership.owners == ownership.members.index(lost)
-    order = np.argsort(is_lost, axis=0, kind="stable")
+    rank = np.array([0 if member in living else 1 if member == lost else 2 for member in ownership.members])
+    order = np.argsort(rank[ownership.owners], axis=0, kind="stable")
     return replace(ownership, owners=np.take_along_axis(ownership.owners, order, axis=0))
 
 

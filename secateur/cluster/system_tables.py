@@ -1,7 +1,7 @@
 """The rows of the system tables (:mod:`secateur.planner.system.tables`), made by the controller for a statement that is about to run.
 
-Each is a picture of one moment; two of them in one statement are two moments close together. What members alone know they are asked for. A member that does not
-answer because it is gone is left out, and the controller's watch will find it.
+Each is a picture of one moment; two of them in one statement are two moments close together. What members alone know they are
+asked for. A member that does not answer soon is left out, and the controller's watch will find out whether it is lost.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from secateur.cluster.cluster_state import GONE, ClusterState
 from secateur.cluster.controller_jobs import ControllerJobs
-from secateur.cluster.member_list import MemberList
+from secateur.cluster.member_list import ANSWER_WAIT_S, MemberList
 from secateur.cluster.peers import Peers
 from secateur.errors import ProtocolError
 from secateur.partitioning.table import TableDef
@@ -115,23 +115,26 @@ class SystemTables:
     async def _partitions(self) -> list[Row]:
         stored = await self._stored()
         topology = self._state.topology
+        living = frozenset(topology.member_ids)
         rows: list[Row] = []
         for table in self._state.catalog.tables():
             counts, _ = stored.get(table.table_id, ({}, 0))
             if table.replicated:
-                rows.append({"table_name": table.name, "partition_id": 0, "backup_members": list(topology.member_ids), "rows": counts.get(0, 0)})
+                row = {"table_name": table.name, "partition_id": 0, "backup_members": list(topology.member_ids), "copies_missing": 0}
+                rows.append({**row, "rows": counts.get(0, 0)})
                 continue
             ownership = topology.ownership(table.scheme.affinity_group())
             ranges = _ranges(table)
             for partition in table.scheme.live_ids():
-                primary, *backups = ownership.holders(partition)
+                holders = [member for member in ownership.holders(partition) if member in living]
                 rows.append(
                     {
                         "table_name": table.name,
                         "partition_id": partition,
                         "range": ranges.get(partition),
-                        "primary_member": primary,
-                        "backup_members": backups,
+                        "primary_member": holders[0] if holders else None,
+                        "backup_members": holders[1:],
+                        "copies_missing": max(0, 1 + table.backups - len(holders)),
                         "rows": counts.get(partition, 0),
                     }
                 )
@@ -172,10 +175,10 @@ class SystemTables:
 
     async def _asked(self, op: str) -> Sequence[tuple[str, Mapping[str, Any]]]:
         members = self._state.topology.member_ids
-        answers = await asyncio.gather(*(self._peers.call(member_id, op, {}) for member_id in members), return_exceptions=True)
+        answers = await asyncio.gather(*(asyncio.wait_for(self._peers.call(member_id, op, {}), ANSWER_WAIT_S) for member_id in members), return_exceptions=True)
         found: list[tuple[str, Mapping[str, Any]]] = []
         for member_id, answer in zip(members, answers, strict=True):
-            if isinstance(answer, GONE):
+            if isinstance(answer, (*GONE, TimeoutError)):
                 continue
             if isinstance(answer, BaseException):
                 raise answer

@@ -16,7 +16,7 @@ from typing import Any, Final
 from secateur.cluster.cluster_state import GONE, ClusterState
 from secateur.cluster.holders import copies_of
 from secateur.cluster.loads import LoadPublisher
-from secateur.cluster.membership import OwnersForgotten, RangesChanged, TableCreated, advance, group_after
+from secateur.cluster.membership import OwnersForgotten, RangesChanged, TableCreated, advance, group_after, group_of_new
 from secateur.cluster.range_change import RangeChanger
 from secateur.cluster.statistics_book import StatisticsBook
 from secateur.errors import MemberLostError, ProtocolError, TopologyChangedError
@@ -62,7 +62,7 @@ class TableCommands:
             if if_not_exists and replaced is not None:
                 return
             for tries_left in reversed(range(_TRIES_MAX)):
-                catalog, created = self._state.catalog.with_table(table, or_replace=or_replace)
+                catalog, created = self._state.catalog.with_table(self._in_group(table), or_replace=or_replace)
                 if await self._create_at_members(created, is_last=not tries_left):
                     break
             else:
@@ -142,6 +142,13 @@ class TableCommands:
             if not all(type(cell) is int for cell in cells):
                 raise ProtocolError("make_ranges: cells are numbers")
             await self._change_ranges(table, partial(with_cells, table.scheme, cells, table=table.name))
+
+    def _in_group(self, table: TableDef) -> TableDef:
+        """A table in the affinity group that suits it now."""
+        if table.replicated:
+            return table
+        group = group_of_new(self._state.topology, table.scheme, f"{self._state.catalog.last_table_id + 1}.1")
+        return table if group == table.scheme.structure() else replace(table, scheme=table.scheme.in_group(group))
 
     async def _create_at_members(self, table: TableDef, *, is_last: bool) -> bool:
         """Give a table owners and tell the members; False when one of them was out of reach, or lost meanwhile.

@@ -178,8 +178,8 @@ class Topology:
         lost = sorted(set(owners).difference(self.member_ids))
         if lost:
             raise PartitionLostError(
-                f"partitions that are needed had their only copy on {', '.join(lost)}, which left the cluster (topology version {self.version}): "
-                "start the cluster anew and load the table again; BACKUPS 1 or more survives the loss of a member",
+                f"partitions that are needed had their last copy on {', '.join(lost)}, which left the cluster (topology version {self.version}): their rows "
+                "are gone. DROP the table, CREATE it again and load it; with BACKUPS n a table survives the loss of n members",
                 members=lost,
             )
 

@@ -146,3 +146,28 @@ def test_ranges_added_over_an_unnoticed_loss_have_owners_that_live(mortal: Clust
         end_unnoticed(mortal, "m3")
         assert conn.table("days").load(rows_of(20)) == 50  # a range that is made now
         assert conn.execute("SELECT count(*) FROM days WHERE n = 20").fetchall() == [(50,)]
+
+
+def test_what_is_missing_is_shown_and_what_is_lost_can_be_made_again(mortal: Cluster) -> None:
+    with mortal.connect() as conn:
+        create(conn, "t")
+        create(conn, "beside_it")
+        conn.table("t").load(ROWS)
+        copies = "SELECT primary_member, backup_members, copies_missing FROM secateur.partitions WHERE table_name = 't' ORDER BY partition_id"
+        whole = conn.execute(copies).fetchall()
+        assert {missing for _, _, missing in whole} == {0}
+        mortal.kill_member("m2")
+        for (primary, backups, _), (primary_now, backups_now, missing) in zip(whole, conn.execute(copies).fetchall(), strict=True):
+            left = [member for member in (primary, *backups) if member != "m2"]
+            assert (primary_now, backups_now, missing) == (left[0], left[1:], 2 - len(left))
+        mortal.kill_member("m3")
+        lost = [{primary, *backups} == {"m2", "m3"} for primary, backups, _ in whole]
+        assert [(primary, missing) for primary, _, missing in conn.execute(copies).fetchall()] == [(None, 2) if gone else ("m1", 1) for gone in lost]
+        for use in (lambda: conn.execute("SELECT count(*) FROM t"), lambda: conn.table("t").load(ROWS, mode="overwrite")):
+            with pytest.raises(PartitionLostError, match=r"last copy on m3, which left the cluster .* DROP the table, CREATE it again and load it"):
+                use()
+        for name in ("t", "beside_it"):
+            conn.execute(f"DROP TABLE {name}")
+            create(conn, name)
+            assert conn.table(name).load(ROWS) == 100
+        assert conn.execute("SELECT count(*), sum(t.v) FROM t JOIN beside_it USING (id)").fetchall() == [(100, 4950)]

@@ -63,7 +63,15 @@ _TABLES: Final = (
         key_position="INTEGER",
         partitioning_position="INTEGER",
     ),
-    _table("partitions", {"table_name": _TEXT, "partition_id": _NUMBER}, range=_TEXT, primary_member=_TEXT, backup_members=_TEXTS, rows=_NUMBER),
+    _table(
+        "partitions",
+        {"table_name": _TEXT, "partition_id": _NUMBER},
+        range=_TEXT,
+        primary_member=_TEXT,
+        backup_members=_TEXTS,
+        copies_missing=_NUMBER,
+        rows=_NUMBER,
+    ),
     _table("jobs", {"id": _TEXT}, name=_TEXT, status=_TEXT, attempt=_NUMBER, coordinator=_TEXT, submitted=_MOMENT, ended=_MOMENT, reason=_TEXT),
     _table(
         "statements",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from secateur.cluster.membership import MemberJoined, MemberLost, OwnersForgotten, RangesChanged, TableCreated, advance, group_after
+from secateur.cluster.membership import MemberJoined, MemberLost, OwnersForgotten, RangesChanged, TableCreated, advance, group_after, group_of_new
 from secateur.errors import NotSupportedError, PartitionLostError, ProgrammingError
 from secateur.partitioning.build import build_scheme
 from secateur.partitioning.range_changes import AddRange, DropNamed, RangeChange, alter_ranges
@@ -166,3 +168,27 @@ def test_successive_losses_never_choose_a_member_without_the_data() -> None:
         topology = advance(topology, MemberLost(lost))
         for partition in range(12):
             assert topology.ownership(group).primary(partition) in holders[partition] - {"m2", "m3"} | ({"m3"} if lost == "m2" else set())
+
+
+def test_a_partition_without_copies_names_the_member_that_was_lost_last() -> None:
+    """It is the one that had the rows that are gone."""
+    topology = advance(cluster_of(3), TableCreated(table(backups=1)))
+    group = SCHEME.affinity_group()
+    before = topology.ownership(group)
+    after = advance(advance(topology, MemberLost("m2")), MemberLost("m3")).ownership(group)
+    orphans = [partition for partition in range(12) if set(before.holders(partition)) == {"m2", "m3"}]
+    assert orphans
+    assert {after.primary(partition) for partition in orphans} == {"m3"}
+
+
+def test_a_table_that_is_created_again_owns_nothing_of_the_lost() -> None:
+    """Its co-located tables have lost partitions; those that are created again after it are co-located with it."""
+    topology = advance(cluster_of(3), TableCreated(table(backups=0)))
+    assert group_of_new(topology, SCHEME, "2.1") == SCHEME.structure()
+    lost = advance(topology, MemberLost("m2"))
+    group = group_of_new(lost, SCHEME, "2.1")
+    assert group == f"{SCHEME.structure()} #2.1"
+    again = advance(lost, TableCreated(replace(table(backups=0), scheme=SCHEME.in_group(group))))
+    assert set(again.ownership(group).members) == {"m1", "m3"}
+    assert group_of_new(again, SCHEME, "3.1") == group
+    assert group_of_new(cluster_of(2), SCHEME, "2.1") == SCHEME.structure()
