@@ -34,7 +34,8 @@ class ClusterSettings:
             LimitExceededError.
         result_bytes_max: Bytes of results that one member holds while clients read them, all together; more is a LimitExceededError. Rows that can be made as
             they are read do not count, only those of results that are made whole.
-        kernel_threads: Threads of one member for kernel calls that may take long.
+        kernel_threads: Kernel calls over many rows that one member runs at the same time. Short ones have as many threads of their own, and so have loads and
+            changes; a call there that turns out to be long no longer counts.
         plan_cache_max: Plans kept by the controller and by each member.
         start_timeout_s: Seconds that the cluster may take to come up, Ray included.
         ray_address: The Ray to run on, as ``ray.init(address=...)`` takes it; None: the one that this process is connected to, else one that is started for
