@@ -10,6 +10,7 @@ from typing import Any, assert_never
 from secateur.cluster.lease import Answer, AskController, AskPeers, Effect, GivenUp, LeaseHolder
 from secateur.cluster.loop_thread import LoopThread
 from secateur.cluster.settings import ClusterSettings
+from secateur.cluster.threads_end import ends
 from secateur.errors import DeadlineError, Error, InterfaceError, MemberLostError, ProtocolError, UnreachableError
 from secateur.partitioning.topology import Topology
 from secateur.storage.read_lease import ReadLease, lease_clock_s
@@ -63,7 +64,7 @@ class LeaseKeeper:
         """Let the lease end as it will."""
         if self._thread.is_running:
             await asyncio.wrap_future(self._thread.submit(self._close()))
-            await asyncio.to_thread(self._thread.stop)
+            await ends(self._thread.stop)
 
     def topology_changed(self, topology: Topology) -> None:
         """The member acts on a newer topology."""

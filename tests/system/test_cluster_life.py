@@ -211,3 +211,9 @@ def test_without_a_secret_nobody_s_functions_are_run() -> None:
             for light in (True, False):
                 with pytest.raises(secateur.Error, match="allow_code=True and a token"):
                     rows.map(lambda batch: batch).write_to(collect()).submit(conn, light=light).result()
+
+
+def test_a_program_that_ends_without_stopping_its_cluster_ends_quietly() -> None:
+    program = "import secateur; cluster = secateur.start(members=2, runtime='embedded'); cluster.connect().execute('SELECT 1')"
+    done = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True, timeout=60, check=True)
+    assert done.stderr == ""
