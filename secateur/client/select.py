@@ -128,7 +128,10 @@ def run_select(
 
 
 def _verified(session: Session, sql: str, params: list[Any] | dict[str, Any], statement: SelectStatement) -> tuple[SelectStatement, Outcome]:
-    """Run pruned and unpruned and compare. A difference that comes from rows written in between does not last, so it has to show three times."""
+    """Run pruned, and the user's own text over all rows, and compare.
+
+    A difference that comes from rows written in between does not last, so it has to show three times.
+    """
     for _ in range(_VERIFY_ROUNDS):
         statement, pruned = _following(session, sql, params, statement, pruning=True)
         statement, unpruned = _following(session, sql, params, statement, pruning=False)
@@ -233,6 +236,7 @@ def _run_whole(
         "plan": statement.plan_id,
         "params": params,
         "pruning": pruning,
+        **({"as_written": True} if session.pruning is Pruning.VERIFY and not pruning else {}),
         "topology_version": topology.version,
         "catalog_version": statement.catalog_version,
         **state,

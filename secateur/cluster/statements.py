@@ -132,6 +132,7 @@ class StatementRunner:
         Args:
             request: ``plan`` (id), ``params`` (values in order), ``pruning`` (bool), ``grant`` (bytes): what the client has room for, when it takes the rows in
                 parts; see :mod:`secateur.cluster.open_results`. ``mark`` and ``since`` where it is run in steps; see :mod:`secateur.cluster.read_state`.
+                ``as_written`` (bool, may be missing): run the user's own text, undivided.
 
         Raises:
             TopologyChangedError: A required partition has no owner here or elsewhere as far as this member knows, or a table has other ranges by now; nothing
@@ -190,6 +191,8 @@ class StatementRunner:
         return reply if isinstance(reply, Reply) else await reply
 
     def _run(self, plan: SelectPlan, request: Request) -> Reply | Awaitable[Reply]:
+        if request.args.get("as_written"):
+            plan = plan.as_written()
         partitions, topology, is_here = self._placed(plan, request.args)
         return (self._run_local if is_here else self._run_distributed)(plan, request, partitions, topology)
 

@@ -128,6 +128,7 @@ class SelectPlan:
         views: The ids of the views of which it was made; none of them may have been replaced or dropped when it runs.
         system_tables: The names of the system tables that it reads.
         reads_clock: Whether the stages have the time at which the statement starts as one more parameter, behind the others: one time for all members.
+        undivided: The stages that run the user's own text over all rows of its tables, for ``SET pruning = verify``; nothing where that is not asked for.
         searched: ``local`` without its WHERE in the arrow kernel, for when a search has applied it; None when there is no such case.
     """
 
@@ -147,12 +148,17 @@ class SelectPlan:
     views: tuple[int, ...] = ()
     reads_clock: bool = False
     is_sized: bool = field(default=False, compare=False)
+    undivided: tuple[Stage, ...] = ()
     system_tables: tuple[str, ...] = field(default=(), init=False, compare=False, repr=False)
     searched: Fragment | None = field(default=None, init=False, compare=False, repr=False)
 
     def pinned(self, rows: Mapping[str, pa.Table]) -> SelectPlan:
         """The plan over these rows of the system tables that it reads, for one execution."""
         return replace(self, scans=tuple(scan if scan.system is None else replace(scan, rows=rows[scan.system]) for scan in self.scans))
+
+    def as_written(self) -> SelectPlan:
+        """The plan that runs the user's own text in DuckDB's kernel, wherever its rows are; itself where it has no stages for that."""
+        return replace(self, local=replace(self.local, arrow=None), stages=self.undivided, gathered=(), reads_clock=False) if self.undivided else self
 
     def stage_params(self, params: Sequence[Any]) -> Sequence[Any]:
         """What the stages take for the values of the parameters of the statement, which starts now."""
@@ -180,6 +186,7 @@ class SelectPlan:
             "gathered": [stage.to_wire() for stage in self.gathered],
             "views": list(self.views),
             "reads_clock": self.reads_clock,
+            **({"undivided": [stage.to_wire() for stage in self.undivided]} if self.undivided else {}),
         }
 
     def to_client(self) -> dict[str, Any]:
@@ -227,6 +234,7 @@ class SelectPlan:
             gathered=tuple(Stage.from_wire(stage) for stage in data["gathered"]),
             views=tuple(data["views"]),
             reads_clock=data["reads_clock"],
+            undivided=tuple(Stage.from_wire(stage) for stage in data.get("undivided", ())),
         )
 
 

@@ -19,10 +19,12 @@ class PlanSettings:
         disabled_rules: Names of rewrites to leave out, sorted.
         combinations_per_partition: How many combinations of values are hashed before a hash component counts as not bounded, as a multiple of the table's
             partitions.
+        is_verified: Whether statements are compared with the user's own text, for which their plans then have stages.
     """
 
     disabled_rules: tuple[str, ...] = ()
     combinations_per_partition: int = COMBINATIONS_PER_PARTITION
+    is_verified: bool = False
 
     @classmethod
     def of(cls, settings: Mapping[str, Any] | None) -> PlanSettings:
@@ -30,7 +32,8 @@ class PlanSettings:
         if not settings:
             return cls()
         rules, combinations = settings.get("disabled_rules"), settings.get("combinations_per_partition")
-        return cls(split_rules(rules) if rules else (), int(combinations) if combinations else COMBINATIONS_PER_PARTITION)
+        is_verified = settings.get("pruning") == "verify"
+        return cls(split_rules(rules) if rules else (), int(combinations) if combinations else COMBINATIONS_PER_PARTITION, is_verified)
 
 
 def split_rules(value: str) -> tuple[str, ...]:

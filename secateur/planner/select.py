@@ -36,7 +36,7 @@ from secateur.planner.placement.cost import estimate_of
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.query import Query, Scan, bind_query
 from secateur.planner.scans.scan_reading import QueryReading, ScanReading, read_query
-from secateur.planner.stages import staged
+from secateur.planner.stages import as_written, staged
 from secateur.planner.statement import SelectStatement
 from secateur.planner.steps.join_keys import PlanStep, find_join_keys
 from secateur.planner.text.dialect import quoted
@@ -152,6 +152,7 @@ class BoundSelect:
             schema_version=self._schema_version,
             views=query.views,
             is_sized=self._is_sized,
+            undivided=as_written(query, read, self._schemas, self.columns) if self._settings.is_verified else (),
         )
         statement = SelectStatement(plan, tuple(scan.bounds for scan in read.scans), None, rewrites=read.rewrites, colocated=read.colocated)
         return statement if joins is None or self._plan_step is None else joins.in_steps(statement, self._plan_step)

@@ -26,7 +26,7 @@ from secateur.planner.fragments.canonical import Cut, Differs, named
 from secateur.planner.fragments.merged_order import is_worth_merging, merge_keys, order_clause
 from secateur.planner.fragments.two_stage import Halves, cut
 from secateur.planner.fragments.unstable import is_stable, settle_unstable
-from secateur.planner.gathered import FragmentOf, gathered_scans, gathered_stages, why_gathered
+from secateur.planner.gathered import FragmentOf, GatheredScan, gathered_scans, gathered_stages, why_gathered
 from secateur.planner.placement.cost import Estimate
 from secateur.planner.placement.drafts import Draft
 from secateur.planner.placement.place import place
@@ -38,7 +38,7 @@ from secateur.planner.text.dialect import parse_query, to_sql, tokenize
 from secateur.planner.text.second_reading import SecondReading, read_statements
 from secateur.planner.text.trees import copied
 
-__all__ = ["Staged", "applied_conjuncts", "rows_of", "staged"]
+__all__ = ["Staged", "applied_conjuncts", "as_written", "rows_of", "staged"]
 
 Schemas = Mapping[str, Mapping[str, SqlType | str]]
 Columns = Sequence[tuple[str, str]]
@@ -122,6 +122,12 @@ def staged(
         return Staged(placed, Strategy.PLACED, parts, gathered=whole(Fragment.over), reads_clock=reads_clock)
     except Cut as refused:
         return Staged(whole(binder.fragment), Strategy.GATHER, query.located(str(refused), refused.node))
+
+
+def as_written(query: Query, read: QueryReading, schemas: Schemas, columns: Columns) -> tuple[Stage, ...]:
+    """The stages that run the user's own text, undivided, over all rows of its tables: nothing in them has been printed from a tree."""
+    gathered = tuple(GatheredScan((scan,), "", 0.0) for scan in read.scans if not scan.scan.table.replicated)
+    return gathered_stages(query, read.scans, gathered, schemas, tuple(columns), Fragment.over)
 
 
 def _placed_stages(drafts: Sequence[Draft], query: Query, schemas: Schemas, binder: _Binder) -> tuple[Stage, ...]:

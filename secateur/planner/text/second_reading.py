@@ -135,7 +135,9 @@ class SecondReading:
     @property
     def depends_on_order(self) -> bool:
         """Whether the answer may depend on the order in which rows are read, which nothing fixes."""
-        limited = any(str(node.get("type", "")).startswith("LIMIT") or node.get("distinct_on_targets") for node in self.nodes)
+        limited = any(
+            str(node.get("type", "")).startswith("LIMIT") or node.get("distinct_on_targets") or node.get("ref_type") == "POSITIONAL" for node in self.nodes
+        )
         return limited or self.has_windows or not self.has_orderless_aggregates
 
     @property
