@@ -37,7 +37,7 @@ def as_table(data: Any) -> pa.Table | pa.RecordBatchReader:
         if isinstance(data, (list, tuple)) and data and all(isinstance(row, Mapping) for row in data):
             names = dict.fromkeys(name for row in data for name in row)  # Arrow would take those of the first row for all
             return pa.table({name: [row.get(name) for row in data] for name in names})
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         raise DataError(f"the {type(data).__name__} does not convert to Arrow: {error}") from error
     if isinstance(data, (str, os.PathLike)):
         path = os.fspath(data)

@@ -2,7 +2,7 @@
 
 ::
 
-    CREATE INDEX [IF NOT EXISTS] i ON t (a, b, ...)
+    CREATE INDEX [IF NOT EXISTS] i ON t (a [ASC | DESC] [NULLS FIRST | NULLS LAST], b, ...)
     DROP INDEX [IF EXISTS] i
 """
 
@@ -59,6 +59,9 @@ def read_create_index(cursor: TokenCursor, find: Callable[[str], TableDef]) -> C
         except NotSupportedError as error:
             raise located(NotSupportedError, error.message, cursor.sql, offset, len(column)) from None
         columns.append(column)
+        # An index is searched for values and never read in its order, so a direction makes no difference.
+        _ = cursor.accept("ASC") or cursor.accept("DESC")
+        _ = cursor.accept("NULLS", "FIRST") or cursor.accept("NULLS", "LAST")
         if not cursor.accept(","):
             break
     cursor.expect(")")

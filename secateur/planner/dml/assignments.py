@@ -1,9 +1,11 @@
-"""What stands behind SET: ``a = value, (b, c) = (value, DEFAULT)``."""
+"""What stands behind SET: ``a = value, (b, c) = (value, DEFAULT), (d, e) = value``."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
+
+from sqlglot import TokenType
 
 from secateur.errors import ProgrammingError, UnknownColumnError
 from secateur.partitioning.table import TableDef
@@ -15,6 +17,9 @@ from secateur.planner.text.token_cursor import TokenCursor
 __all__ = ["Assignment", "read_assignments", "read_column"]
 
 _IN_LIST: Final = (",", ")")
+_QUERIES: Final = ("SELECT", "WITH", "FROM", "VALUES")
+_OPENING: Final = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
+_CLOSING: Final = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,7 @@ def read_assignments(cursor: TokenCursor, table: TableDef, *ends: str) -> tuple[
     found: list[Assignment] = []
     while True:
         if cursor.at("("):
-            found.extend(_read_several(cursor, table, found))
+            found.extend(_read_several(cursor, table, found, ends))
         else:
             column = _read_new_column(cursor, table, found)
             cursor.expect("=")
@@ -74,8 +79,8 @@ def read_column(cursor: TokenCursor, table: TableDef) -> str:
     return column
 
 
-def _read_several(cursor: TokenCursor, table: TableDef, before: list[Assignment]) -> list[Assignment]:
-    """``(a, b) = (x, y)``."""
+def _read_several(cursor: TokenCursor, table: TableDef, before: list[Assignment], ends: tuple[str, ...]) -> list[Assignment]:
+    """``(a, b) = (x, y)``, ``(a, b) = ROW(x, y)``, or ``(a, b) = x``, which gives x to each of them."""
     cursor.expect("(")
     columns = [_read_new_column(cursor, table, before)]
     while cursor.accept(","):
@@ -83,11 +88,13 @@ def _read_several(cursor: TokenCursor, table: TableDef, before: list[Assignment]
     cursor.expect(")")
     cursor.expect("=")
     offset = cursor.offset
+    if not _is_row(cursor, ends):
+        value = _read_value(cursor, columns[0], ",", *ends)
+        return [replace(value, column=column) for column in columns]
+    cursor.accept("ROW")
     cursor.expect("(")
     found: list[Assignment] = []
-    while True:
-        if len(found) == len(columns) or cursor.at("SELECT"):
-            break
+    while len(found) < len(columns):
         found.append(_read_value(cursor, columns[len(found)], *_IN_LIST))
         if not cursor.accept(","):
             break
@@ -96,6 +103,23 @@ def _read_several(cursor: TokenCursor, table: TableDef, before: list[Assignment]
         raise located(ProgrammingError, message, cursor.sql, offset)
     cursor.expect(")")
     return found
+
+
+def _is_row(cursor: TokenCursor, ends: tuple[str, ...]) -> bool:
+    """Whether a list of values comes next and nothing behind it: ``(x, y)``, not ``(x)`` and not ``(x, y)[1]``."""
+    is_named = cursor.at("ROW", "(")
+    if not is_named and not cursor.at("("):
+        return False
+    depth, commas, ahead = 0, 0, int(is_named)
+    while (token := cursor.peek(ahead)) is not None:
+        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        commas += depth == 1 and token.token_type is TokenType.COMMA
+        ahead += 1
+        if not depth:
+            break
+    is_whole = cursor.peek(ahead) is None or any(cursor.at_ahead(ahead, word) for word in (",", *ends))
+    is_query = any(cursor.at("(", word) for word in _QUERIES)
+    return is_whole and not is_query and (is_named or commas > 0)
 
 
 def _read_new_column(cursor: TokenCursor, table: TableDef, before: list[Assignment], others: list[str] | None = None) -> str:

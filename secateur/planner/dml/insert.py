@@ -218,7 +218,7 @@ def read_insert(cursor: TokenCursor, parameters: Parameters, find: Callable[[str
     target = read_insert_target(cursor, find)
     table = target.table
     columns: tuple[str, ...] | None = tuple(column.name for column in table.columns)
-    if cursor.at("(") and not (cursor.at("(", "SELECT") or cursor.at("(", "WITH") or cursor.at("(", "FROM") or cursor.at("(", "VALUES")):
+    if cursor.at("(") and not (cursor.at("(", "SELECT") or cursor.at("(", "WITH") or cursor.at("(", "FROM") or cursor.at("(", "VALUES") or cursor.at("(", "(")):
         columns = _read_columns(cursor, table)
     if cursor.accept("BY", "NAME"):
         columns = None
@@ -294,7 +294,7 @@ def _read_rows(cursor: TokenCursor, columns: Sequence[str]) -> tuple[tuple[Value
             message = f"row {len(rows) + 1} has {len(values)} value{'' if len(values) == 1 else 's'} for the {len(columns)} columns {', '.join(columns)}"
             raise located(ProgrammingError, message, cursor.sql, offset)
         rows.append(values)
-        if not cursor.accept(","):
+        if not cursor.accept(",") or not cursor.at("("):  # the dialect takes a comma behind the last row
             return tuple(rows)
 
 
