@@ -301,12 +301,15 @@ def _words(tokens: Sequence[Token]) -> Set[str]:
 
 
 def _qualified_columns(tree: exp.Expr, words: Set[str]) -> list[Splice]:
-    """``main.`` in front of ``t.k``, which is to be left out: relations are in no schema."""
+    """``main.`` in front of ``t.k`` and of ``t``, which is to be left out: relations are in no schema."""
     if words.isdisjoint(_LEFT_OUT) or any(folded(alias.name) in _LEFT_OUT for alias in tree.find_all(exp.TableAlias)):
         return []
     found: list[Splice] = []
+    tables = {folded(table.name) for table in tree.find_all(exp.Table)}
     for column in tree.find_all(exp.Column):
         schema, table = column.args.get("db"), column.args.get("table")
+        if schema is None and table is not None and folded(table.name) == MAIN not in tables and folded(column.name) in tables and "start" in table.meta:
+            found.append((int(table.meta["start"]), int(column.this.meta["start"]), ""))  # the row of a table, as a value
         if schema is not None and table is not None and column.args.get("catalog") is None and folded(schema.name) in _LEFT_OUT and "start" in schema.meta:
             found.append((int(schema.meta["start"]), int(table.meta["start"]), ""))
     return found
@@ -360,8 +363,8 @@ def _star_uses(tree: exp.Expr) -> tuple[bool, set[str]]:
         elif is_columns_call(node) or isinstance(node, (exp.Pivot, exp.PositionalColumn)) or (isinstance(node, exp.Join) and joins_unnamed(node)):
             # COLUMNS(...), #2, PIVOT, NATURAL and POSITIONAL joins look at columns that the text does not name.
             return True, starred
-        elif isinstance(node, exp.Column) and not node.table:
-            # A row as a value, ``SELECT t FROM t``, looks like a column named as the table.
+        elif isinstance(node, exp.Column) and (not node.table or folded(node.table) == MAIN):
+            # A row as a value, ``SELECT t FROM t`` or ``SELECT main.t FROM t``, looks like a column named as the table.
             starred.add(folded(node.name))
     return False, starred
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Final
 
 from sqlglot import Token, exp
 
@@ -50,6 +50,8 @@ from secateur.wire import encode_table
 __all__ = ["BoundSelect"]
 
 Schemas = Mapping[str, Mapping[str, SqlType | str]]
+
+_EMPTY_BYTES_MAX: Final = 65_536
 
 
 class BoundSelect:
@@ -268,7 +270,8 @@ def _empty_answer(query: Query, reading: SecondReading | None, whole: Fragment, 
     }
     try:
         found = evaluate(whole, relations, list(params))
-        return None if found is None else bytes(encode_table(found))
+        # It travels with the plan, in the header of a frame, and stays with whoever keeps the plan. A longer one is made by a member.
+        return None if found is None or found.nbytes > _EMPTY_BYTES_MAX else bytes(encode_table(found))
     except DatabaseError:
         # A constant part that fails, such as a bad cast: it fails again, and is reported, when the statement runs.
         return None

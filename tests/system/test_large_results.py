@@ -309,3 +309,11 @@ def test_a_member_that_is_lost_in_the_middle_is_named(sql: str) -> None:
         with pytest.raises((MemberLostError, JobCancelledError), match="m2"):
             cursor.fetchall()
         eventually(lambda: nothing_is_open(cluster))
+
+
+def test_a_long_value_without_a_table_travels_as_rows(conn: secateur.Connection) -> None:
+    for _ in range(2):  # the second time with a plan that is known
+        (row,) = conn.execute("SELECT list(i), 7 FROM range(3000000) AS r(i)").fetchall()
+        assert (len(row[0]), row[0][-1], row[1]) == (3_000_000, 2_999_999, 7)
+        ((text,),) = conn.execute("SELECT repeat('x', 20000000)").fetchall()
+        assert len(text) == 20_000_000

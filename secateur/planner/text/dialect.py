@@ -118,13 +118,15 @@ def tokenize(sql: str) -> list[Token]:
         raise syntax_error(f"{what} is not closed", sql, start) from None
     placed = []
     line, line_start, counted = 1, 0, 0
-    for token in tokens:
+    for index, token in enumerate(tokens):
         # sqlglot's own positions are those of the last character, and are off behind a ``$``.
         newlines = sql.count("\n", counted, token.start)
         if newlines:
             line, line_start = line + newlines, sql.rfind("\n", counted, token.start) + 1
         counted = token.start
         type_, text = (TokenType.PARAMETER, "$") if token.token_type is TokenType.PLACEHOLDER and sql[token.start] == "$" else (token.token_type, token.text)
+        if type_ is TokenType.VALUES and not (index + 1 < len(tokens) and tokens[index + 1].token_type is TokenType.L_PAREN):
+            type_ = TokenType.VAR  # a name: in the dialect rows follow the keyword
         placed.append(Token(type_, text, line=line, col=token.start - line_start + 1, start=token.start, end=token.end))
     return placed
 
