@@ -9,7 +9,9 @@ from weakref import ref
 
 import pyarrow as pa
 
-__all__ = ["BATCH_ROWS", "SMALL_BYTES_MAX", "batches_of", "bytes_of", "empty_batch", "remember_bytes", "small_batches_of"]
+from secateur.partitioning.empty_rows import empty_batch
+
+__all__ = ["BATCH_ROWS", "SMALL_BYTES_MAX", "batches_of", "bytes_of", "remember_bytes", "small_batches_of"]
 
 BATCH_ROWS: Final = 65_536
 
@@ -44,12 +46,6 @@ def batches_of(table: pa.Table, rows_max: int = BATCH_ROWS) -> Iterator[pa.Recor
 def small_batches_of(table: pa.Table) -> Iterator[pa.RecordBatch]:
     """As :func:`batches_of`, in batches of about a megabyte: what queues hold beyond their bounds is a batch, and a row may be large."""
     return batches_of(table, min(BATCH_ROWS, max(1, table.num_rows * _BATCH_BYTES // max(table.nbytes, 1))))
-
-
-def empty_batch(schema: pa.Schema) -> pa.RecordBatch:
-    """A batch without rows."""
-    # Not from a list of no values, from which Arrow makes no array of some nested types, such as lists of UUIDs.
-    return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
 
 
 def bytes_of(batch: pa.RecordBatch) -> int:

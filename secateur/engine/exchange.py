@@ -15,11 +15,12 @@ from typing import Final
 import pyarrow as pa
 
 from secateur.dag.edge import EdgeConfig
-from secateur.engine.batches import bytes_of, empty_batch
+from secateur.engine.batches import bytes_of
 from secateur.engine.inbox import Inbox, Wakeable
 from secateur.engine.messages import Credit, Exchange, Message, Piece
 from secateur.engine.scheduler import Scheduler
 from secateur.errors import Error, ProtocolError
+from secateur.partitioning.empty_rows import empty_batch
 from secateur.wire.arrow_ipc import decode_table, encode_table
 
 __all__ = ["Receiver", "RemoteLane", "Sender", "SharedEncoder", "encode_batches"]

@@ -8,6 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from secateur.partitioning.empty_rows import empty_table
+
 __all__ = ["rows_with_keys"]
 
 
@@ -24,7 +26,7 @@ def rows_with_keys(table: pa.Table, columns: Sequence[str], keys: Sequence[tuple
     """
     keys = [key for key in keys if None not in key]
     if not keys:
-        return table.schema.empty_table()
+        return empty_table(table.schema)
     if len(columns) == 1:
         column = table.column(columns[0])
         return table.filter(pc.is_in(_storage(column), value_set=_storage(pa.array([key[0] for key in keys], column.type))))

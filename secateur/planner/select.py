@@ -20,6 +20,7 @@ from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.key_search import KeySearch
 from secateur.engine.plan import ScanPlan, SelectPlan, Strategy
 from secateur.errors import DatabaseError, DataError, NotSupportedError, ProgrammingError
+from secateur.partitioning.empty_rows import empty_table
 from secateur.partitioning.nodes import All, Everywhere
 from secateur.partitioning.statistics import StatisticsPicture
 from secateur.partitioning.table import TableDef
@@ -266,7 +267,7 @@ def _empty_answer(query: Query, reading: SecondReading | None, whole: Fragment, 
     if reading is None or not is_bounded_over_no_rows(reading):
         return None
     relations = {
-        relation: Fragment.over("", {}, [(name, str(kind)) for name, kind in schema.items()]).schema.empty_table() for relation, schema in schemas.items()
+        relation: empty_table(Fragment.over("", {}, [(name, str(kind)) for name, kind in schema.items()]).schema) for relation, schema in schemas.items()
     }
     try:
         found = evaluate(whole, relations, list(params))

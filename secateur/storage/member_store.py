@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from secateur.errors import TableExistsError
+from secateur.partitioning.empty_rows import empty_table
 from secateur.partitioning.key_range import IndexSlice, KeyRanges, KeySlice
 from secateur.partitioning.table import TableDef
 from secateur.storage.change import ChangeCount, Operation, load_mode
@@ -228,7 +229,7 @@ class MemberStore:
         pieces = [piece for piece in found if piece.num_rows]
         if pieces:
             return pa.concat_tables(pieces)
-        empty = layout.schema.empty_table()
+        empty = empty_table(layout.schema)
         return empty if positions is None else empty.select(positions)
 
     def scan(self, table_id: int, partitions: Iterable[int], columns: Sequence[str]) -> TableScan:

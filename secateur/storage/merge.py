@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from secateur.partitioning.empty_rows import empty_table
 from secateur.storage.change import Operation, Repeats
 from secateur.storage.gather import concatenate, gather
 from secateur.storage.layout import TableLayout
@@ -35,7 +36,7 @@ def sort_rows(layout: TableLayout, tables: Sequence[pa.Table], repeats: Repeats)
         DuplicateKeyError: A key occurs twice, which is refused; names the smallest such key.
         LimitExceededError: The rows do not fit into one partition.
     """
-    together = pa.concat_tables(tables) if tables else layout.schema.empty_table()
+    together = pa.concat_tables(tables) if tables else empty_table(layout.schema)
     arrangement = _arrange(layout.order.sortable(together))
     if len(arrangement.repeats) and repeats is Repeats.REFUSED:
         raise layout.duplicate(together, arrangement.first_repeated, "occurs more than once among the rows given")

@@ -7,6 +7,7 @@ from typing import Final
 import pyarrow as pa
 
 from secateur.errors import LoadFailedError
+from secateur.partitioning.empty_rows import empty_table
 from secateur.storage.change import ChangeCount, Operation
 from secateur.storage.delta import Delta
 from secateur.storage.key_order import Cells
@@ -38,7 +39,7 @@ class Partition:
         self.number = number
         self._layout = layout
         self._changes = changes or ChangeCount()
-        self._delta = Delta(layout, SortedRows(layout.schema.empty_table(), layout.order))
+        self._delta = Delta(layout, SortedRows(empty_table(layout.schema), layout.order))
         self._snapshot: PartitionSnapshot | None = None
         self._reserved: dict[str, SortedRows] = {}
         self.version = 0

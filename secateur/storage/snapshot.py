@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from secateur.partitioning.empty_rows import empty_table
 from secateur.partitioning.key_range import KeyRange
 from secateur.storage.key_order import CellRange, Cells, KeyOrder
 from secateur.storage.layout import TableLayout
@@ -88,7 +89,7 @@ class PartitionSnapshot:
             ParameterError: More values than key columns.
         """
         found = self.read_windows(None, [self._layout.order.window(keys)])
-        return found[0] if found else self._layout.schema.empty_table()
+        return found[0] if found else empty_table(self._layout.schema)
 
     def read(self, columns: Sequence[int] | None, prefix: Cells | None = ()) -> pa.Table:
         """The rows whose key begins with a prefix of cells, cut to some columns; the form of :meth:`lookup` for callers that ask many partitions the same.
@@ -98,7 +99,7 @@ class PartitionSnapshot:
             prefix: From ``KeyOrder.cells``; empty for all rows, None for no row.
         """
         if not prefix:
-            table = self.table if prefix is not None else self._layout.schema.empty_table()
+            table = self.table if prefix is not None else empty_table(self._layout.schema)
             return table if columns is None else table.select(columns)
         base, overlay = self._state
         start, stop = base.equal_range(prefix)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 import pyarrow as pa
 
 from secateur.errors import InternalError, LoadFailedError
+from secateur.partitioning.empty_rows import empty_table
 from secateur.storage.change import MIXED, MixedAttempt, Operation, load_mode
 from secateur.storage.hosted_tables import HostedTable, HostedTables
 from secateur.storage.load import Load, Preparation, PreparedPart, StagedPart
@@ -202,7 +203,7 @@ class StoreLoads:
             else:
                 partition.merge_prepared(load.operation, part.rows, part.removed)
         if load.operation is Operation.OVERWRITE:
-            nothing = SortedRows(table.layout.schema.empty_table(), table.layout.order)
+            nothing = SortedRows(empty_table(table.layout.schema), table.layout.order)
             for partition in table.partitions.values():
                 if partition.number not in load.parts and partition.rows:
                     partition.install(nothing)

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from secateur.partitioning.distinct_sketch import DistinctSketch
+from secateur.partitioning.empty_rows import empty_table
 from secateur.partitioning.encoding import EncodedColumn, WordKeys, encode_array, fixed_width
 from secateur.partitioning.hashing import SPARK_SEED, hash_columns
 from secateur.partitioning.statistics import ColumnStatistics, TableStatistics
@@ -92,7 +93,7 @@ def summarize(table: TableDef, snapshots: Sequence[PartitionSnapshot]) -> TableS
         Their summary. Cost: some 15 ms a column for :data:`SAMPLED_ROWS_MAX` rows and more, of which 1 ms for each further million rows.
     """
     pieces = [snapshot.table for snapshot in snapshots if snapshot.rows]
-    whole = pa.concat_tables(pieces) if pieces else table.arrow_schema.empty_table()
+    whole = pa.concat_tables(pieces) if pieces else empty_table(table.arrow_schema)
     sampled = _sample(pieces) if whole.num_rows > SAMPLED_ROWS_MAX else whole
     columns = tuple(_summary(column.type, whole.column(position), sampled.column(position)) for position, column in enumerate(table.columns))
     return TableSummary(whole.num_rows, columns)

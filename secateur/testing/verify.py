@@ -17,11 +17,11 @@ import pyarrow as pa
 from secateur.dag.job_config import JobConfig
 from secateur.dag.processor import Params, Processor, ProcessorContext
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SupplierContext, meta_supplier_of
-from secateur.engine.batches import empty_batch
 from secateur.engine.gather_budget import GatherBudget
 from secateur.engine.kernels.cancellation import Cancellation
 from secateur.engine.kernels.fragment import run
 from secateur.engine.services import MemberServices
+from secateur.partitioning.empty_rows import empty_batch, empty_table
 from secateur.partitioning.topology import MemberAddress, Topology
 from secateur.storage.member_store import MemberStore
 from secateur.testing.same_rows import difference
@@ -194,7 +194,7 @@ def _compare(outputs: Sequence[pa.Table], wanted: Sequence[pa.Table], scenario: 
 def _table(batches: Sequence[pa.RecordBatch], schema: pa.Schema | None) -> pa.Table:
     if batches:
         return pa.Table.from_batches([pa.RecordBatch.from_arrays(batch.columns, names=batch.schema.names) for batch in batches])
-    return pa.schema([]).empty_table() if schema is None else schema.empty_table()
+    return empty_table(pa.schema([])) if schema is None else empty_table(schema)
 
 
 def _batches(rows: Rows) -> list[pa.RecordBatch]:

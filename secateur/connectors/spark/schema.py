@@ -29,6 +29,7 @@ from pyspark.sql.types import (
 
 from secateur.errors import DataError, NullKeyError
 from secateur.partitioning.conform import conform
+from secateur.partitioning.empty_rows import empty_table
 from secateur.partitioning.table import TableDef
 
 __all__ = ["arrow_type", "check_columns"]
@@ -66,7 +67,7 @@ def check_columns(schema: StructType, table: TableDef) -> None:
         DataError: A column is given twice, or has a type that does not convert to the column's.
     """
     fields = [pa.field(field.name, arrow_type(field.dataType, column=field.name)) for field in schema.fields]
-    conform(pa.schema(fields).empty_table(), table)
+    conform(empty_table(pa.schema(fields)), table)
     given = {field.name.casefold() for field in schema.fields}
     missing = [column.name for column in table.columns if not column.nullable and column.name.casefold() not in given]
     if missing:

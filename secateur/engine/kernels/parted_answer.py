@@ -12,6 +12,8 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from secateur.partitioning.empty_rows import empty_table
+
 __all__ = ["MadeAnswer", "PartedAnswer", "WholeAnswer", "slice_of_bytes"]
 
 
@@ -97,7 +99,7 @@ class MadeAnswer:
             if taken:
                 self._schema = taken[0].schema
             # A closed answer of which nothing was taken has no columns: nobody looks at it.
-            return pa.concat_tables(taken) if taken else (self._schema or pa.schema([])).empty_table()
+            return pa.concat_tables(taken) if taken else empty_table(self._schema or pa.schema([]))
 
     def close(self) -> None:
         with self._lock:

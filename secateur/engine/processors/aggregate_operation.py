@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from secateur.engine.batches import empty_batch
 from secateur.engine.processors.kernel import Kernel, column_of, numbered
 from secateur.errors import DataError
+from secateur.partitioning.empty_rows import empty_batch, empty_table
 
 __all__ = ["AggregateOperation", "OperationGrouping"]
 
@@ -88,7 +88,7 @@ class OperationGrouping:
 
     def of_nothing(self, kernel: Kernel, schema: pa.Schema | None) -> pa.Table | None:
         if schema is not None:
-            return self.accumulate(kernel, schema.empty_table())
+            return self.accumulate(kernel, empty_table(schema))
         if self.by:
             return None
         return self._partials(None, None, {name: [operation.create()] for name, operation in self.operations.items()})

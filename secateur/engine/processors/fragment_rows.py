@@ -10,6 +10,7 @@ from secateur.dag.processor import Emitter, Offload, Processor
 from secateur.engine.batches import small_batches_of
 from secateur.engine.processors.fragment_call import FragmentCall
 from secateur.engine.row_pieces import RowPieces
+from secateur.partitioning.empty_rows import empty_table
 
 __all__ = ["FragmentRows"]
 
@@ -27,7 +28,7 @@ class FragmentRows(Processor):
     def __init__(self, call: FragmentCall, relation: str, rows: pa.Table, open_: Callable[[], pa.Table] | None = None) -> None:
         self._call = call
         self._relation = relation
-        self._empty = rows.schema.empty_table()
+        self._empty = empty_table(rows.schema)
         self._pieces = RowPieces(rows)
         self._open = open_
         self._opening: Offload[pa.Table] | None = None
@@ -39,7 +40,7 @@ class FragmentRows(Processor):
 
     def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
         if not batch.num_rows:
-            self._empty = batch.schema.empty_table()  # it says what types the columns came to
+            self._empty = empty_table(batch.schema)  # it says what types the columns came to
             return True
         return self._answer(lambda: pa.Table.from_batches([batch]))
 

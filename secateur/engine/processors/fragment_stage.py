@@ -22,6 +22,7 @@ from secateur.engine.member_scan import MemberScan
 from secateur.engine.processors.fragment_call import INLINE_ROWS_MAX, FragmentCall, FragmentParts
 from secateur.engine.processors.fragment_rows import FragmentRows
 from secateur.engine.services import MemberServices
+from secateur.partitioning.empty_rows import empty_table
 from secateur.wire.arrow_ipc import decode_schema
 
 __all__ = ["FragmentStageSupplier"]
@@ -81,7 +82,7 @@ class FragmentStageSupplier(ProcessorSupplier):
         relations, self._relations = self._relations, {}
         opened, self._opened = self._opened, {}
         if self._fragment.is_row_by_row:
-            empty = {name: schema.empty_table() for name, schema in (*self._inputs, *self._schemas.items())}
+            empty = {name: empty_table(schema) for name, schema in (*self._inputs, *self._schemas.items())}
             ((relation, rows),) = {**empty, **relations}.items()
             return [FragmentRows(self._call, relation, rows, opened.get(relation)) for _ in range(count)]
         return [_FragmentStage(self._call, self._inputs, self._aliases, relations, opened, self._scanned_rows, self._budget) for _ in range(count)]
@@ -173,7 +174,7 @@ class _FragmentStage(Processor):
     def _take_relations(self) -> dict[str, pa.Table]:
         relations, self._relations = self._relations, {}
         for (relation, schema), batches in zip(self._inputs, self._gathered, strict=True):
-            relations[relation] = pa.Table.from_batches(batches) if batches else schema.empty_table()
+            relations[relation] = pa.Table.from_batches(batches) if batches else empty_table(schema)
         self._gathered.clear()
         aliased = {alias.relation: relations[alias.source] for alias in self._aliases}
         for alias in self._aliases:

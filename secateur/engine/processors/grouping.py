@@ -20,6 +20,7 @@ from secateur.engine.processors.arrow_grouping import State, grouped_by_arrow
 from secateur.engine.processors.dense_grouping import grouped_densely
 from secateur.engine.processors.kernel import Kernel, column_of, numbered
 from secateur.errors import DagError, DataError, NotSupportedError
+from secateur.partitioning.empty_rows import empty_table
 from secateur.partitioning.types import SqlType, TypeKind, type_of_arrow
 
 __all__ = ["Grouping", "KernelGrouping", "checked_names"]
@@ -95,7 +96,7 @@ class KernelGrouping:
 
     def of_nothing(self, kernel: Kernel, schema: pa.Schema | None) -> pa.Table | None:
         if schema is not None:
-            return self.accumulate(kernel, schema.empty_table())
+            return self.accumulate(kernel, empty_table(schema))
         if self.by:
             return None
         counts = {name for name, aggregate in self.aggregates.items() if aggregate.function in (Function.COUNT_ROWS, Function.COUNT)}

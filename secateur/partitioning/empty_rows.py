@@ -1,0 +1,20 @@
+"""Tables and batches without rows.
+
+Arrow's own ``Schema.empty_table()`` makes each column of a list of no values, which it cannot for some nested types, such as lists of UUIDs.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+__all__ = ["empty_batch", "empty_table"]
+
+
+def empty_batch(schema: pa.Schema) -> pa.RecordBatch:
+    """A batch of these columns without rows."""
+    return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
+
+
+def empty_table(schema: pa.Schema) -> pa.Table:
+    """A table of these columns without rows."""
+    return pa.Table.from_batches([empty_batch(schema)])

@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from secateur.partitioning.empty_rows import empty_batch, empty_table
+from secateur.partitioning.types import TypeKind, parse_type
+
+KINDS = [kind.value for kind in TypeKind if kind is not TypeKind.LIST]
+
+
+@pytest.mark.parametrize("text", [*KINDS, *(f"{kind}[]" for kind in KINDS), *(f"{kind}[][]" for kind in KINDS)])
+def test_every_type_has_a_table_without_rows(text: str) -> None:
+    """Arrow's own way fails for lists of UUIDs."""
+    schema = pa.schema([("a", parse_type(text).arrow), ("b", pa.struct([("x", parse_type(text).arrow)]))])
+    table = empty_table(schema)
+    table.validate(full=True)
+    assert (table.num_rows, table.schema) == (0, schema)
+    assert empty_batch(schema).schema == schema
+
+
+def test_a_table_without_columns() -> None:
+    assert empty_table(pa.schema([])).shape == (0, 0)
