@@ -27,7 +27,7 @@ from secateur.engine.kernel_call import in_thread
 from secateur.engine.kernels.fragment import run
 from secateur.engine.plan import SelectPlan
 from secateur.engine.row_effects import Action, Meeting, RowEffects
-from secateur.errors import NoRangeError, ProgrammingError
+from secateur.errors import NoRangeError, ProgrammingError, ProtocolError
 from secateur.partitioning.sharing import Share, Sharing
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
@@ -95,7 +95,7 @@ class MemberWholeChanges:
         params: Sequence[Any] = args["params"]
         is_profiled = args.get("profile", False)
         found, work = await self._statements.rows(plan, params, pruning=args["pruning"], profiled=is_profiled)
-        effects = await self._in_thread(RowEffects.of, found, table, Meeting(args["meeting"]))
+        effects = await self._in_thread(RowEffects.of, found, table, _meeting(args["meeting"]))
         if args["returning"] is not None:
             returning = await self._statements.plan(args["returning"])
             check_versions(self._store, returning)
@@ -157,6 +157,13 @@ class MemberWholeChanges:
 
     async def _in_thread(self, work: Any, *args: Any) -> Any:
         return await in_thread(self._executor, lambda _: work(*args))
+
+
+def _meeting(text: str) -> Meeting:
+    try:
+        return Meeting(text)
+    except ValueError:
+        raise ProtocolError(f"meeting {text!r} is none of {', '.join(repr(meeting.value) for meeting in Meeting)}") from None
 
 
 def _returned(plan: SelectPlan, effects: RowEffects, params: Sequence[Any], names_action: bool) -> pa.Table:
