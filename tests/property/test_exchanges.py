@@ -9,8 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from secateur.engine.plan import Strategy
 from secateur.engine.stage import Exchange
 from secateur.partitioning.table import TableDef
+from secateur.planner import gathered
 from secateur.planner.placement import search, semi_joins
 from worlds import World, check
 
@@ -97,3 +99,14 @@ def test_exchanges_change_no_answer(monkeypatch: pytest.MonkeyPatch, routed: flo
             if check(world, sql, [], rng):
                 seen.update(stage.exchange for stage in world.prepare(sql, []).plan.stages)
     assert seen[wanted] > 20, seen
+
+
+def test_gathering_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathered, "GATHERED_PARTS_MIN", 0)
+    seen: Counter[Strategy] = Counter()
+    rng = random.Random(SEED)
+    world = _world(rng)
+    for sql in _statements(rng):
+        if check(world, sql, [], rng):
+            seen[world.prepare(sql, []).plan.strategy] += 1
+    assert seen[Strategy.GATHER] > 0.9 * seen.total(), seen
