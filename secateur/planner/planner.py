@@ -278,8 +278,13 @@ class Planner:
             own_given, own_types = [*given, *[None] * values], (*types, *["subquery"] * values)
             return BoundSelect(text, tokens, own, own_given, catalog.relation, catalog.version, own_types, catalog.settings, catalog.picture, plan_step)
 
-        whole = bind(sql, tokens, parameters, 0).planned()
-        return whole if MATERIALIZE_SUBQUERY in catalog.settings.disabled_rules else materialize_subqueries(whole, sql, tokens, parameters, bind)
+        query = bind(sql, tokens, parameters, 0)
+        whole = query.planned()
+        return (
+            whole
+            if query.skips_steps or MATERIALIZE_SUBQUERY in catalog.settings.disabled_rules
+            else materialize_subqueries(whole, sql, tokens, parameters, bind)
+        )
 
     def _show(self, cursor: TokenCursor, parameters: Parameters, values: Sequence[Any] | None, catalog: Catalog) -> SelectStatement:
         sql = cursor.sql

@@ -33,11 +33,11 @@ from secateur.planner.checks.select_node import named_columns
 from secateur.planner.evaluation import evaluate, is_bounded_over_no_rows, is_small, refuse_large_constants
 from secateur.planner.fragments.arrow_form import arrow_form
 from secateur.planner.fragments.canonical import Cut, Differs, canonical_select
-from secateur.planner.placement.cost import estimate_of
+from secateur.planner.placement.cost import Estimate, estimate_of
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.query import Query, Scan, bind_query
 from secateur.planner.scans.scan_reading import QueryReading, ScanReading, read_query
-from secateur.planner.stages import as_written, staged
+from secateur.planner.stages import as_written, staged, why_whole
 from secateur.planner.statement import SelectStatement
 from secateur.planner.steps.join_keys import PlanStep, find_join_keys
 from secateur.planner.text.dialect import quoted
@@ -120,18 +120,22 @@ class BoundSelect:
         reading = self._read
         return tuple(_scan_plan(read, self._query) for read in reading.scans)
 
+    @property
+    def skips_steps(self) -> bool:
+        """Whether it is known to read so few rows, in so many parts, that it is gathered at once: steps before it would cost more than they spare."""
+        return self._why_whole is not None and all(scan.system is not None or self._picture.of(scan.table.table_id) for scan in self._query.scans)
+
     def planned(self) -> SelectStatement:
         """The statement, with a form in steps where keys of its joins are worth to be found first."""
         read = self._read
         query, reading = self._query, read.second
-        joins = None if self._plan_step is None else find_join_keys(query, read, self._picture, query.parameters.total, self._settings)
+        joins = None if self._plan_step is None or self.skips_steps else find_join_keys(query, read, self._picture, query.parameters.total, self._settings)
         if joins is not None:
             read = joins.noted_in(read)
         is_of_system = any(scan.system is not None for scan in query.scans)
         repeatable = reading is not None and reading.is_repeatable
         local = Fragment.over(query.sql, self._schemas, self.columns, _arrow(query, read, self._schemas, self.columns) if read.is_faithful else None)
-        estimates = {scan.scan.relation: estimate_of(scan, self._picture.of(scan.scan.table.table_id)) for scan in read.scans}
-        found = staged(query, read, self._schemas, self.columns, self._params, estimates, self._differs)
+        found = staged(query, read, self._schemas, self.columns, self._params, self._estimates, self._why_whole, self._differs)
         if found.strategy is Strategy.TWO_STAGE:
             local = replace(local, row_by_row=found.stages[0].fragment.row_by_row)
         trees = [(scan.bounds_in_steps or scan.bounds).tree for scan in read.scans]
@@ -177,6 +181,15 @@ class BoundSelect:
         self._query = self._bind(every_column=True)
         self._describe()
         return True
+
+    @cached_property
+    def _estimates(self) -> dict[str, Estimate]:
+        return {scan.scan.relation: estimate_of(scan, self._picture.of(scan.scan.table.table_id)) for scan in self._read.scans}
+
+    @cached_property
+    def _why_whole(self) -> str | None:
+        read = self._read  # which may bind the query once more
+        return None if self._differs is not None else why_whole(self._query, read, self._estimates)
 
     @property
     def _is_sized(self) -> bool:

@@ -38,7 +38,7 @@ from secateur.planner.text.dialect import parse_query, to_sql, tokenize
 from secateur.planner.text.second_reading import SecondReading, read_statements
 from secateur.planner.text.trees import copied
 
-__all__ = ["Staged", "applied_conjuncts", "as_written", "rows_of", "staged"]
+__all__ = ["Staged", "applied_conjuncts", "as_written", "rows_of", "staged", "why_whole"]
 
 Schemas = Mapping[str, Mapping[str, SqlType | str]]
 Columns = Sequence[tuple[str, str]]
@@ -63,6 +63,11 @@ class Staged:
     reads_clock: bool = False
 
 
+def why_whole(query: Query, read: QueryReading, estimates: Mapping[str, Estimate]) -> str | None:
+    """Why a statement is gathered although it could be taken apart: as :func:`~secateur.planner.gathered.why_gathered`."""
+    return why_gathered(query, read.scans, _rows_of_scans(read), estimates)
+
+
 def staged(
     query: Query,
     read: QueryReading,
@@ -70,6 +75,7 @@ def staged(
     columns: Columns,
     params: Sequence[Any],
     estimates: Mapping[str, Estimate],
+    small: str | None,
     differs: Differs | None = None,
 ) -> Staged:
     """The stages of a query.
@@ -81,18 +87,18 @@ def staged(
         columns: Name and type of each column of its result.
         params: Values of its parameters, for their types.
         estimates: What is thought of the rows of each scan that it needs.
+        small: Why it is to be gathered, from :func:`why_whole`; None where it is taken apart if that is possible.
         differs: Why it is gathered whatever else there is to say of it.
     """
     binder = _Binder(params)
     reading = read.second
     unstable = None if reading is None else reading.unstable()
-    gathered = {scan.scan.relation: rows_of(scan, unstable) for scan in read.scans}
+    gathered = _rows_of_scans(read)
 
     def whole(fragment_of: FragmentOf, *, filters_all: bool = True) -> tuple[Stage, ...]:
         scans = gathered_scans(read.scans, gathered, estimates, filters_all=filters_all)
         return gathered_stages(query, read.scans, scans, schemas, tuple(columns), fragment_of)
 
-    small = None if differs is not None else why_gathered(query, read.scans, gathered, estimates)
     if small is not None:
         return Staged(whole(binder.fragment, filters_all=False), Strategy.GATHER, small, gathered=whole(Fragment.over))
     try:
@@ -232,6 +238,11 @@ def _check(query: Query, reading: SecondReading, halves: Halves) -> None:
 def _scan_stage(index: int, read: ScanReading, fragment: Fragment) -> Stage:
     """The stage that runs a fragment over one scan, where its partitions are."""
     return Stage(f"scan:{read.scan.alias}", fragment, scans=(index,), at_coordinator=read.scan.table.replicated)
+
+
+def _rows_of_scans(read: QueryReading) -> dict[str, ScanRows]:
+    unstable = None if read.second is None else read.second.unstable()
+    return {scan.scan.relation: rows_of(scan, unstable) for scan in read.scans}
 
 
 def rows_of(read: ScanReading, unstable: Collection[str] | None) -> ScanRows:
