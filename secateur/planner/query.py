@@ -411,7 +411,14 @@ def renames_columns(node: exp.Table) -> bool:
     DuckDB, ``(SELECT * FROM t JOIN u ON ...) AS x``.
     """
     item: exp.Expr | None = node
-    while isinstance(item, (exp.Table, exp.Join)) or (isinstance(item, exp.Subquery) and not holds_query(item)):
+    while item is not None:
+        if isinstance(item, exp.Join):
+            # In parentheses the joins hang on the first item, whose own alias is not about them.
+            first = item.parent
+            item = None if isinstance(first, (exp.Select, exp.SetOperation)) or first is None else first.parent
+            continue
+        if not isinstance(item, exp.Table) and (not isinstance(item, exp.Subquery) or holds_query(item)):
+            return False
         alias = item.args.get("alias")
         if isinstance(alias, exp.TableAlias) and (alias.columns or isinstance(item, exp.Subquery)):
             return True

@@ -137,7 +137,11 @@ class Placeable:
             return self._with(depth, outer, kinds)
         depth = depth if self._room > 0 else 0
         made = self._set_operation(depth, outer, kinds) if depth > 0 and rng.random() < 0.13 else self._select(depth, outer, kinds)
-        if rng.random() < 0.15 and "l" not in {kind for _, kind in made.columns} and " ORDER BY ALL" not in made.sql[-30:]:
+        if rng.random() < 0.15 and "l" not in {kind for _, kind in made.columns} and " ORDER BY " not in made.sql[-30:]:
+            if rng.random() < 0.5:
+                positions = rng.sample(range(len(made.columns)), len(made.columns))
+                order = ", ".join(f"{self._position(at)}{rng.choice(['', ' DESC', ' NULLS FIRST'])}" for at in positions)
+                return _Made(f"{made.sql} ORDER BY {order} {rng.choice(['LIMIT 3', 'LIMIT 1', 'LIMIT 4 OFFSET 2', 'OFFSET 1'])}", made.columns)
             return _Made(
                 f"{made.sql} ORDER BY ALL{rng.choice(['', ' DESC'])} {rng.choice(['LIMIT 3', 'LIMIT 1', 'LIMIT 4 OFFSET 2', 'OFFSET 1', '', 'LIMIT 0'])}",
                 made.columns,
@@ -190,10 +194,37 @@ class Placeable:
         source = self._from(depth, outer)
         where = self._where(source.reach, outer, depth)
         if kinds is None and rng.random() < 0.12 and len({name for name, _ in source.starred}) == len(source.starred):
-            return _Made(f"SELECT * FROM {source.sql}{where}", source.starred)
+            return self._starred(source, where)
         kinds = kinds or "".join(rng.choice("iiisdmfl" if rng.random() < 0.5 else "iis") for _ in range(rng.choice([1, 2, 2, 3, 4])))
         shape = rng.choice([self._plain] * 4 + [self._grouped] * 4 + [self._total] + [self._windowed] * 2 + [self._distinct])
         return shape(source, where, kinds, outer, depth)
+
+    def _starred(self, source: _Source, where: str) -> _Made:
+        """All columns, some of them left out, replaced or renamed; of one item of FROM by its name."""
+        rng = self.rng
+        columns, qualifier = source.starred, ""
+        holder = source.reach[0].text.partition(".")
+        mine = [column for column in source.reach if column.text.startswith(f"{holder[0]}.")]
+        if holder[2] and rng.random() < 0.6:
+            columns, qualifier = tuple((column.text.partition(".")[2], column.kind) for column in mine), f"{holder[0]}."
+        name, kind = rng.choice(columns)
+        changes = ["", ""]
+        if len(columns) > 1:
+            changes.append("EXCLUDE")
+        if kind == "i" and qualifier:
+            changes += ["REPLACE", "REPLACE"]
+        match rng.choice(changes):
+            case "EXCLUDE":
+                rest = tuple(column for column in columns if column[0] != name)
+                return _Made(f"SELECT {qualifier}* EXCLUDE ({name}) FROM {source.sql}{where}", rest)
+            case "REPLACE":
+                return _Made(f"SELECT {qualifier}* REPLACE ({qualifier}{name} + {rng.choice([1, 100, -7])} AS {name}) FROM {source.sql}{where}", columns)
+            case _:
+                return _Made(f"SELECT {qualifier}* FROM {source.sql}{where}", columns)
+
+    def _position(self, at: int) -> str:
+        """The number of a column of the SELECT list, in parentheses or not."""
+        return self.rng.choice(["{}", "({})", "({})", "(({}))"]).format(at + 1)
 
     def _plain(self, source: _Source, where: str, kinds: str, outer: tuple[_Column, ...], depth: int) -> _Made:
         items = [(self._scalar(depth - 1, (*outer, *source.reach)) if kind == "i" and depth > 0 and self.rng.random() < 0.12 else None, kind) for kind in kinds]
@@ -205,10 +236,8 @@ class Placeable:
         text, columns = self._items([(self._expression(kind, source.reach), kind) for kind in kinds])
         if self.rng.random() < 0.5:
             return _Made(f"SELECT DISTINCT {text} FROM {source.sql}{where}", columns)
-        key = self._column(source.reach).text
-        return _Made(
-            f"SELECT DISTINCT ON ({key}) {text} FROM {source.sql}{where} ORDER BY {key}, {', '.join(str(at + 1) for at in range(len(kinds)))}", columns
-        )
+        key = self._position(0) if self.rng.random() < 0.3 else self._column(source.reach).text
+        return _Made(f"SELECT DISTINCT ON ({key}) {text} FROM {source.sql}{where} ORDER BY {key}, {', '.join(map(self._position, range(len(kinds))))}", columns)
 
     def _total(self, source: _Source, where: str, kinds: str, outer: tuple[_Column, ...], depth: int) -> _Made:
         text, columns = self._items([(self._aggregate(kind, source.reach), kind) for kind in kinds])
@@ -221,6 +250,7 @@ class Placeable:
         texts = [key.text for key in keys]
         by = rng.choice(["plain"] * 5 + ["ALL", "ordinals", "ROLLUP", "CUBE", "SETS"])
         sets = by in ("ROLLUP", "CUBE", "SETS")
+        by_position = sets and rng.random() < 0.5
         items: list[tuple[str, str]] = []
         for kind in kinds:
             alike = [key.text for key in keys if key.kind == kind]
@@ -234,16 +264,17 @@ class Placeable:
                 items.append((self._scalar(depth - 1, tuple(keys)), kind))
             else:
                 items.append((self._aggregate(kind, source.reach), kind))
-        if by == "ordinals":
+        if by == "ordinals" or by_position:
             items[:0] = [(key.text, key.kind) for key in keys]
             items = items[: max(len(kinds), len(keys))] if len(items) == len(kinds) else items
+        named = [self._position(at) for at in range(len(keys))] if by_position else texts
         head = {
             "plain": ", ".join(texts),
             "ALL": "ALL",
-            "ordinals": ", ".join(str(at + 1) for at in range(len(keys))),
-            "ROLLUP": f"ROLLUP ({', '.join(texts)})",
-            "CUBE": f"CUBE ({', '.join(texts)})",
-            "SETS": f"GROUPING SETS (({', '.join(texts)}), ({texts[0]}), ())",
+            "ordinals": ", ".join(map(self._position, range(len(keys)))),
+            "ROLLUP": f"ROLLUP ({', '.join(named)})",
+            "CUBE": f"CUBE ({', '.join(named)})",
+            "SETS": f"GROUPING SETS (({', '.join(named)}), ({named[0]}), ())",
         }[by]
         having = ""
         if rng.random() < 0.35:
@@ -256,7 +287,7 @@ class Placeable:
                 choices.append(self._subquery(tuple(keys), outer, depth - 1))
             having = f" HAVING {rng.choice(choices)}"
         text, columns = self._items(items)
-        if by == "ordinals" and len(columns) > len(kinds):
+        if (by == "ordinals" or by_position) and len(columns) > len(kinds):
             wanted = columns[len(keys) :]
             return _Made(f"SELECT {', '.join(name for name, _ in wanted)} FROM (SELECT {text} FROM {source.sql}{where} GROUP BY {head}{having})", wanted)
         return _Made(f"SELECT {text} FROM {source.sql}{where} GROUP BY {head}{having}", columns)
@@ -309,9 +340,23 @@ class Placeable:
             if self._ctes and rng.random() < 0.5:
                 tables = self._ctes
             name, columns = rng.choice([table for table in tables if table[0] in ("orders", "items")] * 2 + tables)
+            if rng.random() < 0.06:
+                return self._renamed(rng.choice([name, f"({name})", f"(({name}))", f"({name} {self._name('x')})"]), columns)
             return self._source(f"{name} {alias}", alias, columns)
+        if rng.random() < 0.06:
+            values = ", ".join(f"({rng.choice([-1, 0, 1, 'NULL'])}, {rng.choice(_TEXTS)!r})" for _ in range(rng.choice([1, 3])))
+            return self._source(f"(VALUES {values}) {alias}(i, s)", alias, (("i", "i"), ("s", "s")))
         made = self._query(depth - 1, (), None)
+        if rng.random() < 0.15:
+            return self._renamed(f"({made.sql})", made.columns)
         return self._source(f"({made.sql}) {alias}", alias, made.columns)
+
+    def _renamed(self, sql: str, columns: _Columns) -> _Source:
+        """An item of FROM whose alias gives names to its columns, to all or to the first of them."""
+        alias = self._name("x")
+        given = [self._name("n") for _ in columns[: self.rng.randint(1, len(columns))]]
+        named = tuple((given[at] if at < len(given) else name, kind) for at, (name, kind) in enumerate(columns))
+        return self._source(f"{sql} AS {alias}({', '.join(given)})", alias, named)
 
     @staticmethod
     def _source(sql: str, alias: str, columns: _Columns) -> _Source:
@@ -335,7 +380,8 @@ class Placeable:
         right = self._item(depth, outer)
         if depth > 1 and rng.random() < 0.1:
             right = self._joined(right, 0, outer)
-            right = _Source(f"({right.sql})", right.reach, right.starred)
+            is_named = rng.random() < 0.6 and len({name for name, _ in right.starred}) == len(right.starred)
+            right = self._renamed(f"({right.sql})", right.starred) if is_named else _Source(f"({right.sql})", right.reach, right.starred)
         both = (*left.reach, *right.reach), (*left.starred, *right.starred)
         match kind:
             case "," | "CROSS JOIN":

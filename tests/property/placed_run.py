@@ -23,6 +23,7 @@ import secateur
 from placed import EXCHANGES, Placeable, exchange_by, placed_world
 from secateur.engine.plan import Strategy
 from secateur.planner import gathered
+from secateur.planner.fragments.canonical import DIFFERS
 from worlds import World, depends_on_optimizer, examined_closely, sorted_rows
 
 __all__ = ["STATEMENTS_PER_WORLD", "Compared", "compare_on_cluster", "compare_world"]
@@ -56,7 +57,8 @@ def compare_world(seed: int) -> Compared:
     """Compare as many statements as a world has, over members that are played.
 
     Raises:
-        AssertionError: One has other rows than in DuckDB, or DuckDB refused too many for the comparison to mean anything.
+        AssertionError: One has other rows than in DuckDB, or parts that read back as another statement, or DuckDB refused too many for the comparison to
+            mean anything.
         DatabaseError: One cannot be planned.
     """
     rng = random.Random(23_000 + seed)
@@ -73,6 +75,7 @@ def compare_world(seed: int) -> Compared:
             plan = examined_closely(world, sql, maker.params, rng)
             if plan is not None:
                 compared += 1
+                assert DIFFERS not in (plan.gather_reason or ""), f"seed {seed}: {sql} with {maker.params!r}: {plan.gather_reason}"
                 if len(plan.scans) > 1:
                     strategies[plan.strategy] += 1
             if compared == STATEMENTS_PER_WORLD or (plan is None and world.is_broken):

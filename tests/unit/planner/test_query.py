@@ -63,6 +63,12 @@ METRICS = ("host", "metric", "time", "value")
             [ORDERS, METRICS, ("code", "name")],
             id="and one of a join inside of another",
         ),
+        pytest.param(
+            f"SELECT c FROM ((SELECT code FROM airlines) AS y JOIN {OTHER} ON host = code) AS x(a, b, c)",
+            [("code",), METRICS],
+            id="a join with a query in front",
+        ),
+        pytest.param("SELECT b FROM ((VALUES ('x')) AS v(y) JOIN airlines ON code = y) AS x(a, b)", [("code", "name")], id="or with VALUES"),
         pytest.param(f"SELECT x.* FROM (orders JOIN {OTHER} ON host = priority) AS x", [ORDERS, METRICS], id="of an alias of a join in parentheses"),
         pytest.param(f"SELECT id FROM (orders JOIN {OTHER} ON host = priority) AS x", [ORDERS, METRICS], id="which is a query of all columns anyway"),
         pytest.param(f"SELECT id FROM (orders JOIN {OTHER} ON host = priority)", [("id", "priority"), ("host",)], id="parentheses alone are none"),
