@@ -123,7 +123,7 @@ def load_rows(
         PartitionLostError: Every copy of a partition that rows belong to is lost; nothing was loaded.
         OperationalError: The answer to the publication itself was lost: whether the rows are visible is unknown, and the message says so.
     """
-    deadline_s = time.monotonic() + _RETRY_S
+    deadline_s, is_first = time.monotonic() + _RETRY_S, True
     seen = -1
     change_id = uuid.uuid4().hex
     lost: MemberLostError | None = None
@@ -142,6 +142,8 @@ def load_rows(
             table = newer
         except _WriteLostError as error:
             # Asking again is safe: under one id a write is made once, and who has it as a backup knows the id as well.
+            if is_first:  # to notice that a member is silent may have taken most of the time
+                is_first, deadline_s = False, time.monotonic() + _RETRY_S
             if isinstance(error.cause, MemberLostError):
                 lost = error.cause
                 lost_members.note(error.member, lost)

@@ -1,0 +1,63 @@
+"""Members as processes that are stopped and killed: everybody else goes on, and who comes back has nothing to say."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+
+import psutil
+import pytest
+
+import secateur
+from secateur.cluster import Cluster
+
+DDL = "CREATE TABLE t (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 16 BACKUPS 2"
+READ = "SELECT v FROM t WHERE id = ?"
+WRITE = "INSERT OR REPLACE INTO t VALUES (?, ?)"
+
+
+def process_of(cluster: Cluster, member_id: str) -> int:
+    port = int(next(info.address for info in cluster.members() if info.id == member_id).rpartition(":")[2])
+    pid = next(link.pid for link in psutil.net_connections("tcp") if link.status == psutil.CONN_LISTEN and link.laddr.port == port)
+    assert pid is not None
+    return pid
+
+
+def seconds(work: Callable[[], object]) -> float:
+    started_s = time.monotonic()
+    work()
+    return time.monotonic() - started_s
+
+
+@pytest.mark.slow
+def test_a_stopped_member_holds_nobody_up_and_answers_nothing_when_it_goes_on() -> None:
+    with secateur.start(members=3, runtime="ray", member_silence_s=3.0) as cluster, cluster.connect() as writer, cluster.connect() as reader:
+        writer.execute(DDL)
+        table = writer.table("t")
+        keys = {owner: next(key for key in range(999) if table.owner_of(table.partition_of({"id": key})) == owner) for owner in ("m1", "m2", "m3")}
+        for key in keys.values():
+            writer.execute(WRITE, [key, 1])
+            assert reader.execute(READ, [key]).fetchall() == [(1,)]
+        stopped, killed = process_of(cluster, "m1"), process_of(cluster, "m2")
+        os.kill(stopped, signal.SIGSTOP)
+        try:
+            os.kill(killed, signal.SIGKILL)
+            assert seconds(lambda: reader.execute(READ, [keys["m2"]]).fetchall()) < 9, "the loss of m2 was not noticed while m1 was silent"
+            for key in keys.values():
+                assert seconds(lambda key=key: writer.execute(WRITE, [key, 2])) < 20  # type: ignore[misc]
+            assert seconds(lambda: writer.execute("CREATE TABLE u (id BIGINT PRIMARY KEY)")) < 9
+            assert {info.id: info.state for info in cluster.members()} == {"m1": "lost", "m2": "lost", "m3": "active"}
+        finally:
+            os.kill(stopped, signal.SIGCONT)
+        for _ in range(20):
+            for key in keys.values():
+                assert reader.execute(READ, [key]).fetchall() == [(2,)]
+        deadline_s = time.monotonic() + 15
+        while {info.id: info.state for info in cluster.members()}.get("m4") != "active":
+            assert time.monotonic() < deadline_s, "m1 did not come back"
+            threading.Event().wait(0.1)
+        cluster.kill_member("m4")
+        assert reader.execute(READ, [keys["m1"]]).fetchall() == [(2,)]
