@@ -46,7 +46,7 @@ from secateur.planner.text.long_lists import lists_agree
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.second_reading import SecondReading, read_statement
 from secateur.planner.views.view import ViewDef
-from secateur.wire import encode_table
+from secateur.wire import encode_table, pack
 
 __all__ = ["BoundSelect"]
 
@@ -142,8 +142,9 @@ class BoundSelect:
         # Who reads a view has to ask a member, which knows whether the view is still that.
         # Unless it is small, a statement that reads no table is answered by a member, where what it computes has bounds and can be cancelled.
         may_be_empty = repeatable and (bool(trees) or is_small(reading)) and not query.views and not is_of_system and all(map(_may_be_empty, trees))
+        empty = _empty_answer(query, reading, local, self._schemas, self._params) if may_be_empty else None
         plan = SelectPlan(
-            plan_id=self._plan_id(),
+            plan_id=self._plan_id(empty),
             scans=self.scans,
             local=local,
             stages=found.stages,
@@ -154,7 +155,7 @@ class BoundSelect:
             columns=self.columns,
             parameter_count=query.parameters.total,
             parameter_names=query.parameters.names,
-            empty=_empty_answer(query, reading, local, self._schemas, self._params) if may_be_empty else None,
+            empty=empty,
             deterministic=reading is not None and repeatable and not is_of_system and not reading.depends_on_order,
             schema_version=self._schema_version,
             views=query.views,
@@ -196,10 +197,16 @@ class BoundSelect:
         """Whether rows are ordered and not limited: how depends on how many they are."""
         return bool(self._query.tree.args.get("order")) and not self._query.tree.args.get("limit")
 
-    def _plan_id(self) -> str:
+    def _plan_id(self, empty: bytes | None) -> str:
+        """A digest of what the plan is made of.
+
+        The trees and the answer over no rows are part of it: they are not the same each time, since an evaluation that
+        takes too long is given up, and members keep plans by their ids.
+        """
         query, statistics = self._query, self._picture.version if self._is_sized or len(self._query.scans) > 1 else 0
         parts = (query.text, len(query.parameters.lists), self._parameter_types, self._schema_version, self._settings, statistics)
-        return blake2b(repr(parts).encode(), digest_size=12).hexdigest()
+        evaluated = pack([[scan.to_wire() for scan in self.scans], empty])
+        return blake2b(repr(parts).encode() + evaluated, digest_size=12).hexdigest()
 
 
 def _may_be_empty(tree: PartitionTree) -> bool:

@@ -144,6 +144,15 @@ class TestCache:
         assert before.plan is not after.plan
         assert before.plan.plan_id != after.plan.plan_id
 
+    def test_a_constant_whose_evaluation_was_given_up_gives_another_plan(self, bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Members keep plans by their ids: a plan without pruning must not stand for one with it."""
+        sql = "SELECT * FROM orders WHERE customer_id = upper('c1')"
+        known = bench.select(sql)
+        monkeypatch.setattr("secateur.planner.predicates.constants.evaluate", lambda *_: None)
+        given_up = Planner().prepare(sql, (), bench)
+        assert (str(known.plan.scans[0].tree), str(given_up.plan.scans[0].tree)) == (f"orders: (p{bench.partition('orders', customer_id='C1')})", "orders: all")
+        assert known.plan.plan_id != given_up.plan.plan_id
+
     def test_a_query_may_be_planned_before_its_parameters_are_known(self, bench: Any) -> None:
         sql = "SELECT * FROM orders WHERE customer_id = ?"
         assert bench.select(sql).params is None
