@@ -41,6 +41,7 @@ __all__ = ["Selected", "Wanted", "run_select"]
 _VERIFY_ROUNDS: Final = 3
 _MOVED: Final = (TopologyChangedError, MemberLostError, UnreachableError, UnknownTableError)
 """What a member's answer is when the client's picture of the cluster is out of date."""
+_EXECUTIONS: Final = {rung.value: rung for rung in Rung}
 _ANY_STATE: Final[Mapping[str, Any]] = {}
 
 
@@ -256,7 +257,7 @@ def _run_whole(
     has_rows = values is None and wanted is not Wanted.PROFILE
     return Outcome(
         result=decode_tables(answer.parts) if has_rows else ShortTable(values or [], header["rows"] if values else 0),
-        execution=Rung(header["execution"]),
+        execution=_EXECUTIONS[header["execution"]],
         members=tuple(header.get("members", (member,))),
         partitions_read=header["partitions_read"],
         partitions_total=header["partitions_total"],

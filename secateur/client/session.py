@@ -157,7 +157,8 @@ class Session:
 
     def begin_statement(self) -> CallControl:
         """This thread begins a statement, whose calls end with :attr:`statement_timeout`, or with :meth:`interrupt`. End it with :meth:`end_statement`."""
-        control = self.statement_timeout.control()
+        timeout = self.statement_timeout
+        control = timeout.control() if timeout.milliseconds else CallControl()
         self._statements_running.add(control)
         self._local.control = control
         return control

@@ -25,9 +25,7 @@ class StatementTimeout:
     milliseconds: int
 
     def control(self) -> CallControl:
-        """What ends the calls of a statement that begins now."""
-        if not self.milliseconds:
-            return CallControl()
+        """What ends the calls of a statement that begins now. For a setting that is not 0."""
         late = DeadlineError(
             f"the statement took longer than statement_timeout = '{self.text}' and was given up; its work ends on every member. Raise it with "
             "SET statement_timeout = '...', or lift it with SET statement_timeout = 0",

@@ -85,8 +85,13 @@ class Replica:
 
     @property
     def is_open(self) -> bool:
-        """Whether it takes writes."""
+        """Whether it is the primary, and has heard what all others have."""
         return self.phase is Phase.PRIMARY
+
+    @property
+    def takes_writes(self) -> bool:
+        """Whether it takes writes: it is open, and no copy has heard of a newer primary."""
+        return self.phase is Phase.PRIMARY and not self.is_superseded
 
     @property
     def others(self) -> tuple[str, ...]:

@@ -86,11 +86,16 @@ class Replication:
     async def primary(self, table_id: int, partition: int) -> None:
         """Return once this member can write to a partition as its primary. Costs a microsecond when it can.
 
+        Whoever calls it has just found that this member owns the partition; that is looked at again after every wait.
+
         Raises:
             TopologyChangedError: It is not the primary, or cannot find out what the other copies have; nothing was written.
             LoadFailedError: A load or change has kept writes waiting for too long, or copies do not confirm theirs; nothing was written.
         """
         key, gate = (table_id, partition), self._places.gate(table_id)
+        replica = self._replicas.get(key)
+        if replica is not None and replica.takes_writes and replica.unsettled < _UNSETTLED_MAX and not gate.is_closed:
+            return
         while True:
             others = self._places.backups(table_id, (partition,))
             replica = self._replicas.get(key)
@@ -100,7 +105,7 @@ class Replication:
                 await gate.wait_open()
             elif replica.phase is Phase.TAKING_OVER:
                 await self._taken_over(key)
-            elif not replica.is_open or replica.is_superseded:
+            elif not replica.takes_writes:
                 raise self._superseded(key, replica, "nothing was written")
             elif replica.unsettled >= _UNSETTLED_MAX:
                 raise LoadFailedError(

@@ -57,7 +57,7 @@ class TablePlaces:
 
     def has_member(self, member_id: str) -> bool:
         """Whether a member is in the cluster, as far as this one has heard."""
-        return self._topology is not None and member_id in self._topology.member_ids
+        return self._topology is not None and self._topology.has_member(member_id)
 
     def table(self, table_id: int) -> TableDef:
         """A table of this member.
@@ -111,11 +111,11 @@ class TablePlaces:
         if table.replicated:
             return {}
         ownership = topology.ownership(table.scheme.affinity_group())
-        alive = set(topology.member_ids)
+        count = ownership.partitions
         backups: defaultdict[str, list[int]] = defaultdict(list)
         for partition in partitions:
-            if not 0 <= partition < ownership.partitions:
-                raise ProtocolError(f"{table.name} has the partitions 0 to {ownership.partitions - 1}, not {partition}", table=table.name)
+            if not 0 <= partition < count:
+                raise ProtocolError(f"{table.name} has the partitions 0 to {count - 1}, not {partition}", table=table.name)
             primary, *others = ownership.holders(partition)
             if primary != self.member_id:
                 raise TopologyChangedError(
@@ -124,6 +124,6 @@ class TablePlaces:
                     topology_version=topology.version,
                 )
             for member in others:
-                if member in alive:
+                if topology.has_member(member):
                     backups[member].append(partition)
         return backups

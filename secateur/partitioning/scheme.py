@@ -223,7 +223,7 @@ class PartitionScheme:
 
     def affinity_group(self) -> str:
         """The name by which the topology knows the owners. Tables that share it are co-located: partition i of all holds the same keys, in the same place."""
-        return self.structure() if self.group is None else self.group
+        return (self._structure or self.structure()) if self.group is None else self.group
 
     def in_group(self, group: str) -> PartitionScheme:
         """The same scheme in an affinity group of that name; what has been resolved of it is kept."""

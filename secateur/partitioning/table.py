@@ -5,7 +5,7 @@ A frozen value that travels: the controller keeps it in the catalog, members bui
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -59,6 +59,7 @@ class TableDef:
     replicated: bool = False
     version: int = 1
     indexes: tuple[IndexDef, ...] = ()
+    _schema: pa.Schema | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def partition_count(self) -> int:
@@ -66,8 +67,10 @@ class TableDef:
 
     @property
     def arrow_schema(self) -> pa.Schema:
-        """The schema of a batch of this table: columns in declared order, ``nullable`` as declared."""
-        return pa.schema([pa.field(c.name, c.type.arrow, c.nullable) for c in self.columns])
+        """The schema of a batch of this table: columns in declared order, ``nullable`` as declared. Computed once."""
+        if self._schema is None:
+            object.__setattr__(self, "_schema", pa.schema([pa.field(c.name, c.type.arrow, c.nullable) for c in self.columns]))
+        return self._schema
 
     @property
     def partitioning_columns(self) -> tuple[Column, ...]:

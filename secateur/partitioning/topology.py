@@ -77,7 +77,7 @@ class Ownership:
 
     def holders(self, partition: int) -> tuple[str, ...]:
         """The primary, then the backups."""
-        return tuple(self.members[index] for index in self.owners[:, partition].tolist())
+        return tuple(map(self.members.__getitem__, self.owners[:, partition].tolist()))
 
     def partitions_of(self, member: str) -> list[int]:
         """The partitions whose primary is the member, ascending; none when it is no owner."""
@@ -133,15 +133,23 @@ class Topology:
         version: Grows with every change of membership or ownership.
         members: All members, also those that own nothing.
         owners: Ownership by affinity group (:meth:`~secateur.partitioning.scheme.PartitionScheme.affinity_group`). Not to be changed.
+        member_ids: Those of the members, in their order.
     """
 
     version: int
     members: tuple[MemberAddress, ...]
     owners: Mapping[str, Ownership]
+    member_ids: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _by_id: dict[str, MemberAddress] = field(init=False, repr=False, compare=False)
 
-    @property
-    def member_ids(self) -> tuple[str, ...]:
-        return tuple(member.id for member in self.members)
+    def __post_init__(self) -> None:
+        # Asked for at every statement, and made once for each topology.
+        object.__setattr__(self, "_by_id", {member.id: member for member in self.members})
+        object.__setattr__(self, "member_ids", tuple(self._by_id))
+
+    def has_member(self, member_id: str) -> bool:
+        """Whether a member is part of this topology."""
+        return member_id in self._by_id
 
     def member(self, member_id: str) -> MemberAddress:
         """Find a member.
@@ -149,9 +157,9 @@ class Topology:
         Raises:
             UnreachableError: It is not part of this topology.
         """
-        for member in self.members:
-            if member.id == member_id:
-                return member
+        member = self._by_id.get(member_id)
+        if member is not None:
+            return member
         raise UnreachableError(f"member {member_id} is not part of topology {self.version}, which has {', '.join(self.member_ids) or 'none'}", member=member_id)
 
     def ownership(self, group: str) -> Ownership:
@@ -175,7 +183,7 @@ class Topology:
         Raises:
             PartitionLostError: One of the owners is no member.
         """
-        lost = sorted(set(owners).difference(self.member_ids))
+        lost = sorted(set(owners).difference(self._by_id))
         if lost:
             raise PartitionLostError(
                 f"partitions that are needed had their last copy on {', '.join(lost)}, which left the cluster (topology version {self.version}): their rows "

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
@@ -43,6 +44,9 @@ class TypeKind(Enum):
     INTERVAL = "INTERVAL"
     UUID = "UUID"
     LIST = "LIST"
+
+    # Kinds are looked up in dictionaries many times a statement, and Enum's own hash is a Python function.
+    __hash__ = object.__hash__
 
 
 _INTEGERS: Final = {
@@ -111,6 +115,7 @@ _ALIASES: Final = {
 _NAMES: Final = {kind.value: kind for kind in TypeKind} | _ALIASES
 _TYPE_TEXT: Final = re.compile(r"\s*([A-Za-z][A-Za-z0-9_ ]*?)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*((?:\[\s*\]\s*)*)")
 _DECIMAL_PRECISION_MAX: Final = 38
+_TYPES_CACHED_MAX: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +170,7 @@ class SqlType:
         return self.kind not in (TypeKind.FLOAT, TypeKind.DOUBLE, TypeKind.HUGEINT, TypeKind.TIME, TypeKind.INTERVAL, TypeKind.LIST)
 
 
+@lru_cache(_TYPES_CACHED_MAX)
 def parse_type(text: str) -> SqlType:
     """Read the SQL text of a type.
 

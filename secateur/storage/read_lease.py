@@ -45,7 +45,7 @@ class ReadLease:
         return self._clock() < self.until_s
 
     def check(self) -> None:
-        """Refuse to answer after the end of the lease. Costs a tenth of a microsecond.
+        """Refuse to answer after the end of the lease. Costs a fifth of a microsecond.
 
         Raises:
             TopologyChangedError: The lease has ended; ``details`` has ``lease_ended``. Nothing was done.

@@ -68,7 +68,8 @@ class CallControl:
             Error: Calls are to be ended.
         """
         with _lock:
-            self.check()
+            if self._ended is not None or self.deadline_s is not None:
+                self.check()
             self._calls.append(call)
 
     def done(self, call: _Abortable) -> None:

@@ -117,8 +117,8 @@ class Channel:
             else:
                 control.begin(self)
                 try:
-                    self._ready()
-                    control.check()  # nothing hung up a connection that was only being made
+                    if self._ready():
+                        control.check()  # nothing hung up a connection that was only being made
                     frames = list(self._exchange(op, args, payload, timeout_s, control))
                 finally:
                     control.done(self)
@@ -159,13 +159,16 @@ class Channel:
     def __del__(self) -> None:
         self._disconnect()  # a channel that is dropped hangs up, without a ResourceWarning from inside of it
 
-    def _ready(self) -> None:
+    def _ready(self) -> bool:
+        """Connect unless connected; whether that was to be done."""
         if self._closed:
             raise InterfaceError(f"the channel to {self.address} is closed")
         if self._streaming:
             raise InterfaceError(f"a streamed answer from {self.address} is being read: read it to its end, close it, or use another channel")
-        if self._socket is None:
-            self._connect()
+        if self._socket is not None:
+            return False
+        self._connect()
+        return True
 
     def _exchange(self, op: str, args: dict[str, Any] | None, payload: Payload, timeout_s: float | None, control: CallControl | None = None) -> Iterator[Frame]:
         self._last_id += 1
@@ -266,8 +269,9 @@ class Channel:
             wait_s = min(wait_s, end_s - time.monotonic())
             if wait_s <= 0:
                 raise TimeoutError
-        if self._connected.gettimeout() != wait_s:
-            self._connected.settimeout(wait_s)
+        connected = self._connected
+        if connected.gettimeout() != wait_s:
+            connected.settimeout(wait_s)
 
     def _send(self, buffer: bytes | memoryview) -> None:
         if len(buffer) <= _SEND_BYTES:

@@ -74,7 +74,7 @@ EASTERN = timezone(timedelta(hours=-5))
         ("FLOAT[]", np.array([1.0, 2.0]), [1.0, 2.0]),
         ("DATE", None, None),
     ],
-    ids=repr,
+    ids=lambda value: "memoryview" if isinstance(value, memoryview) else repr(value),
 )
 def test_converts(type_: str, given: Any, expected: Any) -> None:
     found = coerce(given, parse_type(type_))

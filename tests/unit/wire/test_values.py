@@ -142,7 +142,7 @@ PLAIN = st.recursive(
     | st.datetimes()
     | st.datetimes(timezones=st.just(UTC))
     | st.timedeltas()
-    | st.decimals(allow_nan=False)
+    | st.builds(Decimal, st.tuples(st.integers(0, 1), st.lists(st.integers(0, 9), max_size=40).map(tuple), st.integers(-40, 40)))
     | st.uuids(),
     lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(), inner, max_size=5),
     max_leaves=20,
