@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from secateur.planner.checks.select_node import Node, is_plain_star
+from secateur.planner.checks.select_node import Node
 from secateur.planner.text.folding import folded
 from secateur.planner.text.second_reading import SecondReading
 
@@ -50,7 +50,8 @@ def _keeps_rows_apart(select: Node) -> bool:
 def _of_select(select: Node, *, is_counted: bool) -> Iterator[str]:
     tables = list(_tables(select["from_table"], everything=False))
     yield from (name for _, name, is_seen in tables if is_seen)
-    items = [item for item in select["select_list"] if not (is_counted and is_plain_star(item))]
+    # That of EXISTS is not looked at, but for how many rows there are; what a star leaves out or replaces it names.
+    items = [item for item in select["select_list"] if not (is_counted and item.get("class") == "STAR" and not item["columns"])]
     others = [value for key, value in select.items() if key not in ("from_table", "cte_map", "select_list")]
     for node in _expressions([*items, *others]):
         match node:
