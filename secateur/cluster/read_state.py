@@ -42,9 +42,19 @@ def check_state(store: MemberStore, plan: SelectPlan, args: Mapping[str, Any], t
 
 
 def marks_of(plan: SelectPlan, args: Mapping[str, Any]) -> dict[int, str]:
-    """By index of a partitioned scan, the mark under which its rows were read before."""
+    """By index of a partitioned scan, the mark under which its rows were read before.
+
+    A scan that no stage reads was found to read the same rows as another one, whose rows stand for its own: that one is watched too, whichever of them
+    the plan has kept.
+    """
     since = args.get("since")
-    return {} if since is None else {number: since["mark"] for number in since["scans"] if not plan.scans[number].replicated}
+    if since is None:
+        return {}
+    read = {number for stage in plan.stages for number in stage.scans}
+    watched = set(since["scans"])
+    tables = {plan.scans[number].table_id for number in watched - read}
+    watched |= {number for number in read if plan.scans[number].table_id in tables}
+    return {number: since["mark"] for number in sorted(watched) if not plan.scans[number].replicated}
 
 
 def read_here(store: MemberStore, plan: SelectPlan, args: Mapping[str, Any], partitions: Sequence[Sequence[int]]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ __all__ = ["SILENCE_S", "Channel"]
 _READ_BYTES: Final = 64 << 10
 _SEND_BYTES: Final = 1 << 20
 """A piece of a large payload: the silence of a peer that does not read is measured for each."""
-SILENCE_S: Final = 8.0
+SILENCE_S: Final = 5.0
 """How long a peer may say nothing while it owes an answer. A server that works says so every second; see :data:`~secateur.wire.frames.FrameKind.ALIVE`."""
 
 

@@ -31,9 +31,15 @@ class Store:
         return "rows"
 
 
-PLAN = cast(
-    "Any", SimpleNamespace(scans=[SimpleNamespace(table="t", table_id=PLACED, replicated=False), SimpleNamespace(table="c", table_id=COPIED, replicated=True)])
-)
+PLACED_SCAN, COPIED_SCAN = SimpleNamespace(table="t", table_id=PLACED, replicated=False), SimpleNamespace(table="c", table_id=COPIED, replicated=True)
+
+
+def plan(*scans: Any, read: tuple[int, ...]) -> Any:
+    """A plan with one stage that reads some of its scans."""
+    return SimpleNamespace(scans=scans, stages=[SimpleNamespace(scans=read)])
+
+
+PLAN = plan(PLACED_SCAN, COPIED_SCAN, read=(0, 1))
 TOPOLOGY = cast("Any", SimpleNamespace(version=7))
 
 
@@ -51,6 +57,12 @@ def test_what_is_as_it_was_is_read() -> None:
     check_state(cast("Any", store), PLAN, since(), TOPOLOGY)
     assert read_here(cast("Any", store), PLAN, since(), [[0], [0]]) == {}
     assert marks_of(PLAN, since()) == {0: "m"}
+
+
+def test_a_scan_whose_rows_stand_for_a_watched_one_is_watched() -> None:
+    merged = plan(PLACED_SCAN, PLACED_SCAN, COPIED_SCAN, read=(0, 2))  # no stage reads scan 1: it has the rows of scan 0
+    assert marks_of(merged, since(scans=[1])) == {0: "m", 1: "m"}
+    assert marks_of(plan(PLACED_SCAN, PLACED_SCAN, read=(0, 1)), since(scans=[1])) == {1: "m"}
 
 
 def test_without_a_state_nothing_is_asked() -> None:
