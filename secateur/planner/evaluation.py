@@ -26,6 +26,8 @@ __all__ = ["EVALUATION_S", "VALUE_BYTES_MAX", "calls_only_bounded", "evaluate", 
 
 EVALUATION_S: Final = 0.25
 """A constant takes microseconds; the bound has to hold on a machine that is many times overloaded, since what strikes it costs the statement its pruning."""
+_SHORT_CHARS_MAX: Final = 4096
+"""No bounded function takes longer than the square of its arguments: ``levenshtein`` of two halves of such a text takes some milliseconds."""
 _MEMORY_BYTES_MAX: Final = 64 << 20
 _RESULT_BYTES_MAX: Final = 1 << 20
 VALUE_BYTES_MAX: Final = 64 << 20
@@ -61,13 +63,15 @@ _WORDS: Final = frozenset(
 """Words in front of parentheses that call nothing."""
 
 
-def evaluate(fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any] = ()) -> pa.Table | None:
+def evaluate(fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any] = (), *, ends_soon: bool = False) -> pa.Table | None:
     """Evaluate something small while a statement is planned.
 
     Args:
         fragment: What; ask :func:`is_bounded` or :func:`is_bounded_over_no_rows` before.
         relations: What it reads.
         params: Its parameters.
+        ends_soon: Whether it makes no rows by itself (:func:`is_small`). While its text is short no clock is needed then: a clock is a thread,
+            which costs more than a constant.
 
     Returns:
         Its rows; None when it took longer than ``EVALUATION_S``, or more memory than 64 MB: then it is not known while planning.
@@ -75,6 +79,11 @@ def evaluate(fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequ
     Raises:
         Error: It fails; or planning was cancelled.
     """
+    if ends_soon and len(fragment.sql) <= _SHORT_CHARS_MAX:
+        try:
+            return run_with(fragment, relations, params, duckdb=_kernel)[0]
+        except LimitExceededError:
+            return None
     limit = Cancellation()
     timer = threading.Timer(EVALUATION_S, limit.cancel)
     timer.daemon = True

@@ -290,7 +290,7 @@ def _empty_answer(query: Query, reading: SecondReading | None, whole: Fragment, 
         relation: empty_table(Fragment.over("", {}, [(name, str(kind)) for name, kind in schema.items()]).schema) for relation, schema in schemas.items()
     }
     try:
-        found = evaluate(whole, relations, list(params))
+        found = evaluate(whole, relations, list(params), ends_soon=is_small(reading))
         # It travels with the plan, in the header of a frame, and stays with whoever keeps the plan. A longer one is made by a member.
         return None if found is None or found.nbytes > _EMPTY_BYTES_MAX else bytes(encode_table(found))
     except DatabaseError:

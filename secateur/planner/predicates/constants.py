@@ -13,7 +13,7 @@ from secateur.engine.kernels.fragment import Fragment
 from secateur.errors import Error
 from secateur.partitioning.decimals import negated
 from secateur.partitioning.operand import Constant, Operand, Parameter
-from secateur.planner.evaluation import evaluate, is_bounded
+from secateur.planner.evaluation import evaluate, is_bounded, is_small
 from secateur.planner.predicates.computed import computed
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.second_reading import read_statement
@@ -93,7 +93,7 @@ def _folded(node: exp.Expr) -> Constant | None:
         ((_, type_text),) = columns
         if not _COMPARABLE.fullmatch(type_text):
             return None
-        found = evaluate(Fragment.over(sql, {}, columns), {})
+        found = evaluate(Fragment.over(sql, {}, columns), {}, ends_soon=is_small(reading))
         return None if found is None else Constant(_python_value(found.column(0)[0].as_py(), type_text))
     except (Error, ValueError, OverflowError):
         # A date that Python has no object for, or an error: the statement itself will say it in the user's words, or never evaluate the expression.
