@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from secateur.engine.kernels.duckdb_kernel import default_kernel
 from secateur.engine.kernels.fragment import Fragment
+from secateur.engine.kernels.result_types import is_restored
 from secateur.engine.plan import Strategy
 from secateur.engine.stage import Exchange, Stage, stage_relation
 from secateur.errors import DatabaseError
@@ -123,6 +124,8 @@ def staged(
         if query.is_placed:
             raise Cut("a common table expression has the name of a relation of the plan: call it otherwise than a letter and a number")
         drafts, parts = place(query, reading, tuple(columns), schemas, binder.describe, rows, estimates.__getitem__)
+        for draft in drafts[:-1]:
+            _check_restored(draft.columns)
         placed = _placed_stages(drafts, query, schemas, binder)
         # Which kernel answers when a placed statement has failed does not matter.
         return Staged(placed, Strategy.PLACED, parts, gathered=whole(Fragment.over), reads_clock=reads_clock)
@@ -205,6 +208,7 @@ def _halved(
         final_columns = binder.describe(halves.final, gathered)
     except DatabaseError as error:
         raise Cut(f"its parts do not bind: {error.message}") from error
+    _check_restored(partial_columns)
     _check(query, reading, halves)
     if [text for _, text in final_columns] != [text for _, text in columns]:
         raise Cut("its parts have other types than the whole")
@@ -217,6 +221,17 @@ def _halved(
         final = replace(binder.fragment(halves.final, gathered, columns), row_by_row=halves.row_by_row)
     first = replace(_scan_stage(0, read.scans[0], partial), order=order)
     return first, Stage("final", final, inputs=(0,), at_coordinator=True, limit=halves.limit)
+
+
+def _check_restored(columns: Columns) -> None:
+    """Check that the rows of a stage are the same rows where another stage reads them.
+
+    Raises:
+        Cut: A column has values that cannot travel as what they are.
+    """
+    lost = next((text for _, text in columns if not is_restored(text)), None)
+    if lost is not None:
+        raise Cut(f"values of type {lost} do not travel between stages as what they are")
 
 
 def _check(query: Query, reading: SecondReading, halves: Halves) -> None:

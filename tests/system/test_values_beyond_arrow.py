@@ -83,6 +83,30 @@ def test_loads_are_refused(conn: secateur.Connection, times: str) -> None:
         conn.table(times).load(pa.table({"k": [9], "iv": pa.array([(0, 0, 1)], pa.month_day_nano_interval())}))
 
 
+@pytest.mark.parametrize("tables", ["{t}", "{t} a JOIN {t} b USING (k)"])
+@pytest.mark.parametrize(
+    ("select", "expected"),
+    [
+        ("SELECT k FROM {f} ORDER BY k::VARIANT DESC LIMIT 2", [(19,), (18,)]),
+        ("SELECT max(k::VARIANT), min(k::VARIANT) FROM {f}", [("19", "0")]),
+        ("SELECT variant_typeof(v), count(*) FROM (SELECT DISTINCT k::VARIANT AS v FROM {f}) GROUP BY 1", [("INT32", 20)]),
+        ("SELECT max({{'a': [k::VARIANT]}})['a'][1] FROM {f}", [("19",)]),
+        ("SELECT k FROM {f} ORDER BY union_value(n := k) DESC LIMIT 2", [(19,), (18,)]),
+        (
+            "SELECT union_tag(v), count(*) FROM (SELECT CAST(union_value(b := k::VARCHAR) AS UNION(a VARCHAR, b VARCHAR)) AS v FROM {f} GROUP BY 1) GROUP BY 1",
+            [("b", 20)],
+        ),
+        ("SELECT DISTINCT union_value(a := DATE 'infinity') AS y FROM {f} ORDER BY y", [("infinity",)]),
+    ],
+)
+def test_values_without_a_form_of_their_own_meet_as_what_they_are(
+    conn: secateur.Connection, table_name: str, select: str, expected: list[object], tables: str
+) -> None:
+    conn.execute(f"CREATE TABLE {table_name} (k INTEGER PRIMARY KEY) PARTITION BY HASH (k) PARTITIONS 6")
+    conn.execute(f"INSERT INTO {table_name} SELECT i FROM range(20) r(i)")
+    assert conn.execute(select.format(f=tables.format(t=table_name))).fetchall() == expected
+
+
 def test_an_interval_that_python_lacks_can_still_be_had_as_arrow(conn: secateur.Connection) -> None:
     with pytest.raises(DataError, match="Python has no INTERVAL for"):
         conn.execute("SELECT INTERVAL '1294967296 months' AS c").fetchall()

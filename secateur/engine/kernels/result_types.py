@@ -28,7 +28,7 @@ from secateur.errors import NotSupportedError
 from secateur.partitioning.held_values import guarded_interval_sql, list_element_sql, long_intervals_sql
 from secateur.partitioning.types import SqlType, TypeKind, parse_type
 
-__all__ = ["arrow_type", "delivered_type", "delivery_sql", "relation_casts", "sql_type"]
+__all__ = ["arrow_type", "delivered_type", "delivery_sql", "is_restored", "relation_casts", "sql_type"]
 
 _FINER: Final[dict[str, pa.DataType]] = {
     "TIMESTAMP_S": pa.timestamp("s"),
@@ -36,6 +36,8 @@ _FINER: Final[dict[str, pa.DataType]] = {
     "TIMESTAMP_NS": pa.timestamp("ns"),
     "TIME_NS": pa.time64("ns"),
 }
+_RESTORED: Final = frozenset({"BIT", "JSON", "BIGNUM", "TIME WITH TIME ZONE", "UHUGEINT", '"NULL"'})
+"""Types that are delivered as others, and that a cast makes of those again without loss, or with an error. So is ENUM."""
 _SUFFIX: Final = re.compile(r"(.*)\[(\d*)\]", re.DOTALL)
 _TYPES_CACHED_MAX: Final = 4096
 
@@ -57,6 +59,23 @@ def delivered_type(text: str) -> str:
     if parts := _arguments(text, "MAP"):
         return f"MAP({', '.join(map(delivered_type, parts))})"
     return {'"NULL"': TypeKind.INTEGER.value, "UHUGEINT": TypeKind.HUGEINT.value}.get(text, TypeKind.VARCHAR.value)
+
+
+@lru_cache(_TYPES_CACHED_MAX)
+def is_restored(text: str) -> bool:
+    """Whether a value of type ``text`` is the same value again after it was delivered and cast back, as between two stages.
+
+    The text of a UNION does not say which member it is, and that of a VARIANT not which type.
+    """
+    if sql_type(text) is not None or text in _FINER or text in _RESTORED:
+        return True
+    if array := _SUFFIX.fullmatch(text):
+        return is_restored(array[1])
+    if fields := _arguments(text, "STRUCT"):
+        return all(is_restored(kind) for _, kind in map(_field, fields))
+    if parts := [*_arguments(text, "TUPLE"), *_arguments(text, "MAP")]:
+        return all(map(is_restored, parts))
+    return text.startswith("ENUM(")
 
 
 @lru_cache(_TYPES_CACHED_MAX)

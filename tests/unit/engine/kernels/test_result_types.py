@@ -3,7 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.result_types import arrow_type, delivered_type, relation_casts, sql_type
+from secateur.engine.kernels.result_types import arrow_type, delivered_type, is_restored, relation_casts, sql_type
 from secateur.partitioning.types import SqlType, TypeKind, parse_type
 
 DELIVERED = [
@@ -58,3 +58,32 @@ def test_casts_are_asked_for_where_arrow_tells_too_little() -> None:
         "e": "ENUM('b', 'a')",
     }
     assert relation_casts(schema) == (("h", "HUGEINT"), ("hs", "HUGEINT[]"), ("sh", "STRUCT(a HUGEINT)"), ("e", "ENUM('b', 'a')"))
+
+
+RESTORED = (
+    "BIGINT[]",
+    "TIME_NS",
+    "JSON",
+    "BIT",
+    "BIGNUM",
+    "TIME WITH TIME ZONE",
+    "ENUM('UNION(', 'b')[]",
+    'STRUCT(a JSON, "VARIANT" DATE)',
+    "MAP(BIT, HUGEINT)[2]",
+    '"NULL"',
+)
+LOST = (
+    "VARIANT",
+    "UNION(a DATE)",
+    "VARIANT[]",
+    "UNION(a DATE)[3]",
+    "STRUCT(a INTEGER, b VARIANT)",
+    "TUPLE(INTEGER, VARIANT)",
+    "MAP(VARCHAR, VARIANT[])",
+    "SOME_TYPE_TO_COME",
+)
+
+
+@pytest.mark.parametrize(("text", "expected"), [*((text, True) for text in RESTORED), *((text, False) for text in LOST)])
+def test_what_a_text_tells_all_of_can_be_cast_back(text: str, expected: bool) -> None:
+    assert is_restored(text) is expected
