@@ -65,6 +65,9 @@ def file_database(options: FileOptions, doing: str) -> Iterator[FileDatabase]:
             yield FileDatabase(connection, folder)
     except duckdb.Error as error:
         raise _translated(error, options, doing) from error
+    except UnicodeDecodeError as error:
+        # DuckDB's message was cut off inside of a character, and Python has none of it.
+        raise DataError(f"{options.path!r} cannot be {doing} as {options.format.value}: {error.object.decode(errors='replace')}") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -53,8 +53,8 @@ def complaint_about(sql: str, relations: Mapping[str, Mapping[str, SqlType | str
                 columns = ", ".join(f"{_quoted(column)} {kind}" for column, kind in schema.items()) or '"rows without columns" BOOLEAN'
                 cursor.execute(f"CREATE TEMP TABLE {_quoted(name)} ({columns})")
             cursor.execute(_PREFIX + sql)
-        except duckdb.Error as error:
-            return _read(str(error), sql)
+        except (duckdb.Error, UnicodeDecodeError) as error:
+            return _read(_text(error), sql)
     return None
 
 
@@ -63,9 +63,14 @@ def syntax_complaint(sql: str) -> Complaint | None:
     with _lock, _database().cursor() as cursor:
         try:
             cursor.extract_statements(sql)
-        except duckdb.Error as error:
-            return _read(str(error), sql, "")
+        except (duckdb.Error, UnicodeDecodeError) as error:
+            return _read(_text(error), sql, "")
     return None
+
+
+def _text(error: duckdb.Error | UnicodeDecodeError) -> str:
+    """The message, also where it was cut off inside of a character, and Python has none of it."""
+    return error.object.decode(errors="replace") if isinstance(error, UnicodeDecodeError) else str(error)
 
 
 def _read(text: str, sql: str, prefix: str = _PREFIX) -> Complaint | None:

@@ -9,7 +9,7 @@ import duckdb
 
 from secateur import errors
 
-__all__ = ["translated"]
+__all__ = ["translated", "unreadable"]
 
 #: The first row whose exception class and pattern (searched in the message) both match decides.
 _MEANING: Final[tuple[tuple[type[duckdb.Error], str, type[errors.Error]], ...]] = (
@@ -34,6 +34,7 @@ _MEANING: Final[tuple[tuple[type[duckdb.Error], str, type[errors.Error]], ...]] 
     (duckdb.InterruptException, "", errors.JobCancelledError),
     (duckdb.PermissionException, "", errors.ProgrammingError),
     (duckdb.IOException, "", errors.ProgrammingError),
+    (duckdb.InternalException, r"threw an execution error", errors.DataError),
     (duckdb.Error, r"^Parameter not supported", errors.ParameterError),
 )
 
@@ -44,6 +45,8 @@ _ADVICE: Final[dict[type[errors.Error], str]] = {
 }
 _FORBIDDEN: Final = "; statements cannot read files, load extensions or change the configuration of the members"
 
+#: What DuckDB says around the error of a value in a function of which it believed that no value is one.
+_INFALLIBLE: Final = re.compile(r"^Scalar function .* threw an execution error, but .*? Error: ", re.DOTALL)
 _PREFIX: Final = re.compile(r"^[A-Za-z ]+ Error: ")
 #: The excerpt shows the SQL of the fragment, which is not the user's text, and so does everything behind it.
 _EXCERPT: Final = re.compile(r"\s*\n\s*LINE \d+:.*", re.DOTALL)
@@ -57,10 +60,23 @@ _SYSTEM_HINT: Final = re.compile(r'\s*Did you mean "(?:pg_|duckdb_|sqlite_|pragm
 
 def translated(error: duckdb.Error) -> errors.Error:
     """The error of our tree that says the same as ``error``, with DuckDB's useful text and without its view of the fragment's SQL."""
-    text = _PREFIX.sub("", str(error))
+    text = _message(str(error))
+    target = next((target for source, pattern, target in _MEANING if isinstance(error, source) and re.search(pattern, text)), None)
+    if target is None:
+        # Python has classes for DuckDB's common kinds of errors, and the base class for the others; those of DuckDB itself have classes.
+        target = errors.DataError if type(error) is duckdb.Error else errors.InternalError
+    advice = _FORBIDDEN if isinstance(error, (duckdb.PermissionException, duckdb.IOException)) else _ADVICE.get(target, "")
+    return target(_INFALLIBLE.sub("", text) + advice)
+
+
+def unreadable(error: UnicodeDecodeError) -> errors.DataError:
+    """The error for a message of DuckDB that is no text in UTF-8, of which Python therefore does not say the kind."""
+    return errors.DataError(_message(error.object.decode(errors="replace")))
+
+
+def _message(text: str) -> str:
+    """What DuckDB says, without its view of the fragment."""
+    text = _PREFIX.sub("", text)
     for noise in (_EXCERPT, _SETTINGS_HINT, _SYSTEM_HINT, _STACK):
         text = noise.sub("", text)
-    text = text.strip().removesuffix("!")
-    target = next((target for source, pattern, target in _MEANING if isinstance(error, source) and re.search(pattern, text)), errors.InternalError)
-    advice = _FORBIDDEN if isinstance(error, (duckdb.PermissionException, duckdb.IOException)) else _ADVICE.get(target, "")
-    return target(text + advice)
+    return text.strip().removesuffix("!")

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from secateur.engine.kernels.cancellation import Cancellation, running_under
 from secateur.engine.kernels.duckdb_binder import Binder
-from secateur.engine.kernels.duckdb_errors import translated
+from secateur.engine.kernels.duckdb_errors import translated, unreadable
 from secateur.engine.kernels.duckdb_export import RESULT_BYTES_MAX, batch_rows_over, batches_from, exported, reader_of
 from secateur.engine.kernels.duckdb_results import conform
 from secateur.engine.kernels.duckdb_slot import Slot
@@ -366,6 +366,9 @@ def _translating() -> Iterator[None]:
         yield
     except duckdb.Error as error:
         raise translated(error) from error
+    except UnicodeDecodeError as error:
+        # DuckDB cuts long texts off in the middle of a character, and then Python has no text of the message.
+        raise unreadable(error) from error
     except (OverflowError, UnicodeError) as error:
         raise ParameterError(f"a parameter has no SQL value: {error}") from error
 

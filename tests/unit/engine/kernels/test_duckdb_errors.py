@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from secateur import errors
-from secateur.engine.kernels.duckdb_errors import translated
+from secateur.engine.kernels.duckdb_errors import translated, unreadable
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,12 @@ from secateur.engine.kernels.duckdb_errors import translated
             id="no advice to change a setting",
         ),
         pytest.param("SELECT 1 ORDER BY ?", errors.ParameterError, "Parameter not supported in ORDER BY clause", id="a parameter where none may be"),
+        pytest.param(
+            "SELECT list(reduce([], lambda q, i: q))", errors.DataError, "Cannot perform list_reduce on an empty input list", id="a kind without a class"
+        ),
+        pytest.param(
+            "SELECT TRY_CAST((repeat('9', 60))::BIGNUM AS UHUGEINT)", errors.DataError, "Positive bignum too large for type", id="not expected to fail"
+        ),
         pytest.param("SELECT * FROM nowhere", errors.UnknownTableError, "Table with name nowhere does not exist", id="no advice to read DuckDB's catalog"),
     ],
 )
@@ -40,3 +46,16 @@ def test_reading_files_is_not_for_statements() -> None:
         found = translated(caught.value)
     assert isinstance(found, errors.ProgrammingError)
     assert found.message.endswith("statements cannot read files, load extensions or change the configuration of the members")
+
+
+def test_a_message_that_is_cut_off_inside_of_a_character() -> None:
+    with duckdb.connect() as connection, pytest.raises(UnicodeDecodeError) as caught:
+        connection.execute("SELECT json_exists(repeat('ä', 300), 'a')").fetchall()
+    found = unreadable(caught.value)
+    assert type(found) is errors.DataError
+    assert found.message.startswith("Malformed JSON at byte 0 of input")
+
+
+def test_an_error_of_duckdb_itself_is_a_bug() -> None:
+    for error in (duckdb.InternalException("INTERNAL Error: x"), duckdb.FatalException("FATAL Error: x")):
+        assert type(translated(error)) is errors.InternalError
