@@ -23,6 +23,7 @@ from secateur.client.rows import Description, ResultColumn, Rows, as_table
 from secateur.client.rows_to_come import RowsToCome
 from secateur.client.select import Wanted, run_select
 from secateur.client.session import Session
+from secateur.client.show_settings import shown_settings
 from secateur.client.statement import (
     ChangeStatement,
     CopyFrom,
@@ -37,6 +38,7 @@ from secateur.client.statement import (
     SetPlanOption,
     SetPruning,
     SetTimeout,
+    ShowSettings,
     WholeChange,
 )
 from secateur.client.stats import QueryStats
@@ -156,7 +158,7 @@ class Cursor:
                     changes.append((prepared, params))
                 case Done():
                     pass
-                case SelectStatement() | PlanText() | SetPruning() | SetPlanOption() | SetTimeout() | CreateTableAs() | CopyFrom() | CopyTo():
+                case SelectStatement() | PlanText() | SetPruning() | SetPlanOption() | SetTimeout() | ShowSettings() | CreateTableAs() | CopyFrom() | CopyTo():
                     raise NotSupportedError("executemany() is for INSERT, UPDATE and DELETE; call execute() for each set of parameters to read the results")
         if changes:
             total = max(total, 0) + run_whole_changes(self._session, operation, changes)
@@ -345,6 +347,8 @@ class Cursor:
                 self._session.statement_timeout = prepared.value
             case SetPlanOption():
                 self._session.set_plan_option(prepared.name, prepared.value)
+            case ShowSettings():
+                self._take(*shown_settings(self._session, prepared))
             case CopyFrom():
                 self._rowcount = copy_from(self._session, prepared)
             case CopyTo():

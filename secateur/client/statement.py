@@ -36,6 +36,7 @@ __all__ = [
     "SetPlanOption",
     "SetPruning",
     "SetTimeout",
+    "ShowSettings",
     "Step",
     "StepUse",
     "WholeChange",
@@ -318,6 +319,19 @@ class SetTimeout:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowSettings:
+    """``SHOW name`` of one setting, or ``SHOW ALL``.
+
+    Attributes:
+        settings: Name, default and description of each.
+        is_single: Whether one value is the answer, under the name of its setting.
+    """
+
+    settings: tuple[tuple[str, str, str], ...]
+    is_single: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PlanText:
     """``EXPLAIN``: a result that is there already.
 
@@ -350,6 +364,7 @@ Prepared: TypeAlias = (
     | SetPruning
     | SetPlanOption
     | SetTimeout
+    | ShowSettings
     | PlanText
 )
 
@@ -398,6 +413,8 @@ def read_prepared(answer: Answer) -> Prepared:
                 return SetTimeout(StatementTimeout(text, int(milliseconds)))
             case "set" if statement["name"] in _PLAN_OPTIONS:
                 return SetPlanOption(str(statement["name"]), str(statement["value"]))
+            case "show_settings":
+                return ShowSettings(tuple((str(name), str(default), str(text)) for name, default, text in statement["settings"]), statement["is_single"])
             case "explain":
                 table = decode_tables(answer.parts)
                 columns = tuple(ResultColumn(name, "VARCHAR") for name in table.schema.names)

@@ -41,6 +41,7 @@ from secateur.planner.statement import (
     InsertShape,
     SelectStatement,
     SetOption,
+    ShowSettings,
     Statement,
     WholeChange,
 )
@@ -172,6 +173,9 @@ class StatementReplies:
                 return _statement("whole_change", self._whole_change(statement, sql))
             case SetOption(name, value):
                 return _statement("set", {"name": name, "value": value})
+            case ShowSettings(shown, is_single):
+                listed = [[setting.name, setting.default, setting.description] for setting in shown]
+                return _statement("show_settings", {"settings": listed, "is_single": is_single})
             case ExplainStatement(target, form, analyze, offset):
                 explained = explain(target, params, view, settings)
                 is_json = form is ExplainFormat.JSON

@@ -93,7 +93,7 @@ union_extract union_tag union_value unnest unpivot_list upper url_decode url_enc
 uuid_extract_timestamp uuid_extract_version uuidv4 uuidv7 var_pop var_samp variance variant_array_length
 variant_bytes_to_variant variant_comparator variant_contains variant_exists variant_extract
 variant_extract_string variant_group_array variant_group_object variant_keys variant_normalize
-variant_to_parquet_variant variant_type variant_typeof version vertex_extract wavg week weekday weekofyear
+variant_to_parquet_variant variant_type variant_typeof vertex_extract wavg week weekday weekofyear
 weighted_avg xor year yearweek
 """
 VALUE_FUNCTIONS: Final = frozenset(_VALUE_FUNCTIONS.split())
@@ -114,12 +114,16 @@ _COLLATIONS: Final = ("collate_", "icu_collate_")
 _ON_BOTH_SIDES: Final = frozenset({"histogram"})
 """Names that are listed for values, and are something else in FROM."""
 
+_BOUNDED: Final = "bitstring_agg"
+"""With one argument, it takes the bounds of its values from statistics of DuckDB's own tables."""
+
 _INSTEAD: Final = {
     "alias": "its answer depends on how a statement is divided among members; write the name as a text",
     "stats": "it tells about the kernel of one process; read conn.table(name).statistics()",
     "vector_type": "it tells about the kernel of one process",
     "current_setting": "it tells about the kernel of one process; SHOW pruning and the like tell about the session",
     "duckdb_settings": "it tells about the kernel of one process; SHOW pruning and the like tell about the session",
+    "version": "it tells the version of DuckDB; secateur.__version__ is that of secateur",
     "getvariable": "pass values as parameters",
     "setseed": "random numbers are made by several members, each from a seed of its own",
     "nextval": "there are no sequences",
@@ -168,7 +172,7 @@ def doubtful_calls(tokens: Sequence[Token]) -> list[Token]:
             found.append(behind)
         if behind.token_type is TokenType.L_PAREN and token.text[:1].isidentifier() and token.token_type is not TokenType.STRING:
             name = folded(token.text)
-            if name in _ON_BOTH_SIDES or not (is_listed(name) or name in TABLE_FUNCTIONS):
+            if name in _ON_BOTH_SIDES or name == _BOUNDED or not (is_listed(name) or name in TABLE_FUNCTIONS):
                 found.append(token)
     return found
 
@@ -189,6 +193,9 @@ def refuse_calls(doubtful: Sequence[Token], nodes: Iterable[exp.Anonymous], text
             message = "EXPORT_STATE is not supported: states of aggregates stay inside of a statement; write the aggregate without it"
             raise located(NotSupportedError, message, text, token.start, len(token.text))
     for node in nodes:
+        if folded(node.name) == _BOUNDED and len(node.expressions) == 1:
+            message = f"{node.name}(x) without bounds is not supported: write {node.name}(x, min, max)"
+            raise located(NotSupportedError, message, text, int(node.meta.get("start", 0)), len(node.name), function=_BOUNDED)
         in_from = isinstance(node.parent, (exp.Table, exp.Lateral))
         if not is_listed(folded(node.name), in_from=in_from):
             _refuse(node.name, text, int(node.meta.get("start", 0)))

@@ -33,7 +33,7 @@ from secateur.planner.pivot import read_pivot, read_unpivot
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.refused import STATEMENTS as REFUSED_STATEMENTS
 from secateur.planner.select import BoundSelect
-from secateur.planner.set_option import read_set
+from secateur.planner.set_option import is_show_settings, read_set, read_show_settings
 from secateur.planner.statement import (
     ChangeStatement,
     CopyFrom,
@@ -256,6 +256,9 @@ class Planner:
             case "SET":
                 _refuse_parameters(parameters, sql)
                 return read_set(cursor)
+            case "SHOW" if is_show_settings(cursor, catalog.relation):
+                _refuse_parameters(parameters, sql)
+                return read_show_settings(cursor)
             case "SHOW" | "DESCRIBE" | "DESC" | "SUMMARIZE":
                 return self._show(cursor, parameters, _arrange(parameters, params), catalog)
             case _ if first in REFUSED_STATEMENTS:

@@ -1,23 +1,26 @@
-"""SET: the settings of a session."""
+"""SET and SHOW: the settings of a session."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from sqlglot import Token
 
-from secateur.errors import ProgrammingError
+from secateur.errors import ProgrammingError, UnknownTableError
+from secateur.partitioning.reach import COMBINATIONS_PER_PARTITION
 from secateur.planner.near_names import near_names
 from secateur.planner.plan_settings import split_rules
 from secateur.planner.rewrites.rules import rule_names
-from secateur.planner.statement import SetOption
+from secateur.planner.statement import SetOption, Setting, ShowSettings
 from secateur.planner.steps.join_keys import RULE as JOIN_KEYS_FIRST
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 
-__all__ = ["read_set"]
+__all__ = ["is_show_settings", "read_set", "read_show_settings"]
 
 _DISABLED_RULES: Final = "disabled_rules"
 _COMBINATIONS: Final = "combinations_per_partition"
@@ -32,6 +35,14 @@ _OPTIONS: Final = {
     _COMBINATIONS: ("a whole number",),
     _TIMEOUT: ("a time such as '5s'", "0"),
 }
+
+_SETTINGS: Final = (
+    Setting("pruning", "on", "whether statements run only where their rows can be; verify compares the answers with those of all rows"),
+    Setting(_DISABLED_RULES, "", "rewrites that plans are made without, as a list of names"),
+    Setting(_COMBINATIONS, str(COMBINATIONS_PER_PARTITION), "how many combinations of values are hashed, for each partition of a table"),
+    Setting(_TIMEOUT, "0", "after how much time a statement is given up; 0 for none"),
+)
+"""Every setting that there is, for SHOW."""
 
 
 def read_set(cursor: TokenCursor) -> SetOption:
@@ -73,6 +84,33 @@ def read_set(cursor: TokenCursor) -> SetOption:
         raise located(ProgrammingError, f"{name.lower()} is {', '.join(values[:-1])} or {values[-1]}", cursor.sql, offset, len(value))
     cursor.expect_end()
     return SetOption(name.lower(), value)
+
+
+def is_show_settings(cursor: TokenCursor, find: Callable[[str], object]) -> bool:
+    """Whether SHOW is of a setting, or of all: a table or view of that name comes first.
+
+    Args:
+        cursor: At SHOW.
+        find: Raises UnknownTableError for what names no table or view.
+    """
+    token = cursor.peek(1)
+    if token is None or cursor.peek(2) is not None:
+        return False
+    if token.text.lower() not in _OPTIONS:
+        return cursor.at("SHOW", "ALL")
+    with suppress(UnknownTableError):
+        find(token.text)
+        return False
+    return True
+
+
+def read_show_settings(cursor: TokenCursor) -> ShowSettings:
+    """``SHOW name`` or ``SHOW ALL``, for which :func:`is_show_settings` holds."""
+    cursor.expect("SHOW")
+    name = cursor.take().text.lower()
+    cursor.expect_end()
+    chosen = tuple(setting for setting in _SETTINGS if setting.name == name)
+    return ShowSettings(chosen or _SETTINGS, is_single=bool(chosen))
 
 
 def _milliseconds(cursor: TokenCursor, token: Token, offset: int) -> int:

@@ -40,6 +40,8 @@ __all__ = [
     "Materialized",
     "SelectStatement",
     "SetOption",
+    "Setting",
+    "ShowSettings",
     "Statement",
     "Step",
     "SubqueryUse",
@@ -373,6 +375,23 @@ class SetOption:
 
 
 @dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting of a session, as SHOW tells of it; its default is said as SET takes it."""
+
+    name: str
+    default: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowSettings:
+    """``SHOW name`` of one setting, or ``SHOW ALL``: the session, which is the client's, has their values."""
+
+    settings: tuple[Setting, ...]
+    is_single: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ExplainStatement:
     """``EXPLAIN [ANALYZE] [(FORMAT JSON)] target``; ``offset`` is where the target begins in the text."""
 
@@ -399,5 +418,6 @@ Statement: TypeAlias = (
     | CopyFrom
     | CopyTo
     | SetOption
+    | ShowSettings
     | ExplainStatement
 )

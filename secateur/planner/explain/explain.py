@@ -36,6 +36,7 @@ from secateur.planner.statement import (
     InsertSelect,
     SelectStatement,
     SetOption,
+    ShowSettings,
     Statement,
     Step,
     SubqueryUse,
@@ -108,6 +109,8 @@ def explain(statement: Statement, params: Sequence[Any] | Mapping[str, Any], vie
             return Explain(f"CREATE TABLE {table.name} at the controller, and its rows from:\n{explained.text}", explained.json)
         case CreateTable() | CreateTableAs() | CreateIndex() | DropIndex() | AlterTable() | DropTable() | CreateView() | DropView():
             return _explain_other("DDL runs at the controller and reads no partition", view.topology, enabled=enabled)
+        case ShowSettings():
+            return _explain_other("SHOW tells of the session and reads no partition", view.topology, enabled=enabled)
         case SetOption():
             return _explain_other("SET changes the session and reads no partition", view.topology, enabled=enabled)
         case _:

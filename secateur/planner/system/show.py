@@ -7,7 +7,8 @@
     {DESCRIBE | DESC | SHOW [COLUMNS FROM]} [TABLE] t   |   {DESCRIBE | DESC} <query>
     SUMMARIZE {t | <query>}
 
-What they answer, and under which names, is what DuckDB answers; only which columns of a query are keys or cannot be NULL is not worked out.
+What they answer, and under which names, is what DuckDB answers; only which columns of a query are keys or cannot be NULL is not worked out. SHOW of a
+setting is read in ``planner/set_option.py``.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ index_key json_execute_serialized_sql json_serialize_plan nextval obj_descriptio
 parse_duckdb_log_message pg_conf_load_time pg_get_constraintdef pg_get_expr pg_get_viewdef
 pg_postmaster_start_time pg_sleep python_arrow_scan python_map_function query query_table
 register_external_resource register_external_resource_type seq_scan setseed setval shobj_description sleep_ms
-sniff_csv stats to_aggregate_state truncate_duckdb_logs txid_current vector_type which_secret write_log
+sniff_csv stats to_aggregate_state truncate_duckdb_logs txid_current vector_type version which_secret write_log
 """
 REFUSED = frozenset(REFUSED_NAMES.split())
 """Those that were looked at and are not for statements; beside them, whatever begins with one of the prefixes."""
@@ -71,6 +71,8 @@ def test_what_is_not_listed_is_refused_by_name(bench: Any) -> None:
         ("SELECT * FROM histogram(orders, amount)", "write the aggregate histogram(column)", 15),
         ("SELECT sum(amount) EXPORT_STATE FROM orders", "states of aggregates stay inside", 20),
         ("SELECT finalize(x) FROM orders", "states of aggregates stay inside", 8),
+        ("SELECT id, version() FROM orders", "secateur.__version__ is that of secateur", 12),
+        ("SELECT Bitstring_Agg(id) FILTER (id > 1) FROM orders", "write Bitstring_Agg(x, min, max)", 8),
         ("SELECT rowid FROM orders", "rows have no numbers; name the primary key", 8),
         ("SELECT o.rowid FROM orders AS o", "rows have no numbers", 10),
     ],
@@ -90,6 +92,8 @@ def test_a_name_may_be_that_of_a_function(bench: Any) -> None:
         "SELECT a FROM stats AS alias(a, b, c)",
         "INSERT INTO stats (query, alias) VALUES (1, 2)",
         "SELECT histogram(alias) FROM stats",
+        "SELECT bitstring_agg(alias, 1, 5) FROM stats",
+        "SELECT alias AS version FROM stats",
         "SELECT query IN (1, 2) AND (alias) > 1 FROM stats",
     ):
         bench.prepare(sql)
