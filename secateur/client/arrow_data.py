@@ -20,7 +20,7 @@ def as_table(data: Any) -> pa.Table | pa.RecordBatchReader:
     """Take a table from pyarrow, pandas, polars, anything else with ``__arrow_c_stream__``, a mapping of column names to values, or a list of rows.
 
     Arrow data are not copied. A RecordBatchReader stays one: it is read once, batch by batch. Rows are mappings of column names to values; a column that a row
-    does not name is NULL in it.
+    does not name is NULL in it, and an empty list is no rows.
 
     Raises:
         DataError: It is none of these, or its values do not convert.
@@ -34,7 +34,7 @@ def as_table(data: Any) -> pa.Table | pa.RecordBatchReader:
             return pa.Table.from_pandas(data, preserve_index=False)
         if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__") or isinstance(data, Mapping):
             return pa.table(data)
-        if isinstance(data, (list, tuple)) and data and all(isinstance(row, Mapping) for row in data):
+        if isinstance(data, (list, tuple)) and all(isinstance(row, Mapping) for row in data):
             names = dict.fromkeys(name for row in data for name in row)  # Arrow would take those of the first row for all
             return pa.table({name: [row.get(name) for row in data] for name in names})
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:

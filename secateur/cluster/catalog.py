@@ -9,6 +9,7 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Final
 from uuid import uuid4
 
 from secateur.errors import NotSupportedError, TableExistsError, UnknownTableError
@@ -19,6 +20,8 @@ from secateur.partitioning.table import TableDef
 from secateur.planner.views.view import ViewDef
 
 __all__ = ["Catalog"]
+
+_FILE_ENDINGS: Final = (".parquet", ".csv", ".tsv", ".json", ".ndjson", ".jsonl", ".gz", ".zst")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,9 @@ class Catalog:
         return found
 
     def _hint(self, name: str, known: Mapping[str, TableDef | ViewDef]) -> str:
+        if name.casefold().endswith(_FILE_ENDINGS):
+            path = name.replace("'", "''")
+            return f"a file is read where the client is: COPY table FROM '{path}'"
         near = difflib.get_close_matches(name.casefold(), known, n=3)
         names = [known[key].name for key in near or sorted(known)[:10]]
         return f"did you mean {' or '.join(names)}?" if near else f"there is {', '.join(names)}" if names else "there are no tables yet"

@@ -39,6 +39,11 @@ def test_rows_may_name_different_columns() -> None:
     assert as_table([{"x": 1}, {"y": "a"}, {"x": 2, "y": None}]).to_pylist() == [{"x": 1, "y": None}, {"x": None, "y": "a"}, {"x": 2, "y": None}]
 
 
+@pytest.mark.parametrize("data", [[], (), {}, [{}]])
+def test_nothing_is_no_rows(data: Any) -> None:
+    assert list(as_chunks(as_table(data))) == []
+
+
 def test_a_pandas_frame_without_its_index() -> None:
     frame = pd.DataFrame({"x": [1, 2]}, index=["a", "b"])
     assert as_table(frame).select(["x"]).equals(TABLE)
@@ -51,7 +56,6 @@ def test_a_pandas_frame_without_its_index() -> None:
         pytest.param([1, 2], "a builtins.list is no table", id="list"),
         pytest.param(None, "a builtins.NoneType is no table", id="none"),
         pytest.param([(1, "a")], "a list of dicts, one a row", id="list of tuples"),
-        pytest.param([], "a builtins.list is no table", id="no rows and no columns"),
         pytest.param([{"x": 1}, {"x": "a"}], "the list does not convert to Arrow", id="rows of mixed types"),
         pytest.param("it's.csv", r"execute COPY table FROM 'it''s.csv'", id="path as text"),
         pytest.param(Path("rows.parquet"), r"'rows.parquet' is a path, .* execute COPY table FROM 'rows.parquet'", id="path"),

@@ -126,6 +126,7 @@ def test_without_parameters_it_can_be_explained_but_needs_all_of_them_to_run(ben
         pytest.param("UPDATE orders SET orders.amount = 1", SqlSyntaxError, "bare names", 25, id="a qualified column"),
         pytest.param("UPDATE orders SET (amount, day) = ROW(1)", ProgrammingError, "one value for each of the 2 columns", 35, id="too few values"),
         pytest.param("UPDATE orders SET (amount, day) = (1, NULL, 2)", ProgrammingError, "one value for each of the 2 columns", 35, id="too many values"),
+        pytest.param("UPDATE orders SET (amount, day) = (SELECT 1, NULL)", ProgrammingError, "returns 2 columns - expected 1", 35, id="a query of two columns"),
         pytest.param("UPDATE orders SET (amount, amount) = (1, 2)", ProgrammingError, "assigned twice", 28, id="twice in a list"),
         pytest.param("UPDATE orders SET amount = 1 FROM", SqlSyntaxError, "expected a table", 34, id="from nothing"),
         pytest.param("UPDATE orders SET amount = c.scor FROM customers c", UnknownColumnError, "did you mean score?", 30, id="an unknown column of another"),
