@@ -1,7 +1,7 @@
 # Everything a newcomer types. Each target sets up .venv first, works from a bare clone, again after a failure, and twice in a row.
 #
 #   make demo                        the whole way once, on real data
-#   make test PYTEST_ARGS='-k name'  passes arguments on to pytest
+#   make test PYTEST_ARGS='-k name'  passes arguments on to pytest; WORKERS=0 runs in one process
 #   make PYTHON=python3.12 install   builds .venv with another Python (3.11 or later); `make distclean` first if there is one
 
 PYTHON ?= python3
@@ -41,8 +41,10 @@ help: ## this list
 demo: $(STAMP) java ## real flights: Spark loads three Ray members, pruned SQL reads them back
 	@$(PY) -m examples.flights $(DEMO_ARGS)
 
-test: $(STAMP) java ## all tests but the slow ones
-	@$(PY) -m pytest -m "not slow" $(PYTEST_ARGS)
+# Whole files go to one of the workers, so that what a module starts is started once.
+WORKERS ?= 2
+test: $(STAMP) java ## all tests but the slow ones, on WORKERS=2 processes
+	@$(PY) -m pytest -m "not slow" -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
 
 test-slow: $(STAMP) ## the property tests with many times the cases, TPC-H and TPC-DS at scale factor 1: tens of minutes
 	@SECATEUR_PROPERTY_FACTOR=20 SECATEUR_PRUNING_WORLDS=100 $(PY) -m pytest -m "not ray and not spark" -o timeout=3600 tests/property tests/tpc $(PYTEST_ARGS)

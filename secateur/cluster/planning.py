@@ -121,7 +121,10 @@ class PlanningThreads:
         if running:
             for planning in running:
                 self._interrupt(planning, asyncio.get_running_loop(), _INTERRUPT_S)
-            _, unending = await asyncio.wait([asyncio.wrap_future(planning.result) for planning in running], timeout=STOP_S)
+            ending = [asyncio.wrap_future(planning.result) for planning in running]
+            for future in ending:
+                future.add_done_callback(_look_at)
+            _, unending = await asyncio.wait(ending, timeout=STOP_S)
             if unending:
                 return
         for thread in threads:
@@ -223,3 +226,9 @@ class PlanningThreads:
             is_running = self._running.get(planning.client) is planning
         if is_running and not loop.is_closed():
             loop.call_later(delay_s, self._interrupt, planning, loop, 2 * delay_s)
+
+
+def _look_at(future: asyncio.Future[Any]) -> None:
+    """Take note of how a planning has failed, so that asyncio does not report an error that nobody looked at."""
+    if not future.cancelled():
+        future.exception()

@@ -104,8 +104,10 @@ async def test_the_queue_is_bounded() -> None:
         begun.set()
         return release.wait()
 
-    tasks = [asyncio.create_task(threads.run(1, hold)) for _ in range(4)]
+    tasks = [asyncio.create_task(threads.run(1, hold))]
     await asyncio.to_thread(begun.wait)
+    tasks += [asyncio.create_task(threads.run(1, hold)) for _ in range(3)]
+    await asyncio.sleep(0)  # each has put its planning into the queue
     assert threads.waiting == 3
     with pytest.raises(LimitExceededError, match="3 statements wait to be planned"):
         await threads.run(2, lambda: None)
