@@ -97,7 +97,7 @@ __all__ = [
     "threadsafety",
 ]
 
-__version__: Final = "0.1.0.dev0"
+__version__ = "0.1.0.dev0"
 
 _MODULES: Final = {
     "connectors": "secateur.connectors",
