@@ -319,7 +319,7 @@ class Replication:
 
     async def _catch_up(self, key: Key, replica: Replica, member: str) -> None:
         pause_s = _PAUSE_MIN_S
-        while self._replicas.get(key) is replica and replica.is_open and not replica.is_superseded:
+        while self._replicas.get(key) is replica and replica.takes_writes:
             try:
                 missing = replica.missing(member)
             except LookupError as error:
