@@ -25,7 +25,6 @@ SELECT * FROM t WHERE b = current_user
 SELECT * FROM t WHERE b = current_user
 SELECT * FROM t WHERE b = typeof(1)
 SELECT * FROM t WHERE b = uuid()::VARCHAR
-SELECT * FROM t WHERE b = version()
 SELECT * FROM t WHERE a = 7 / 2
 SELECT * FROM t WHERE a = 7 // 2
 SELECT * FROM t WHERE a = -7 // 2
