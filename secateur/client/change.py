@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from secateur.client.patience import Patience
+from secateur.client.patience import Patience, planned_again
 from secateur.client.pruning import Pruning
 from secateur.client.ranges_known import check_ranges
 from secateur.client.routing import Rung, choose_route
@@ -122,13 +122,14 @@ def _following(
             return change, _run(session, change, change.source.values(params), change_id, pruning=pruning, profiled=profiled)
         except (PartitionLostError, *NOTHING_DONE, MemberLostError) as error:
             if patience.learn(error):
-                change = _planned_again(session, sql, params, error)
+                change = _planned_again(session, sql, params, change, error)
                 patience.pause()
 
 
-def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any], because: Error) -> ChangeStatement:
-    session.forget(sql, params)
-    prepared, _ = session.prepare(sql, params)
+def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any], before: ChangeStatement, because: Error) -> ChangeStatement:
+    prepared = planned_again(session, sql, params)
+    if prepared is None:
+        return before
     if not isinstance(prepared, ChangeStatement):
         raise InterfaceError(f"{sql!r} was an UPDATE or DELETE and is none any more") from because
     return prepared

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from secateur.client.arrow_data import as_chunks
 from secateur.client.lost_members import LostMembers
+from secateur.client.patience import wait_while_silent
 from secateur.client.ranges_on_demand import with_ranges_for
 from secateur.client.run_profile import StageWork
 from secateur.client.session import Session
@@ -150,6 +151,7 @@ def load_rows(
             if time.monotonic() >= deadline_s:
                 raise lost or error.failure from error.cause
             _wait_for_owners(session)
+            wait_while_silent(session, error.member, deadline_s)
         except PartitionLostError:
             # Unless the newest topology says so too, a backup has taken over; nothing was loaded so far.
             if seen == (seen := session.refresh_topology().version) or not isinstance(data, pa.Table):
@@ -160,7 +162,10 @@ def load_rows(
             _wait_for_owners(session)
             if error.details.get("lease_ended"):  # says nothing of the table, and the controller may be out of reach
                 continue
-            newer = session.table(table.name)
+            try:
+                newer = session.table(table.name)
+            except UnreachableError:  # then nobody changes tables; the owners are those that members name
+                continue
             if same_table and newer.table_id != table.table_id:
                 raise
             table = newer

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any, Final, assert_never
@@ -13,7 +12,7 @@ import pyarrow as pa
 
 from secateur.client.materialize import run_in_steps
 from secateur.client.outcome import Narrowed, Needs, Outcome
-from secateur.client.patience import Patience
+from secateur.client.patience import Patience, is_final, planned_again
 from secateur.client.pruning import Pruning
 from secateur.client.ranges_known import check_ranges
 from secateur.client.routing import Rung, choose_route
@@ -160,19 +159,19 @@ def _following(
             try:
                 is_stale = patience.learn(error)
             except (MemberLostError, UnreachableError) as last:
-                if last is error:
+                if last is error and not is_final(error):
                     last.safe_to_retry()  # a read changes nothing, and others take over
                 raise
             if is_stale:
-                with suppress(UnreachableError):  # without a controller the plan stays, and may be as good as it was
-                    statement = _planned_again(session, sql, params, error)
+                statement = _planned_again(session, sql, params, statement, error)
                 patience.pause()
 
 
-def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any], because: Error) -> SelectStatement:
-    session.forget(sql, params)
-    prepared, _ = session.prepare(sql, params)
+def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any], before: SelectStatement, because: Error) -> SelectStatement:
+    prepared = planned_again(session, sql, params)
     match prepared:
+        case None:
+            return before
         case SelectStatement():
             return prepared
         case InsertSelect() | ChangeStatement() | WholeChange() | CopyTo() | CreateTableAs(source=SelectStatement()):

@@ -10,6 +10,7 @@ import itertools
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import Enum, auto
 from typing import Any, Final, NoReturn
 from weakref import WeakSet
 
@@ -36,13 +37,26 @@ from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 from secateur.wire import Answer, CallControl, Channel, Payload, unpack
 
-__all__ = ["Session"]
+__all__ = ["Session", "Sign"]
 
 _STATEMENTS_MAX: Final = 512
+_TOPOLOGY_WAIT_S: Final = 2.0
+"""How long the controller may take to name the owners, before the members are asked."""
 _OWNERS_WAIT_S: Final = 1.0
-"""How long a member may take to name the owners, when the controller is out of reach."""
-_PROBE_S: Final = 2.0
-"""How long a member whose connection broke may take to accept another."""
+"""How long a member may take for that."""
+_PROBE_S: Final = 0.5
+"""How long a member that did not answer may take to say hello over another connection."""
+_PROBES_MAX: Final = 3
+
+
+class Sign(Enum):
+    """What is to be seen of a member over a connection of its own."""
+
+    ANSWERS = auto()
+    SILENT = auto()
+    """The connection is accepted or not, and nothing comes: the process is stopped, or the network to it is cut. It may come back."""
+    GONE = auto()
+    """Nobody listens any more where it did, or it has left the cluster."""
 
 
 class Session:
@@ -120,7 +134,7 @@ class Session:
             Error: Nobody can be reached; or whatever the controller answers.
         """
         try:
-            topology = Topology.from_wire(unpack(self.ask("topology").payload))
+            topology = Topology.from_wire(unpack(self.ask("topology", timeout_s=_TOPOLOGY_WAIT_S).payload))
         except (UnreachableError, MemberLostError, DeadlineError):
             heard = self._owners_of_members()
             if heard is None:
@@ -181,7 +195,7 @@ class Session:
         for control in controls:
             control.end(JobCancelledError("the statement was cancelled: connection.interrupt() was called"))
 
-    def ask(self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"") -> Answer:
+    def ask(self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"", *, timeout_s: float | None = None) -> Answer:
         """Send a request to the controller.
 
         Raises:
@@ -189,7 +203,7 @@ class Session:
         """
         self.check_open()
         try:
-            answer = self._controller.request(op, args, payload, control=self.control)
+            answer = self._controller.request(op, args, payload, timeout_s=timeout_s, control=self.control)
         except UnreachableError as error:
             raise self._controller_gone(error) from error
         if self._controller.hello.header.get("cluster_id") != self._cluster_id:
@@ -283,19 +297,29 @@ class Session:
 
     def is_gone(self, member_id: str) -> bool:
         """Whether a member has ended: nobody listens any more where it did. One that is silent may come back, and counts as there."""
+        return self.sign_of(member_id) is Sign.GONE
+
+    def sign_of(self, member_id: str) -> Sign:
+        """Look at a member over a connection of its own. Takes at most half a second for one that is silent."""
         known = next((member for member in self._topology.members if member.id == member_id), None)
         if known is None:
-            return True
-        channel = Channel(known.host, known.port, token=self._token, timeout_s=_PROBE_S)
-        try:
-            channel.connect()
-        except UnreachableError:
-            return True
-        except Error:
-            return False
-        finally:
-            channel.close()
-        return False
+            return Sign.GONE
+        for _ in range(_PROBES_MAX):
+            channel = Channel(known.host, known.port, token=self._token, timeout_s=_PROBE_S)
+            try:
+                channel.connect()
+            except UnreachableError as error:
+                if error.details.get("refused"):
+                    return Sign.GONE
+                if error.details.get("silent"):
+                    return Sign.SILENT
+            except Error:
+                return Sign.ANSWERS
+            else:
+                return Sign.ANSWERS
+            finally:
+                channel.close()
+        return Sign.GONE  # it hangs up again and again: the process is about to end
 
     def note(self, header: dict[str, Any]) -> None:
         """Hear of newer versions of the catalog, the statistics or the topology from an answer."""
@@ -331,7 +355,7 @@ class Session:
         return self.prepare_anew(sql, params), False
 
     def prepare_anew(self, sql: str, params: list[Any] | dict[str, Any]) -> Prepared:
-        """As :meth:`prepare`, from the controller in any case.
+        """As :meth:`prepare`, from the controller in any case. A plan that was known is replaced once there is an answer: without a controller it stays.
 
         Raises:
             Error: What the planner says of the statement.
@@ -340,11 +364,9 @@ class Session:
         kept = prepared.template if isinstance(prepared, InsertRows) else prepared
         if isinstance(kept, Cached) and kept.catalog_version >= self._catalog_version:
             self.statements.put(self._key(sql, params), kept)
+        else:
+            self.statements.forget(self._key(sql, params))
         return prepared
-
-    def forget(self, sql: str, params: list[Any] | dict[str, Any]) -> None:
-        """Drop the plan of a statement that turned out to be stale."""
-        self.statements.forget(self._key(sql, params))
 
     def settings(self) -> dict[str, Any]:
         """The settings as the controller wants them."""

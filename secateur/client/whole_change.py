@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from secateur.client.change import NOTHING_DONE, Changed, unknown_outcome
-from secateur.client.patience import Patience
+from secateur.client.patience import Patience, planned_again
 from secateur.client.pruning import Pruning
 from secateur.client.routing import Rung
 from secateur.client.run_profile import RunProfile, profile_of_change
@@ -98,13 +98,14 @@ def _following(session: Session, sql: str, params: list[Any] | dict[str, Any], c
         except (PartitionLostError, *NOTHING_DONE, MemberLostError) as error:
             uncertain = error if isinstance(error, MemberLostError) else uncertain
             if patience.learn(error):
-                change = _planned_again(session, sql, params, error)
+                change = _planned_again(session, sql, params, change, error)
                 patience.pause()
 
 
-def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any], because: Error) -> WholeChange:
-    session.forget(sql, params)
-    prepared, _ = session.prepare(sql, params)
+def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any], before: WholeChange, because: Error) -> WholeChange:
+    prepared = planned_again(session, sql, params)
+    if prepared is None:
+        return before
     if not isinstance(prepared, WholeChange):
         raise InterfaceError(f"{sql!r} was another kind of statement before") from because
     return prepared

@@ -75,6 +75,7 @@ MEMBER_CALLERS: Final[Mapping[str, Callers]] = {
     "copies_settled": _MEMBERS,
     "job_counters": _MEMBERS,
     "promise": _MEMBERS,
+    "plan": _MEMBERS,
     "copy_table": _MEMBERS,
     "catch_up": _CONTROLLER,
     "job_run": _CONTROLLER,

@@ -26,6 +26,7 @@ from secateur.cluster.member_ranges import MemberRanges
 from secateur.cluster.member_statistics import MemberStatistics
 from secateur.cluster.open_results import OpenResults
 from secateur.cluster.peers import Peers
+from secateur.cluster.plan_source import PlanSource
 from secateur.cluster.replication import Replication
 from secateur.cluster.request_args import MEMBER_ARGS, check_args
 from secateur.cluster.settings import ClusterSettings
@@ -37,7 +38,6 @@ from secateur.cluster.whole_changes import MemberWholeChanges
 from secateur.cluster.writes import MemberWrites
 from secateur.engine.elastic_threads import ElasticThreads
 from secateur.engine.kernels.fragment import run
-from secateur.engine.plan import SelectPlan
 from secateur.engine.runtime import JobRuntime
 from secateur.engine.services import EngineLimits, MemberServices
 from secateur.errors import ProtocolError, UnknownTableError
@@ -71,6 +71,7 @@ _HOUSEKEEPING: Final = frozenset(
         "alter_abort",
         "owners",
         "promise",
+        "plan",
         "catch_up",
         "copy_table",
         "stats",
@@ -78,7 +79,7 @@ _HOUSEKEEPING: Final = frozenset(
         "statistics",
     }
 )
-"""Requests from the controller that concern no statement, and so do not count as frames received."""
+"""Requests of the controller and of other members that are part of no execution, and so do not count as frames received."""
 
 _ABANDONABLE = frozenset({"execute", "profile", "result_next", "change_stage", "change_work_out", "statistics"})
 """Requests that end where they are when nobody waits for their answer any more; what a change has staged, whoever asked for it aborts."""
@@ -149,6 +150,7 @@ class Member:
         self._ranges = MemberRanges(self._store, self._places.gate, self._changing, self._adopt_table)
         self._topology = Topology(0, (), {})
         self._promises = Promises(settings.lease_times)
+        self._plan_source = PlanSource(member_id, self._controller, self._peers, self._places.member_ids, settings.member_silence_s)
         self._controller_address = controller_address
         self._lease: LeaseKeeper | None = None
         self._turning: asyncio.Task[None] | None = None
@@ -198,6 +200,7 @@ class Member:
             "catch_up": self._catch_up,
             "copy_table": self._copies.copy_table,
             "promise": self._promise,
+            "plan": self._send_plan,
             "statements": self._statement_log.send,
             "stats": self._stats,
             "statistics": MemberStatistics(self._store).summary,
@@ -233,7 +236,7 @@ class Member:
         self._attempts = MemberAttempts(self._jobs, self._controller, lambda: self._topology, allow_code=self._settings.accepts_code)
         threads = StatementThreads(self._executor, self._quick, self._changing)
         self._statements = StatementRunner(
-            self.member_id, self._store, self._jobs, threads, self._fetch_plan, self._fetch_system_table, self._results, self._settings.plan_cache_max
+            self.member_id, self._store, self._jobs, threads, self._plan_source.fetch, self._fetch_system_table, self._results, self._settings.plan_cache_max
         )
         self._changes = MemberChanges(self._store, self._statements, self._places, self._writes, self._loads, self._results, self._changing)
         self._whole_changes = MemberWholeChanges(self.member_id, self._store, self._statements, self._places, self._loads, self._peers, self._changing)
@@ -329,10 +332,6 @@ class Member:
         job = self._attempts.running(job_id) or self._client_jobs.running(job_id)
         return Reply({"metrics": [] if job is None else await self._live_metrics.of(job)})
 
-    async def _fetch_plan(self, plan_id: str) -> SelectPlan:
-        answer = await self._controller.request("plan", {"plan_id": plan_id})
-        return SelectPlan.from_wire(unpack(answer.payload))
-
     async def _fetch_system_table(self, name: str) -> pa.Table:
         answer = await self._controller.request("system_table", {"table": name})
         return decode_table(answer.payload, ranges=False)
@@ -400,6 +399,10 @@ class Member:
     def _send_topology(self, _: Request) -> Reply:
         """The owners as far as this member has heard, for clients that cannot reach the controller."""
         return Reply({"topology_version": self._topology.version}, pack(self._topology.to_wire()))
+
+    def _send_plan(self, request: Request) -> Reply:
+        """A plan that this member has run, for another one that has not and cannot reach the controller."""
+        return Reply({}, pack(self._statements.kept_plan(request.args["plan_id"]).to_wire()))
 
     def _promise(self, request: Request) -> Reply:
         """Another member cannot reach the controller, and asks for a lease; see :mod:`secateur.cluster.lease`."""

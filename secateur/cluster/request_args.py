@@ -58,6 +58,7 @@ MEMBER_ARGS: Final[Mapping[str, ArgTypes]] = {
     "copy_table": {"table_id": (int,)},
     "catch_up": {"table": (dict,), "source": (str, type(None))},
     "promise": {"member": (str,), "topology_version": (int,)},
+    "plan": {"plan_id": (str,)},
     "job_submit": {**_JOB, "config": (dict,), "params": (list, dict)},
     "job_resolve": {"config": (dict,), "params": (list, dict)},
     "job_stop": _JOB,

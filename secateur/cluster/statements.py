@@ -93,7 +93,7 @@ class StatementRunner:
         store: Its partitions.
         jobs: Its engine, for statements that need other members.
         threads: For kernel calls.
-        fetch_plan: Gets a plan from the controller by its id.
+        fetch_plan: Gets a plan that is not kept here by its id.
         fetch_system_table: Gets the rows of a system table from the controller by its name.
         results: Keeps what clients are still reading.
         plans_max: Plans kept.
@@ -146,11 +146,23 @@ class StatementRunner:
         self._plans.move_to_end(plan.plan_id)
         return self._run(plan, request)
 
+    def kept_plan(self, plan_id: str) -> SelectPlan:
+        """A plan that is kept here.
+
+        Raises:
+            TopologyChangedError: There is none of this id.
+        """
+        plan = self._plans.get(plan_id)
+        if plan is None:
+            raise TopologyChangedError(f"member {self._member_id} does not keep plan {plan_id}", plan=plan_id)
+        return plan
+
     async def plan(self, plan_id: str) -> SelectPlan:
-        """A plan, fetched from the controller unless it is kept here.
+        """A plan, fetched unless it is kept here.
 
         Raises:
             TopologyChangedError: The controller does not keep it any more; the client has to prepare its statement again.
+            UnreachableError: The controller does not answer, and no other member has it.
         """
         plan = self._plans.get(plan_id)
         if plan is None:

@@ -46,7 +46,7 @@ from secateur.planner.text.long_lists import lists_agree
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.second_reading import SecondReading, read_statement
 from secateur.planner.views.view import ViewDef
-from secateur.wire import encode_table, pack
+from secateur.wire import encode_table
 
 __all__ = ["BoundSelect"]
 
@@ -144,7 +144,8 @@ class BoundSelect:
         may_be_empty = repeatable and (bool(trees) or is_small(reading)) and not query.views and not is_of_system and all(map(_may_be_empty, trees))
         empty = _empty_answer(query, reading, local, self._schemas, self._params) if may_be_empty else None
         plan = SelectPlan(
-            plan_id=self._plan_id(empty),
+            plan_id="",
+            origin=self._origin(),
             scans=self.scans,
             local=local,
             stages=found.stages,
@@ -161,7 +162,7 @@ class BoundSelect:
             views=query.views,
             is_sized=self._is_sized,
             undivided=as_written(query, read, self._schemas, self.columns) if self._settings.is_verified else (),
-        )
+        ).named()
         statement = SelectStatement(plan, tuple(scan.bounds for scan in read.scans), None, rewrites=read.rewrites, colocated=read.colocated)
         return statement if joins is None or self._plan_step is None else joins.in_steps(statement, self._plan_step)
 
@@ -197,16 +198,11 @@ class BoundSelect:
         """Whether rows are ordered and not limited: how depends on how many they are."""
         return bool(self._query.tree.args.get("order")) and not self._query.tree.args.get("limit")
 
-    def _plan_id(self, empty: bytes | None) -> str:
-        """A digest of what the plan is made of.
-
-        The trees and the answer over no rows are part of it: they are not the same each time, since an evaluation that
-        takes too long is given up, and members keep plans by their ids.
-        """
-        query, statistics = self._query, self._picture.version if self._is_sized or len(self._query.scans) > 1 else 0
-        parts = (query.text, len(query.parameters.lists), self._parameter_types, self._schema_version, self._settings, statistics)
-        evaluated = pack([[scan.to_wire() for scan in self.scans], empty])
-        return blake2b(repr(parts).encode() + evaluated, digest_size=12).hexdigest()
+    def _origin(self) -> str:
+        """A digest of what the plan is made of; the id of the plan covers what came of it."""
+        query = self._query
+        parts = (query.text, len(query.parameters.lists), self._parameter_types, self._schema_version, self._settings)
+        return blake2b(repr(parts).encode(), digest_size=12).hexdigest()
 
 
 def _may_be_empty(tree: PartitionTree) -> bool:

@@ -99,7 +99,7 @@ class Channel:
             op: The operation.
             args: Its arguments, plain values.
             payload: Bytes to go with it.
-            timeout_s: Seconds to wait; None takes the channel's.
+            timeout_s: Seconds to wait, once for the connection if it has to be made, and once for the answer; None takes the channel's.
             control: By which the call may be ended.
 
         Raises:
@@ -112,12 +112,12 @@ class Channel:
         """
         with self._lock:
             if control is None:
-                self._ready()
+                self._ready(timeout_s)
                 frames = list(self._exchange(op, args, payload, timeout_s))
             else:
                 control.begin(self)
                 try:
-                    if self._ready():
+                    if self._ready(timeout_s):
                         control.check()  # nothing hung up a connection that was only being made
                     frames = list(self._exchange(op, args, payload, timeout_s, control))
                 finally:
@@ -159,7 +159,7 @@ class Channel:
     def __del__(self) -> None:
         self._disconnect()  # a channel that is dropped hangs up, without a ResourceWarning from inside of it
 
-    def _ready(self) -> bool:
+    def _ready(self, timeout_s: float | None = None) -> bool:
         """Connect unless connected; whether that was to be done."""
         if self._closed:
             raise InterfaceError(f"the channel to {self.address} is closed")
@@ -167,7 +167,7 @@ class Channel:
             raise InterfaceError(f"a streamed answer from {self.address} is being read: read it to its end, close it, or use another channel")
         if self._socket is not None:
             return False
-        self._connect()
+        self._connect(timeout_s)
         return True
 
     def _exchange(self, op: str, args: dict[str, Any] | None, payload: Payload, timeout_s: float | None, control: CallControl | None = None) -> Iterator[Frame]:
@@ -234,8 +234,8 @@ class Channel:
             raise ConnectionError("not connected")
         return self._socket
 
-    def _connect(self) -> None:
-        wait_s = self._silence_s if self._timeout_s is None else min(self._timeout_s, self._silence_s)
+    def _connect(self, timeout_s: float | None) -> None:
+        wait_s = min(bound for bound in (self._silence_s, self._timeout_s, timeout_s) if bound is not None)
         deadline = time.monotonic() + wait_s
         try:
             self._socket = socket.create_connection((self.host, self.port), timeout=wait_s)
@@ -243,6 +243,8 @@ class Channel:
             raise UnreachableError(
                 f"nobody answers at {self.address} ({error}): check that the cluster runs and that this is the address it printed",
                 address=self.address,
+                refused=isinstance(error, ConnectionRefusedError),
+                silent=isinstance(error, TimeoutError),
             ) from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._decoder = FrameDecoder(self._limits)
@@ -258,6 +260,7 @@ class Channel:
             raise UnreachableError(
                 f"{self.address} accepted the connection but did not answer our hello: the process there is stopped, overloaded or about to end",
                 address=self.address,
+                silent=isinstance(error.__cause__, TimeoutError),
             ) from error
         self.hello = Answer(frame.header, (frame.payload,) if frame.payload else ())
         self._send_limits = peer_limits(frame.header, self._limits)

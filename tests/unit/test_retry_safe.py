@@ -22,6 +22,7 @@ SAFE_CLASSES = {"UnreachableError", "TopologyChangedError", "DataChangedError", 
 EXCEPTIONS = {
     ("UnreachableError", "client/session.py", "belongs to another cluster now", "False"),
     ("UnreachableError", "client/session.py", "the controller of this cluster", "not is_gone"),
+    ("UnreachableError", "cluster/plan_source.py", "the controller does not answer", "not error.details.get('refused')"),
     ("LimitExceededError", "wire/connection.py", "message", "True"),
     ("LimitExceededError", "wire/peer.py", "requests to", "True"),
     ("LimitExceededError", "cluster/planning.py", "statements wait to be planned", "True"),

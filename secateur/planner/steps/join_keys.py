@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from typing import Final
 
 from secateur.errors import DatabaseError
@@ -148,13 +147,7 @@ class JoinKeys:
             return statement
         plan = statement.plan
         scans = tuple(replace(scan, tree=bounds.tree, keys=bounds.keys, reason=bounds.reason) for scan, bounds in zip(plan.scans, self.bounds, strict=True))
-        identity = repr((plan.plan_id, RULE, [step.query.plan.plan_id for step in steps], self.watched))
-        outer = replace(
-            plan,
-            plan_id=blake2b(identity.encode(), digest_size=12).hexdigest(),
-            scans=scans,
-            parameter_count=plan.parameter_count + sum(step.parameter_count for step in steps),
-        )
+        outer = replace(plan, scans=scans, parameter_count=plan.parameter_count + sum(step.parameter_count for step in steps)).named()
         inner = SelectStatement(outer, self.bounds, None, rewrites=statement.rewrites, colocated=statement.colocated)
         return replace(statement, materialized=Materialized(steps, inner, self.watched))
 

@@ -33,7 +33,7 @@ def over(*relations: str) -> Fragment:
 
 def plan(*stages: Stage) -> SelectPlan:
     scans = (scan("s0"), scan("s1"), scan("s2", replicated=True))
-    return SelectPlan("id", scans, over("s0"), stages, Strategy.GATHER, None, (("k", "BIGINT"),), 0, (), None, True, 1)
+    return SelectPlan("id", scans, over("s0"), stages, Strategy.GATHER, None, (("k", "BIGINT"),), 0, (), None, True, 1).named()
 
 
 FINAL = Stage("final", over("x0"), inputs=(0,), at_coordinator=True)

@@ -97,7 +97,7 @@ class Case:
         last = self.stages[-1].fragment
         scans = tuple(scan(table, f"s{number}") for number, table in enumerate(self.tables))
         made = SelectPlan("plan", scans, last, tuple(self.stages), Strategy.GATHER, None, last.columns, 0, (), None, True, 1)
-        return SelectPlan.from_wire(made.to_wire())
+        return SelectPlan.from_wire(made.named().to_wire())
 
     def partitions(self) -> list[list[int]]:
         counts = [TABLES[table][0].partition_count for table in self.tables]
