@@ -25,6 +25,7 @@ from secateur.cluster.peers import Peers
 from secateur.cluster.planning import PlanningThreads
 from secateur.cluster.request_args import CONTROLLER_ARGS, check_args
 from secateur.cluster.settings import ClusterSettings
+from secateur.cluster.sockets import listening
 from secateur.cluster.statement_replies import Params, PlanningView, StatementReplies
 from secateur.cluster.statistics_book import StatisticsBook
 from secateur.cluster.system_tables import SystemTables
@@ -36,7 +37,7 @@ from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import MemberAddress
 from secateur.planner.statement import AlterTable, CreateIndex, CreateTable, CreateTableAs, CreateView, DropIndex, DropTable, DropView
 from secateur.storage.change import MIXED, Operation
-from secateur.wire import FrameServer, PeerInfo, Reply, Request, Role, pack
+from secateur.wire import PeerInfo, Reply, Request, Role, pack
 
 __all__ = ["Controller"]
 
@@ -57,16 +58,7 @@ class Controller:
 
     def __init__(self, settings: ClusterSettings) -> None:
         self._settings = settings
-        self._server = FrameServer(
-            self,
-            host=settings.host,
-            port=settings.port,
-            token=settings.token,
-            secret=settings.secret,
-            limits=settings.limits,
-            on_gone=self._gone,
-            abandonable_ops=_ABANDONABLE,
-        )
+        self._server = listening(self, settings, on_gone=self._gone, abandonable_ops=_ABANDONABLE, port=settings.port)
         self._peers = Peers("controller", Role.CONTROLLER, settings)
         self._state = ClusterState(self._peers, lambda member_id: self._jobs.member_lost(member_id), settings.lease_times, stall_s=settings.member_stall_s)
         self._joining = Joining(self._state, settings)

@@ -12,9 +12,10 @@ from secateur.cluster.cluster_state import ClusterState
 from secateur.cluster.membership import MemberJoined
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.shared_lock import SharedLock
+from secateur.cluster.sockets import peer_at
 from secateur.errors import ProgrammingError
 from secateur.partitioning.topology import MemberAddress
-from secateur.wire import Peer, Role, pack
+from secateur.wire import Role, pack
 
 __all__ = ["Joining"]
 
@@ -69,16 +70,7 @@ class Joining:
             await self._state.advance(MemberJoined(address))
 
     async def _catch_up(self, address: MemberAddress) -> None:
-        settings = self._settings
-        newcomer = Peer(
-            address.host,
-            address.port,
-            token=settings.token,
-            client="controller",
-            timeout_s=settings.start_timeout_s,
-            limits=settings.limits,
-            identity=settings.identity(Role.CONTROLLER),
-        )
+        newcomer = peer_at(address.host, address.port, self._settings, name="controller", role=Role.CONTROLLER)
         try:
             await newcomer.request("topology", {}, pack(self._state.topology.to_wire()))
             for table in self._state.catalog.tables():

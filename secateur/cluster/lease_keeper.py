@@ -10,6 +10,7 @@ from typing import Any, assert_never
 from secateur.cluster.lease import Answer, AskController, AskPeers, Effect, GivenUp, LeaseHolder
 from secateur.cluster.loop_thread import LoopThread
 from secateur.cluster.settings import ClusterSettings
+from secateur.cluster.sockets import peer_at
 from secateur.cluster.threads_end import ends
 from secateur.errors import DeadlineError, Error, InterfaceError, MemberLostError, ProtocolError, UnreachableError
 from secateur.partitioning.topology import Topology
@@ -152,15 +153,7 @@ class LeaseKeeper:
             self._loop.call_soon_threadsafe(self._on_given_up)
 
     def _peer(self, host: str, port: int) -> Peer:
-        return Peer(
-            host,
-            port,
-            token=self._settings.token,
-            client=self._member_id,
-            timeout_s=self._times.silence_s,
-            limits=self._settings.limits,
-            identity=self._settings.identity(Role.MEMBER),
-        )
+        return peer_at(host, port, self._settings, name=self._member_id, role=Role.MEMBER, timeout_s=self._times.silence_s)
 
 
 async def _verdict(ask: Callable[[], Awaitable[Any]]) -> Answer:

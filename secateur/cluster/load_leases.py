@@ -1,4 +1,7 @@
-"""Leases of the gates that loads and changes of several partitions close, and what becomes of a load whose controller is gone.
+"""Leases of the gates that loads, changes of several partitions and changes of ranges close, and what becomes of one whose controller is gone.
+
+A change of ranges that cuts a catch-all is prepared and committed like a load, so everything said of loads here holds for it: it is *published* once a member
+has taken the new ranges over.
 
 The controller renews the lease of every gate that it has had closed. When a lease ends, or the connection over which the gate was closed, and the controller
 does not come back at once, the load is *in doubt*, and the members decide it by themselves, all in the same way:
@@ -24,15 +27,15 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from secateur.cluster.peers import Peers
 from secateur.cluster.write_gate import WriteGate
 from secateur.errors import Error, InterfaceError, LoadFailedError, OperationalError, UnreachableError
-from secateur.storage.store_loads import StoreLoads
+from secateur.storage.load_book import LoadOutcome
 from secateur.wire import Reply, Request
 
-__all__ = ["LEASE_RENEWED_S", "LoadLeases", "Standing", "Verdict"]
+__all__ = ["LEASE_RENEWED_S", "LoadLeases", "Standing", "TwoPhases", "Verdict"]
 
 _log = logging.getLogger(__name__)
 
@@ -69,6 +72,22 @@ class Verdict(NamedTuple):
         return cls(bool(published), max(published, default=0))
 
 
+class TwoPhases(Protocol):
+    """What a member prepares and then publishes or aborts, by id."""
+
+    def outcome(self, load_id: str) -> LoadOutcome | None:
+        """How it has ended here; None when it has not."""
+
+    def is_prepared(self, load_id: str) -> bool:
+        """Whether it is prepared here and has not ended."""
+
+    def publish(self, load_id: str, number: int) -> object:
+        """Publish what is prepared."""
+
+    def abort(self, load_id: str) -> object:
+        """Forget it, and refuse it from now on; nothing happens to what has ended."""
+
+
 @dataclass(slots=True)
 class _Hold:
     """A closed gate."""
@@ -86,9 +105,10 @@ class LoadLeases:
 
     Args:
         member_id: This member.
-        loads: Its loads.
+        loads: Its loads, or its changes of ranges.
         peers: The other members.
         member_ids: Gives the members of the newest topology.
+        kind: What begins the names of the requests by which members decide: ``load`` or ``alter``.
         lease_s: Seconds that a gate stays closed without a word of the controller.
         reconnect_s: Seconds that it stays closed when its connection is gone; longer than :data:`LEASE_RENEWED_S`, since a controller that lives connects
             anew at the next renewal.
@@ -98,10 +118,11 @@ class LoadLeases:
     def __init__(
         self,
         member_id: str,
-        loads: StoreLoads,
+        loads: TwoPhases,
         peers: Peers,
         member_ids: Callable[[], Sequence[str]],
         *,
+        kind: str = "load",
         lease_s: float = 10.0,
         reconnect_s: float = 3.0,
         pause_s: float = 0.2,
@@ -110,6 +131,7 @@ class LoadLeases:
         self._loads = loads
         self._peers = peers
         self._member_ids = member_ids
+        self._kind = kind
         self._lease_s = lease_s
         self._reconnect_s = reconnect_s
         self._pause_s = pause_s
@@ -210,7 +232,7 @@ class LoadLeases:
             await asyncio.sleep(max(min(hold.ends_s for hold in waiting.values()) - loop.time(), 0.0))
             for load_id, hold in waiting.items():
                 if self._holds.get(load_id) is hold and hold.ends_s <= loop.time():
-                    _log.warning("load %s into table %d has lost its controller", load_id, hold.table_id)
+                    _log.warning("%s %s of table %d has lost its controller", self._kind, load_id, hold.table_id)
                     if self._standing(load_id) is Standing.PREPARED:
                         self._start_deciding(load_id)
                     else:
@@ -262,7 +284,7 @@ class LoadLeases:
                 if member == self._member_id:
                     await self._ask_all(load_id)
                     break
-                told = await self._ask(member, "load_decide", {"load_id": load_id})
+                told = await self._ask(member, "decide", {"load_id": load_id})
                 if told is None:
                     continue  # its process has ended: the next one decides
                 if told.get("is_decided"):
@@ -275,7 +297,7 @@ class LoadLeases:
         """Decide a load, if everybody who lives answers."""
         others = [member for member in self._member_ids() if member != self._member_id]
         standings = [(self._standing(load_id), self._number(load_id))]
-        for told in await asyncio.gather(*(self._ask(member, "load_standing", {"load_id": load_id}) for member in others)):
+        for told in await asyncio.gather(*(self._ask(member, "standing", {"load_id": load_id}) for member in others)):
             if told is None:
                 continue
             if "standing" not in told:
@@ -283,19 +305,19 @@ class LoadLeases:
             standings.append((Standing(told["standing"]), told["number"]))
         verdict = Verdict.of(standings)
         self._end(load_id, verdict)
-        _log.warning("load %s was %s: its controller is gone", load_id, "published" if verdict.published else "aborted")
-        await asyncio.gather(*(self._ask(member, "load_settle", {"load_id": load_id, **verdict._asdict()}) for member in others))
+        _log.warning("%s %s was %s: its controller is gone", self._kind, load_id, "published" if verdict.published else "aborted")
+        await asyncio.gather(*(self._ask(member, "settle", {"load_id": load_id, **verdict._asdict()}) for member in others))
 
-    async def _ask(self, member: str, op: str, args: dict[str, Any]) -> dict[str, Any] | None:
+    async def _ask(self, member: str, what: str, args: dict[str, Any]) -> dict[str, Any] | None:
         """What a member answers; nothing when it does not, None when its process has ended."""
         if member not in self._member_ids():
             return None
         try:
-            return await self._peers.call(member, op, args)
+            return await self._peers.call(member, f"{self._kind}_{what}", args)
         except UnreachableError as error:
             return None if isinstance(error.__cause__, ConnectionRefusedError) else {}
         except (OperationalError, InterfaceError):
             return {}
         except Error:
-            _log.exception("%s could not be asked about load %s", member, args["load_id"])
+            _log.exception("%s could not be asked about %s %s", member, self._kind, args["load_id"])
             return {}

@@ -13,12 +13,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeVar
 
-from secateur.cluster.load_leases import LEASE_RENEWED_S
+from secateur.cluster.lease_renewal import renewed
 from secateur.cluster.statement_profile import work_of
 from secateur.errors import Error, LimitExceededError, LoadFailedError, MemberLostError, OperationalError, PartitionLostError, TopologyChangedError
 from secateur.partitioning.table import TableDef
@@ -143,7 +142,7 @@ class LoadPublisher:
             TopologyChangedError: A partition has no copies: its range was dropped. The table is as it was.
             LoadFailedError: A member could not prepare. The table is as it was.
         """
-        async with self._locks[load.table.table_id], self._holding(load):
+        async with self._locks[load.table.table_id], renewed(self._members, load.copies, "load_hold", load.load_id):
             return await to_the_end(self._publish(load))
 
     async def change(self, change: Change) -> Published:
@@ -156,7 +155,7 @@ class LoadPublisher:
             LoadFailedError: A member could not be reached. The table is as it was.
         """
         load = change.load
-        async with self._locks[load.table.table_id], self._holding(load):
+        async with self._locks[load.table.table_id], renewed(self._members, load.copies, "load_hold", load.load_id):
             try:
                 outcomes = await asyncio.gather(
                     *(
@@ -190,7 +189,7 @@ class LoadPublisher:
             LoadFailedError: A member could not be reached. The table is as it was.
         """
         load, members = change.load, self._members
-        async with self._locks[load.table.table_id], self._holding(load):
+        async with self._locks[load.table.table_id], renewed(self._members, load.copies, "load_hold", load.load_id):
             closing = {"load_id": load.load_id, "table_id": load.table.table_id}
             try:
                 await _all(members.call(member, "change_close", closing) for member in load.copies)
@@ -293,23 +292,6 @@ class LoadPublisher:
                 if not self._is_member(member):
                     return None
             await asyncio.sleep(_PAUSE_S)
-
-    @asynccontextmanager
-    async def _holding(self, load: Load) -> AsyncIterator[None]:
-        """While a load may have closed gates: renew their leases."""
-        loop = asyncio.get_running_loop()
-        renewing = [loop.create_task(self._renew(member, load.load_id)) for member in load.copies]
-        try:
-            yield
-        finally:
-            for task in renewing:
-                task.cancel()
-
-    async def _renew(self, member: str, load_id: str) -> None:
-        while True:
-            await asyncio.sleep(LEASE_RENEWED_S)
-            with suppress(Error):  # the next one may arrive
-                await self._members.call(member, "load_hold", {"load_id": load_id})
 
     async def _timed(self, member: str, op: str, args: dict[str, Any]) -> tuple[dict[str, Any], float]:
         """A call, and the seconds until it was answered."""

@@ -22,7 +22,7 @@ from secateur.cluster.member_changes import MemberChanges
 from secateur.cluster.member_copies import MemberCopies
 from secateur.cluster.member_jobs import MemberJobs
 from secateur.cluster.member_loads import MemberLoads
-from secateur.cluster.member_ranges import MemberRanges
+from secateur.cluster.member_ranges import MemberRanges, RangeChanges
 from secateur.cluster.member_statistics import MemberStatistics
 from secateur.cluster.open_results import OpenResults
 from secateur.cluster.peers import Peers
@@ -30,6 +30,7 @@ from secateur.cluster.plan_source import PlanSource
 from secateur.cluster.replication import Replication
 from secateur.cluster.request_args import MEMBER_ARGS, check_args
 from secateur.cluster.settings import ClusterSettings
+from secateur.cluster.sockets import listening, peer_at
 from secateur.cluster.statement_log import StatementLog
 from secateur.cluster.statements import StatementRunner, StatementThreads
 from secateur.cluster.table_places import TablePlaces
@@ -45,7 +46,7 @@ from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import Topology
 from secateur.storage.member_store import MemberStore
 from secateur.storage.read_lease import lease_clock_s
-from secateur.wire import FrameServer, Peer, PeerInfo, Reply, Request, Role, decode_table, pack, unpack
+from secateur.wire import PeerInfo, Reply, Request, Role, decode_table, pack, unpack
 
 __all__ = ["Member"]
 
@@ -69,6 +70,10 @@ _HOUSEKEEPING: Final = frozenset(
         "alter_prepare",
         "alter_commit",
         "alter_abort",
+        "alter_hold",
+        "alter_standing",
+        "alter_decide",
+        "alter_settle",
         "owners",
         "promise",
         "plan",
@@ -106,25 +111,9 @@ class Member:
         self.member_id = member_id
         self._settings = settings
         self._on_given_up = on_given_up
-        self._controller = Peer(
-            host,
-            int(port),
-            token=settings.token,
-            client=member_id,
-            timeout_s=settings.start_timeout_s,
-            limits=settings.limits,
-            identity=settings.identity(Role.MEMBER),
-        )
+        self._controller = peer_at(host, int(port), settings, name=member_id, role=Role.MEMBER)
         self._results = OpenResults(settings.result_bytes_max)
-        self._server = FrameServer(
-            self,
-            host=settings.host,
-            token=settings.token,
-            secret=settings.secret,
-            limits=settings.limits,
-            on_gone=self._gone,
-            abandonable_ops=_ABANDONABLE,
-        )
+        self._server = listening(self, settings, on_gone=self._gone, abandonable_ops=_ABANDONABLE)
         # Long kernel calls wait for each other. Short ones, and what loads and changes do while writes wait for them, have threads of their own.
         self._executor = ThreadPoolExecutor(settings.kernel_threads, thread_name_prefix=f"secateur-{member_id}-kernel")
         self._quick = ElasticThreads(f"secateur-{member_id}-kernel-quick", settings.kernel_threads, _QUICK_THREADS_MAX)
@@ -147,7 +136,9 @@ class Member:
         self._writes = MemberWrites(self._store, self._places, self._replication, written)
         self._leases = LoadLeases(member_id, self._store.loads, self._peers, self._places.member_ids)
         self._loads = MemberLoads(self._store, self._places, self._peers, self._replication, self._leases, self._changing)
-        self._ranges = MemberRanges(self._store, self._places.gate, self._changing, self._adopt_table)
+        range_changes = RangeChanges(self._store, self._adopt_table)
+        self._range_leases = LoadLeases(member_id, range_changes, self._peers, self._places.member_ids, kind="alter")
+        self._ranges = MemberRanges(self._store, self._places.gate, self._changing, range_changes, self._range_leases)
         self._topology = Topology(0, (), {})
         self._promises = Promises(settings.lease_times)
         self._plan_source = PlanSource(member_id, self._controller, self._peers, self._places.member_ids, settings.member_silence_s)
@@ -195,6 +186,10 @@ class Member:
             "alter_prepare": self._ranges.prepare,
             "alter_commit": self._ranges.commit,
             "alter_abort": self._ranges.abort,
+            "alter_hold": self._range_leases.renew,
+            "alter_standing": self._range_leases.standing,
+            "alter_decide": self._range_leases.decide,
+            "alter_settle": self._range_leases.settle,
             "topology": self._take_topology,
             "owners": self._send_topology,
             "catch_up": self._catch_up,
@@ -258,6 +253,7 @@ class Member:
         await self._attempts.close()
         await self._jobs.close()
         await self._leases.stop()
+        await self._range_leases.stop()
         await self._replication.close()
         await self._peers.close()
         await self._controller.close()
@@ -306,6 +302,7 @@ class Member:
         self._results.gone(peer)
         self._statement_log.close(peer)
         self._leases.connection_gone(peer.connection_id)
+        self._range_leases.connection_gone(peer.connection_id)
 
     def _change(self, request: Request) -> Answer:
         self._executions += 1

@@ -11,7 +11,8 @@ import logging
 
 from secateur.cluster.member import Member
 from secateur.cluster.settings import ClusterSettings
-from secateur.wire import Peer, Role
+from secateur.cluster.sockets import peer_at
+from secateur.wire import Role
 
 __all__ = ["MemberHost"]
 
@@ -84,18 +85,9 @@ class MemberHost:
 
     async def _new_id(self) -> str:
         host, _, port = self._controller_address.rpartition(":")
-        settings = self._settings
-        controller = Peer(
-            host,
-            int(port),
-            token=settings.token,
-            client="a member that comes back",
-            timeout_s=settings.start_timeout_s,
-            limits=settings.limits,
-            identity=settings.identity(Role.MEMBER),
-        )
+        controller = peer_at(host, int(port), self._settings, name="a member that comes back", role=Role.MEMBER)
         try:
-            new_id: str = (await controller.request("new_member", {"cluster": settings.cluster_id})).header["member"]
+            new_id: str = (await controller.request("new_member", {"cluster": self._settings.cluster_id})).header["member"]
             return new_id
         finally:
             await controller.close()

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from secateur.cluster.settings import ClusterSettings
+from secateur.cluster.sockets import peer_at
 from secateur.errors import InterfaceError, MemberLostError
 from secateur.partitioning.topology import Topology
 from secateur.wire import Answer, Payload, Peer, Role
@@ -24,7 +25,7 @@ class Peers:
 
     def __init__(self, name: str, role: Role, settings: ClusterSettings) -> None:
         self._name = name
-        self._identity = settings.identity(role)
+        self._role = role
         self._settings = settings
         self._addresses: dict[str, tuple[str, int]] = {}
         self._peers: dict[str, Peer] = {}
@@ -50,14 +51,7 @@ class Peers:
             address = self._addresses.get(member_id)
             if address is None:
                 raise MemberLostError(f"member {member_id} has left the cluster", member=member_id)
-            peer = Peer(
-                *address,
-                token=self._settings.token,
-                client=self._name,
-                timeout_s=self._settings.start_timeout_s,
-                limits=self._settings.limits,
-                identity=self._identity,
-            )
+            peer = peer_at(*address, self._settings, name=self._name, role=self._role)
             self._peers[member_id] = peer
         return peer
 

@@ -4,6 +4,9 @@ The controller runs two phases, as it does for a load. Every member *prepares*: 
 the catch-all. Then every member *commits*: it takes the new scheme over, makes the new partitions and drops those of dropped ranges; that cannot fail. Only
 when all have done so does the catalog say that the ranges have changed, so nobody can write to a new range before every member knows it.
 
+Where the catch-all is cut, members let no write in between the phases, under a lease that the controller renews. When it is gone, they decide by
+themselves (:mod:`secateur.cluster.load_leases`).
+
 **Invariant**: a member refuses a statement that was planned for other ranges than it knows. Whoever holds an old plan is so told to plan again, and no row of
 a new range is missed.
 """
@@ -11,10 +14,12 @@ a new range is missed.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Protocol
 
-from secateur.errors import MemberLostError, OperationalError, UnreachableError
+from secateur.cluster.lease_renewal import renewed
+from secateur.errors import LoadFailedError, MemberLostError, OperationalError, UnreachableError
 from secateur.partitioning.table import TableDef
 from secateur.wire import Payload, pack
 
@@ -26,8 +31,9 @@ _GONE = (MemberLostError, UnreachableError)
 class MemberCaller(Protocol):
     """How the changer speaks to members."""
 
-    async def call(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> dict[str, Any]:
+    def call(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> Coroutine[Any, Any, dict[str, Any]]:
         """Send a housekeeping request and return the answer's header."""
+        ...
 
 
 class RangeChanger:
@@ -50,9 +56,16 @@ class RangeChanger:
         Raises:
             SchemeError: A range to be added has rows in the catch-all. The table is as it was.
             MemberLostError: A member is gone, so the new ranges want other owners; ``details`` has ``member``. The table is as it was.
+            LoadFailedError: The members have given the change up: they had not heard from this controller for too long. The table is as it was.
             OperationalError: A member could not prepare. The table is as it was.
         """
-        change = {"table_id": table.table_id, "version": table.version}
+        # An id of its own for each try: members remember how one has ended.
+        load_id = uuid.uuid4().hex
+        change = {"table_id": table.table_id, "version": table.version, "load_id": load_id}
+        async with renewed(self._members, hosted, "alter_hold", load_id):
+            await self._change(table, hosted, change)
+
+    async def _change(self, table: TableDef, hosted: Mapping[str, Sequence[int]], change: dict[str, Any]) -> None:
         payload = pack(table.to_wire())
         outcomes = await asyncio.gather(
             *(self._members.call(member, "alter_prepare", {**change, "partitions": list(ids)}, payload) for member, ids in hosted.items()),
@@ -68,5 +81,5 @@ class RangeChanger:
     async def _end(self, op: str, change: dict[str, Any], hosted: Mapping[str, Sequence[int]]) -> None:
         outcomes = await asyncio.gather(*(self._members.call(member, op, change) for member in hosted), return_exceptions=True)
         for outcome in outcomes:
-            if isinstance(outcome, BaseException) and not isinstance(outcome, OperationalError):
+            if isinstance(outcome, LoadFailedError) or (isinstance(outcome, BaseException) and not isinstance(outcome, OperationalError)):
                 raise outcome

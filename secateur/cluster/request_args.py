@@ -89,9 +89,13 @@ MEMBER_ARGS: Final[Mapping[str, ArgTypes]] = {
     "drop_table": {"table_id": (int,)},
     "statistics": {"table_id": (int,), "partitions": (list,)},
     "views": {"catalog_version": (int,), "views": (list,)},
-    "alter_prepare": {"table_id": (int,), "version": (int,), "partitions": (list,)},
-    "alter_commit": {"table_id": (int,), "version": (int,)},
-    "alter_abort": {"table_id": (int,), "version": (int,)},
+    "alter_prepare": {**_LOAD, "table_id": (int,), "version": (int,), "partitions": (list,)},
+    "alter_commit": {**_LOAD, "table_id": (int,), "version": (int,)},
+    "alter_abort": {**_LOAD, "table_id": (int,), "version": (int,)},
+    "alter_hold": _LOAD,
+    "alter_standing": _LOAD,
+    "alter_decide": _LOAD,
+    "alter_settle": {**_LOAD, "published": (bool,), "number": (int,)},
 }
 
 

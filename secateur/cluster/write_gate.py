@@ -6,7 +6,7 @@ aborted.
 
 **Invariant**: while the gate of a table is closed, none of its writes is on its way from this primary to a backup.
 
-Whoever closes a gate holds it under a lease; see :mod:`secateur.cluster.gate_leases`.
+Whoever closes a gate holds it under a lease; see :mod:`secateur.cluster.load_leases`.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +48,7 @@ class Outcome:
         calls: How many calls all clients made.
         wrong: A sentence for each lost, wrong, stale or partial answer.
         slow: A sentence for each call over ``CALL_S_MAX``.
+        longest: A sentence for each of the longest calls that had an answer.
         errors: Calls that failed, counted by kind and text.
         faults: What was done, when (seconds since the start).
         unfinished: Clients that did not end.
@@ -56,6 +57,7 @@ class Outcome:
     calls: int
     wrong: list[str]
     slow: list[str]
+    longest: list[str]
     errors: Counter[tuple[str, str]]
     faults: list[tuple[float, str]]
     unfinished: int
@@ -114,8 +116,10 @@ class Faults:
         """Whether a member is frozen that will be continued."""
         return self._frozen is not None
 
-    def choose(self, kinds: list[Callable[[], None]]) -> None:
-        self._random.choice(kinds)()
+    def in_turn(self, kinds: list[Callable[[], None]]) -> Iterator[Callable[[], None]]:
+        """Every kind of fault once in a random order, then again and again."""
+        while True:
+            yield from self._random.sample(kinds, len(kinds))
 
     def pause_s(self, at_least: float, at_most: float) -> float:
         return self._random.uniform(at_least, at_most)
@@ -178,20 +182,20 @@ def _start_clients(cluster: Cluster, folder: Path, seconds: float, seed: int) ->
 
 
 def _hurt(faults: Faults, seconds: float, *, with_controller: bool) -> None:
-    """Faults at random moments, the first after a calm beginning, none in the last tenth."""
+    """Faults at random moments, the first after a calm beginning, none in the last tenth. In a minute there is one of each kind."""
     kinds = [faults.kill_member, faults.freeze_member, faults.reset_connections, faults.reset_connections]
     if shutil.which("ss") is None or os.geteuid() != 0:
         print("connections are not reset: that needs root and ss", flush=True)
         kinds = kinds[:2]
     controller_at = 0.75 * seconds if with_controller else float("inf")
-    following = min(6.0, seconds / 5)
+    following, choices = min(6.0, seconds / 5), faults.in_turn(kinds)
     while (now := time.monotonic() - faults.started_s) < 0.9 * seconds:
         faults.thaw()
         if now >= controller_at:
             controller_at = float("inf")
             faults.kill_controller()
         if now >= following:
-            faults.choose(kinds)
+            next(choices)()
             following = now + faults.pause_s(5, 15)
         time.sleep(0.05)
     while faults.is_thawing:
@@ -218,8 +222,12 @@ def _outcome(folder: Path, faults: Faults, unfinished: int) -> Outcome:
     killed_s = next((at for at, what in faults.done if what == "kill -9 controller"), float("inf"))
     epoch_s = time.time() - (time.monotonic() - faults.started_s)
     free = {"new text", "load", "transfer", "total", "count", "count batches"}
+
+    def told(call: Call) -> str:
+        return f"{call.kind} at {call.began_s - epoch_s:.1f} s took {call.took_s:.1f} s {call.error}".rstrip()
+
     slow = [
-        f"{call.kind} at {call.began_s - epoch_s:.1f} s took {call.took_s:.1f} s {call.error}"
+        told(call)
         for call in calls
         if call.took_s > CALL_S_MAX and not (call.kind in free and call.began_s + call.took_s - epoch_s > killed_s)
     ]
@@ -227,6 +235,7 @@ def _outcome(folder: Path, faults: Faults, unfinished: int) -> Outcome:
         calls=len(calls),
         wrong=[sentence for report in reports for sentence in report["wrong"]],
         slow=slow,
+        longest=[told(call) for call in sorted(calls, key=lambda call: -call.took_s) if not call.error][:8],
         errors=Counter((call.kind, call.error) for call in calls if call.error),
         faults=faults.done,
         unfinished=unfinished + CLIENTS - len(reports) if len(reports) + unfinished < CLIENTS else unfinished,
@@ -249,8 +258,11 @@ def main() -> None:
     print(f"{outcome.calls} calls, {outcome.errors.total()} failed, {len(outcome.faults)} faults")
     for (kind, error), count in outcome.errors.most_common(20):
         print(f"  {count:5} x {kind}: {error}")
-    for sentence in (*outcome.slow, *outcome.wrong):
+    print("longest calls:")
+    for sentence in outcome.longest:
         print(f"  {sentence}")
+    for sentence in (*outcome.slow, *outcome.wrong):
+        print(f"BAD {sentence}")
     bad = len(outcome.wrong) + len(outcome.slow) + outcome.unfinished
     print(f"{outcome.calls - bad} passed, {bad} failed")
     sys.exit(0 if outcome.is_clean else 1)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
 import pytest
+from eventually import eventually
 
 import secateur
 from secateur.cluster import Cluster
@@ -50,13 +51,6 @@ def running(cluster: Cluster) -> int:
             stats = channel.request("stats").header
             found += stats["open_results"] + stats["running_jobs"]
     return found
-
-
-def eventually(holds: Callable[[], bool], what: str) -> None:
-    deadline_s = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < deadline_s, what
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("sql", ENDLESS)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import gc
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pytest
+from eventually import eventually
 
 import secateur
 from secateur.cluster import Cluster
@@ -63,13 +63,6 @@ def stats(cluster: Cluster) -> list[dict[str, Any]]:
 
 def nothing_is_open(cluster: Cluster) -> bool:
     return not any(member["open_results"] or member["running_jobs"] for member in stats(cluster))
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline_s, "it did not come about"
-        time.sleep(0.005)
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from eventually import eventually
 
 import secateur
 from secateur.cluster import Cluster
-from secateur.errors import TopologyChangedError
+from secateur.errors import TopologyChangedError, UnreachableError
 from secateur.wire import Role
 
 SILENCE_S = 1.0
@@ -54,13 +55,6 @@ def inside(servers: Iterable[Any]) -> list[Any]:
     return [link for server in servers for link in list(server._connections) if link._peer is not None and link._peer.role is not Role.CLIENT]
 
 
-def wait_for(what: Callable[[], bool], reason: str, timeout_s: float = 15.0) -> None:
-    deadline_s = time.monotonic() + timeout_s
-    while not what():
-        assert time.monotonic() < deadline_s, reason
-        threading.Event().wait(0.02)
-
-
 def states(cluster: Cluster) -> dict[str, str]:
     return {info.id: info.state for info in cluster.members()}
 
@@ -73,10 +67,10 @@ def test_connections_that_break_cost_no_member(mortal: Cluster) -> None:
         conn.execute("INSERT INTO t VALUES (?, 1)", [key])
         for _ in range(3):
             servers = (runtime._controller._server, member(mortal, "m1")._server)
-            wait_for(lambda servers=servers: len(inside(servers)) > 3, "members do not connect again")
+            eventually(lambda servers=servers: len(inside(servers)) > 3, "members do not connect again")
             on_loop(mortal, lambda servers=servers: [link._transport.abort() for link in inside(servers)])
             assert conn.execute(READ, [key]).fetchall() == [(1,)]
-        wait_for(lambda: states(mortal) == dict.fromkeys(("m1", "m2", "m3"), "active"), "a member that lives was given up")
+        eventually(lambda: states(mortal) == dict.fromkeys(("m1", "m2", "m3"), "active"), "a member that lives was given up")
         conn.execute("CREATE TABLE u (id BIGINT PRIMARY KEY)")
 
 
@@ -88,7 +82,7 @@ def test_a_member_that_was_given_up_answers_nobody(mortal: Cluster) -> None:
         assert b.execute(READ, [key]).fetchall() == [(1,)]
         silent = member(mortal, "m1")
         silence(mortal, "m1")
-        wait_for(lambda: states(mortal)["m1"] == "lost", "m1 is silent and was not given up")
+        eventually(lambda: states(mortal)["m1"] == "lost", "m1 is silent and was not given up")
         a.execute("INSERT OR REPLACE INTO t VALUES (?, 2)", [key])
         assert b.execute(READ, [key]).fetchall() == [(2,)], "read from the member that was given up"
         partition = a.table("t").partition_of({"id": key})
@@ -117,7 +111,7 @@ def give_up(cluster: Cluster, member_id: str) -> None:
     """Have the controller give up a member that lives, and wait until a new one has come in its place."""
     controller: Any = cluster._runtime._controller  # type: ignore[attr-defined]
     on_loop(cluster, lambda: controller._state._watch.condemn(member_id))
-    wait_for(
+    eventually(
         lambda: states(cluster)[member_id] == "lost" and list(states(cluster).values()).count("active") == 3,
         f"{member_id} did not come back: {states(cluster)}",
     )
@@ -177,6 +171,42 @@ def test_known_texts_go_on_without_a_controller(mortal: Cluster) -> None:
             threading.Event().wait(0.05)
 
 
+@pytest.mark.parametrize("is_silent", [False, True], ids=["gone", "silent"])
+def test_without_a_controller_a_member_gets_the_plan_of_a_text_from_one_that_has_run_it(mortal: Cluster, is_silent: bool) -> None:
+    runtime: Any = mortal._runtime
+    update = "UPDATE t SET v = v + 1 WHERE id = ?"
+    with mortal.connect() as conn:
+        conn.execute(DDL)
+        keys = [key_of(conn, member_id) for member_id in ("m1", "m2", "m3")]
+        for key in keys:
+            conn.execute("INSERT INTO t VALUES (?, ?)", [key, key])
+        assert conn.execute(READ, keys[:1]).fetchall() == [(keys[0],)]
+        assert conn.execute(update, keys[:1]).rowcount == 1
+        server = runtime._controller._server
+        if is_silent:
+            on_loop(mortal, lambda: [connection._transport.pause_reading() for connection in server._connections])
+        else:
+            runtime._loop.run(server.stop())
+        for key in keys[1:]:
+            started_s = time.monotonic()
+            assert conn.execute(READ, [key]).fetchall() == [(key,)]
+            assert conn.execute(update, [key]).rowcount == 1
+            assert time.monotonic() - started_s < 5
+
+
+def test_without_a_controller_a_text_that_no_member_has_run_fails_at_once(mortal: Cluster) -> None:
+    runtime: Any = mortal._runtime
+    with mortal.connect() as conn:
+        conn.execute(DDL)
+        conn._session.prepare(READ, [1])
+        runtime._loop.run(runtime._controller._server.stop())
+        started_s = time.monotonic()
+        with pytest.raises(UnreachableError, match="no other member that does has run this statement") as caught:
+            conn.execute(READ, [1])
+        assert not caught.value.retry_safe
+        assert time.monotonic() - started_s < 5
+
+
 def test_a_lease_lasts_through_long_work_on_the_event_loop_of_a_member() -> None:
     """Beside a controller with a process of its own, a member that cannot answer for a while is not silent: its lease is renewed in a thread."""
     with secateur.start(members=1, runtime="embedded", member_silence_s=SILENCE_S) as cluster:
@@ -188,8 +218,8 @@ def test_a_lease_lasts_through_long_work_on_the_event_loop_of_a_member() -> None
         holder.renew = lambda now_s: asked.append(now_s) or renew(now_s)
         on_loop(cluster, lambda: time.sleep(3 * SILENCE_S))
         assert len(asked) >= 4
-        wait_for(lambda: store.lease.is_valid, "the lease was not renewed")
-        wait_for(lambda: states(cluster) == {"m1": "active"}, "m1 stays suspect")
+        eventually(lambda: store.lease.is_valid, "the lease was not renewed")
+        eventually(lambda: states(cluster) == {"m1": "active"}, "m1 stays suspect")
         assert runtime._members.keys() == {"m1"}
 
 
@@ -197,4 +227,4 @@ def test_nothing_is_left_when_a_cluster_stops() -> None:
     before = threading.active_count()
     with secateur.start(members=3, runtime="embedded", member_silence_s=SILENCE_S) as cluster:
         give_up(cluster, "m2")
-    wait_for(lambda: threading.active_count() <= before, "threads are left")
+    eventually(lambda: threading.active_count() <= before, "threads are left")

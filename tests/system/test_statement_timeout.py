@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
 import duckdb
 import pytest
+from eventually import eventually
 
 import secateur
 from secateur.cluster import Cluster
@@ -53,13 +53,6 @@ def work(cluster: Cluster) -> int:
             found += stats["open_results"] + stats["running_jobs"]
             found += sum(statement["state"] == "running" for statement in channel.request("statements").header["statements"])
     return found
-
-
-def eventually(holds: Callable[[], bool], what: str) -> None:
-    deadline_s = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < deadline_s, what
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("sql", STATEMENTS)

@@ -13,23 +13,22 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from links import Answers, Links
 
 from secateur.cluster.change_book import ChangeBook
 from secateur.cluster.load_leases import LoadLeases, Standing, Verdict
 from secateur.cluster.loads import Load, LoadPublisher
 from secateur.cluster.member_loads import MemberLoads
-from secateur.cluster.peers import Peers
 from secateur.cluster.replication import Replication
-from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.table_places import TablePlaces
-from secateur.errors import DeadlineError, Error, LoadFailedError, MemberLostError, UnreachableError
+from secateur.errors import Error, LoadFailedError
 from secateur.partitioning.affinity import assign
 from secateur.partitioning.scheme import HashComponent, PartitionScheme
 from secateur.partitioning.table import Column, TableDef
 from secateur.partitioning.topology import MemberAddress, Topology
 from secateur.partitioning.types import SqlType, TypeKind
 from secateur.storage.member_store import MemberStore
-from secateur.wire import Answer, Payload, PeerInfo, Reply, Request, Role, encode_table
+from secateur.wire import PeerInfo, Request, Role, encode_table
 
 BIGINT = SqlType(TypeKind.BIGINT)
 SCHEME = PartitionScheme(hashes=(HashComponent(("id",), 1),), types=(("id", BIGINT),))
@@ -43,14 +42,14 @@ class Member:
     """The loads of a member."""
 
     def __init__(self, cluster: Cluster, name: str, lease_s: float) -> None:
-        self.store, self.places, peers = MemberStore(), TablePlaces(name), Wires(cluster, name)
+        self.store, self.places, peers = MemberStore(), TablePlaces(name), cluster.links.of(name)
         replication = Replication(name, self.store, self.places, peers, ChangeBook(), cluster.out_of_sync)
         self.leases = LoadLeases(name, self.store.loads, peers, self.places.member_ids, lease_s=lease_s, reconnect_s=0.0, pause_s=0.001)
         loads = MemberLoads(self.store, self.places, peers, replication, self.leases, cluster.executor)
         self.store.create_table(TABLE, [0])
         self.places.add_table(TABLE)
         self.gate = self.places.gate(1)
-        self.answers: dict[str, Callable[[Request], Reply | Awaitable[Reply]]] = {
+        self.answers: Answers = {
             "stage": loads.stage,
             "stage_copy": loads.stage_copy,
             "load_prepare": loads.prepare,
@@ -68,43 +67,20 @@ class Member:
         return self.store.relation(1, [0]).column("id").to_pylist(), self.store.data_version(1).published
 
 
-class Wires(Peers):
-    """The connections of one member, or of the controller."""
-
-    def __init__(self, cluster: Cluster, name: str) -> None:
-        super().__init__(name, Role.MEMBER, ClusterSettings())
-        self.cluster = cluster
-        self.name = name
-
-    async def ask(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> Answer:
-        cluster = self.cluster
-        if self.name in cluster.dead:
-            raise UnreachableError("this side is dead")
-        if member_id in cluster.dead:
-            raise UnreachableError(f"nobody answers at {member_id}") from ConnectionRefusedError()
-        if member_id in cluster.silent:
-            raise DeadlineError(f"{member_id} did not answer")
-        if self.name == "controller" and not cluster.controller_may(op):
-            raise MemberLostError("the controller is dead")
-        reply = cluster.members[member_id].answers[op](Request(op, args, memoryview(bytes(payload)), CONNECTION))  # type: ignore[arg-type]
-        answer = reply if isinstance(reply, Reply) else await reply
-        await asyncio.sleep(0)
-        return Answer(answer.header)
-
-
 class Cluster:
     """Three members with copies of one partition, and a controller that dies after so many of its requests."""
 
     def __init__(self, executor: ThreadPoolExecutor, *, requests: int = 1_000_000, lease_s: float = 1000.0) -> None:
         self.executor = executor
-        self.dead: set[str] = set()
-        self.silent: set[str] = set()
+        self.links = Links()
+        self.dead, self.silent = self.links.dead, self.links.silent
         self.requests = requests
         self.members = {name: Member(self, name, lease_s) for name in NAMES}
+        self.links.answers.update({name: member.answers for name, member in self.members.items()})
         topology = Topology(2, tuple(MemberAddress(name, "127.0.0.1", 1) for name in NAMES), {SCHEME.affinity_group(): assign(1, NAMES, 3)})
         for member in self.members.values():
             member.places.update(topology)
-        self.controller = Wires(self, "controller")
+        self.controller = self.links.of("controller", peer=CONNECTION, may=self.controller_may)
         self.publisher = LoadPublisher(self.controller, lambda name: name not in self.dead)
 
     def controller_may(self, op: str) -> bool:
@@ -116,11 +92,11 @@ class Cluster:
 
     async def stage(self) -> Load:
         args = {"load_id": "l", "table_id": 1, "attempt": 0, "parts": [[0, 1]]}
-        await Wires(self, "client").ask("m1", "stage", args, ROWS)
+        await self.links.of("client").ask("m1", "stage", args, ROWS)
         return Load("l", 41, TABLE, "append", {0: [0]}, {name: frozenset({0}) for name in NAMES})
 
     async def ask(self, member: str, op: str, **args: Any) -> dict[str, Any]:
-        return (await Wires(self, "controller").ask(member, op, {"load_id": "l", **args})).header
+        return (await self.controller.ask(member, op, {"load_id": "l", **args})).header
 
     async def prepare(self, *names: str) -> None:
         for name in names:

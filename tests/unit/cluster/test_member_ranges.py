@@ -1,18 +1,20 @@
-"""ALTER TABLE on one member: where ranges are cut out of the catch-all, writes wait until it is decided."""
+"""ALTER TABLE on members: where ranges are cut out of the catch-all, writes wait until it is decided, by the controller or, when it is gone, by the members."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pyarrow as pa
 import pytest
+from links import Links
 
-from secateur.cluster.member_ranges import MemberRanges
+from secateur.cluster.load_leases import LoadLeases
+from secateur.cluster.member_ranges import MemberRanges, RangeChanges
 from secateur.cluster.write_gate import WriteGate
-from secateur.errors import SchemeError, UnknownTableError
+from secateur.errors import LoadFailedError, SchemeError, UnknownTableError
 from secateur.partitioning.build import build_scheme
 from secateur.partitioning.range_changes import AddRange, DropRange, RangeChange, alter_ranges
 from secateur.partitioning.range_spec import RangeSpec, catch_all
@@ -31,29 +33,66 @@ def changed(*changes: RangeChange) -> TableDef:
     return replace(TABLE, scheme=alter_ranges(SCHEME, changes, types=TYPES, primary_key=["n"], table="t"), version=2)
 
 
+CONNECTION = PeerInfo(1, "test", "controller", False)
+
+
 class Setting:
-    def __init__(self, executor: ThreadPoolExecutor) -> None:
+    """A member; several of them over the same connections are a cluster."""
+
+    def __init__(self, executor: ThreadPoolExecutor, links: Links | None = None, name: str = "m1", *, lease_s: float = 1000.0) -> None:
+        self.links = links or Links()
         self.store = MemberStore()
         self.store.create_table(TABLE, [0, 1])
         self.gate = WriteGate("t")
         self.adopted: list[TableDef] = []
-        self.ranges = MemberRanges(self.store, lambda _: self.gate, executor, self.adopted.append)
+        changes = RangeChanges(self.store, self.adopted.append)
+        self.leases = LoadLeases(
+            name, changes, self.links.of(name), lambda: sorted(self.links.answers), kind="alter", lease_s=lease_s, reconnect_s=0.0, pause_s=0.001
+        )
+        self.ranges = MemberRanges(self.store, lambda _: self.gate, executor, changes, self.leases)
+        self.links.answers[name] = {"alter_standing": self.leases.standing, "alter_decide": self.leases.decide, "alter_settle": self.leases.settle}
 
     def rows(self, *keys: int) -> pa.Table:
         return pa.table({"n": keys}, schema=TABLE.arrow_schema)
 
-    async def ask(self, op: str, table: TableDef) -> None:
-        args = {"table_id": table.table_id, "version": table.version, "partitions": table.scheme.live_partitions().tolist()}
-        await getattr(self.ranges, op)(Request(op, args, memoryview(pack(table.to_wire())), PeerInfo(1, "test", "test", False)))
+    async def ask(self, op: str, table: TableDef, load_id: str = "a") -> None:
+        args = {"table_id": table.table_id, "version": table.version, "load_id": load_id, "partitions": table.scheme.live_partitions().tolist()}
+        await getattr(self.ranges, op)(Request(op, args, memoryview(pack(table.to_wire())), CONNECTION))
 
     def writes_wait(self) -> bool:
         return self.gate.is_closed
+
+    def lose_controller(self) -> None:
+        """Its connection is gone."""
+        self.leases.connection_gone(CONNECTION.connection_id)
 
 
 def run(work: Callable[[Setting], Awaitable[None]]) -> None:
     async def main() -> None:
         with ThreadPoolExecutor(1) as executor:
-            await work(Setting(executor))
+            setting = Setting(executor)
+            try:
+                async with asyncio.timeout(20):
+                    await work(setting)
+            finally:
+                await setting.leases.stop()
+
+    asyncio.run(main())
+
+
+def run_three(work: Callable[[Sequence[Setting]], Awaitable[None]]) -> None:
+    """As :func:`run`, with three members."""
+
+    async def main() -> None:
+        with ThreadPoolExecutor(1) as executor:
+            links = Links()
+            members = [Setting(executor, links, name) for name in ("m1", "m2", "m3")]
+            try:
+                async with asyncio.timeout(20):
+                    await work(members)
+            finally:
+                for member in members:
+                    await member.leases.stop()
 
     asyncio.run(main())
 
@@ -92,7 +131,7 @@ def test_rows_in_the_catch_all_stand_in_the_way_until_the_change_is_given_up() -
         assert raised.value.details["rows"] == 2
         await setting.ask("abort", changed(ADDED))
         assert not setting.writes_wait()
-        await setting.ask("prepare", changed(AddRange(RangeSpec((30,), (40,)))))
+        await setting.ask("prepare", changed(AddRange(RangeSpec((30,), (40,)))), "another id")
 
     run(work)
 
@@ -114,3 +153,51 @@ def test_an_unknown_table() -> None:
             await setting.ask("prepare", replace(changed(ADDED), table_id=9))
 
     run(work)
+
+
+def test_writes_go_on_when_the_controller_is_gone_between_the_phases() -> None:
+    async def work(setting: Setting) -> None:
+        await setting.ask("prepare", changed(ADDED))
+        assert setting.writes_wait()
+        setting.lose_controller()
+        await setting.gate.wait_open()
+        assert setting.store.table(1).version == 1
+        for op in ("commit", "prepare"):
+            with pytest.raises(LoadFailedError, match="the change of the ranges of t was given up"):
+                await setting.ask(op, changed(ADDED))  # the controller was only slow
+        await setting.ask("prepare", changed(ADDED), "another try")
+        await setting.ask("commit", changed(ADDED), "another try")
+        assert setting.store.table(1).version == 2
+
+    run(work)
+
+
+@pytest.mark.parametrize("committed", [0, 1, 2, 3])
+def test_without_a_controller_all_members_commit_what_one_has_committed(committed: int) -> None:
+    async def work(members: Sequence[Setting]) -> None:
+        for member in members:
+            await member.ask("prepare", changed(ADDED))
+        for member in members[3 - committed :]:
+            await member.ask("commit", changed(ADDED))
+        for member in members:
+            member.lose_controller()
+        for member in members:
+            await member.gate.wait_open()
+        assert {member.store.table(1).version for member in members} == {2 if committed else 1}
+
+    run_three(work)
+
+
+def test_a_member_that_had_not_prepared_ends_the_change_for_all() -> None:
+    async def work(members: Sequence[Setting]) -> None:
+        for member in members[:2]:
+            await member.ask("prepare", changed(ADDED))
+        for member in members:
+            member.lose_controller()
+        for member in members:
+            await member.gate.wait_open()
+        with pytest.raises(LoadFailedError, match="was given up"):
+            await members[2].ask("prepare", changed(ADDED))
+        assert {member.store.table(1).version for member in members} == {1}
+
+    run_three(work)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from secateur.cluster.range_change import RangeChanger
-from secateur.errors import DeadlineError, Error, InternalError, MemberLostError, SchemeError, UnreachableError
+from secateur.errors import DeadlineError, Error, InternalError, LoadFailedError, MemberLostError, SchemeError, UnreachableError
 from secateur.partitioning.scheme import PartitionScheme
 from secateur.partitioning.table import TableDef
 from secateur.wire import Payload
@@ -71,3 +71,8 @@ def test_a_member_lost_after_it_prepared_stops_nobody() -> None:
 
 def test_what_cannot_fail_and_does_is_our_bug() -> None:
     assert ops({("m1", "alter_commit"): InternalError("bug")}, InternalError) == COMMITTED
+
+
+def test_what_members_have_given_up_is_not_changed() -> None:
+    """They had not heard from the controller for too long: all of them, or those that say so have asked all others."""
+    assert ops({(member, "alter_commit"): LoadFailedError("given up") for member in HOSTED}, LoadFailedError) == COMMITTED

@@ -8,16 +8,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from links import Answers, Links
 
 from secateur.cluster import replication
 from secateur.cluster.change_book import ChangeBook
 from secateur.cluster.membership import CopyLost, MemberLost, advance
-from secateur.cluster.peers import Peers
 from secateur.cluster.replication import Replication
-from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.table_places import TablePlaces
 from secateur.cluster.writes import MemberWrites
-from secateur.errors import MemberLostError, ProtocolError, TopologyChangedError, UnreachableError
+from secateur.errors import MemberLostError, ProtocolError, TopologyChangedError
 from secateur.partitioning.affinity import assign
 from secateur.partitioning.scheme import HashComponent, PartitionScheme
 from secateur.partitioning.table import Column, TableDef
@@ -25,7 +24,7 @@ from secateur.partitioning.topology import MemberAddress, Topology
 from secateur.partitioning.types import SqlType, TypeKind
 from secateur.storage.change import Operation
 from secateur.storage.member_store import MemberStore
-from secateur.wire import Answer, Payload, PeerInfo, Reply, Request, Role, encode_table
+from secateur.wire import Payload, PeerInfo, Request, Role, encode_table
 
 BIGINT = SqlType(TypeKind.BIGINT)
 SCHEME = PartitionScheme(hashes=(HashComponent(("id",), 1),), types=(("id", BIGINT),))
@@ -47,11 +46,11 @@ class Member:
 
     def __init__(self, cluster: Cluster, name: str) -> None:
         self.store, self.places, book = MemberStore(), TablePlaces(name), ChangeBook()
-        self.replication = Replication(name, self.store, self.places, Wires(cluster, name), book, cluster.out_of_sync)
+        self.replication = Replication(name, self.store, self.places, cluster.links.of(name), book, cluster.out_of_sync)
         self.writes = MemberWrites(self.store, self.places, self.replication, book)
         self.store.create_table(TABLE, [0])
         self.places.add_table(TABLE)
-        self.answers: dict[str, Callable[[Request], Reply]] = {
+        self.answers: Answers = {
             "write_copy": self.replication.write_copy,
             "copies_tails": self.replication.tails,
             "copies_settled": self.replication.copies_settled,
@@ -66,50 +65,20 @@ class Member:
         return sorted(self.store.relation(1, [0]).column("id").to_pylist())
 
 
-class Wires(Peers):
-    """The connections of one member."""
-
-    def __init__(self, cluster: Cluster, name: str) -> None:
-        super().__init__(name, Role.MEMBER, ClusterSettings())
-        self.cluster = cluster
-        self.name = name
-
-    async def ask(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> Answer:
-        link = (self.name, member_id)
-        if link in self.cluster.held:
-            await self.cluster.held[link].wait()
-        if {self.name, member_id} - self.cluster.members.keys():
-            raise UnreachableError(f"nobody answers at {member_id}")
-        if self.cluster.cut.pop(link, None):
-            raise MemberLostError("the connection broke")
-        reply = self.cluster.members[member_id].answers[op](request(op, payload, **args))
-        return Answer(reply.header, (memoryview(reply.payload),) if reply.payload else ())  # type: ignore[arg-type]
-
-
 class Cluster:
-    """A table of one partition with a copy on every member; m1 is the first primary.
-
-    Attributes:
-        held: Connections on which nothing arrives until their event is set.
-        cut: Connections that break at the next request.
-    """
+    """A table of one partition with a copy on every member; m1 is the first primary."""
 
     def __init__(self, *names: str) -> None:
-        self.held: dict[tuple[str, str], asyncio.Event] = {}
-        self.cut: dict[tuple[str, str], bool] = {}
+        self.links = Links()
         self.topology = Topology(1, tuple(MemberAddress(name, "127.0.0.1", 1) for name in names), {})
         self.members = {name: Member(self, name) for name in names}
+        self.links.answers.update({name: member.answers for name, member in self.members.items()})
         self._announce(Topology(2, self.topology.members, {GROUP: assign(1, names, len(names))}))
-
-    def hold(self, source: str, target: str) -> asyncio.Event:
-        return self.held.setdefault((source, target), asyncio.Event())
 
     def lose(self, name: str) -> Member:
         """A member dies; what it has sent and has not arrived never does."""
+        self.links.lose(name)
         member = self.members.pop(name)
-        for (source, _), event in self.held.items():
-            if source == name:
-                event.set()
         self._announce(advance(self.topology, MemberLost(name)))
         return member
 
@@ -169,7 +138,7 @@ def start(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
 
 @with_members("m1", "m2", "m3")
 async def test_a_write_is_acknowledged_when_all_copies_have_it(cluster: Cluster) -> None:
-    release = cluster.hold("m1", "m3")
+    release = cluster.links.hold("m1", "m3")
     writing = start(cluster.write("m1", 1))
     await turns()
     assert not writing.done()
@@ -181,13 +150,13 @@ async def test_a_write_is_acknowledged_when_all_copies_have_it(cluster: Cluster)
 
 @with_members("m1", "m2", "m3")
 async def test_a_write_that_is_asked_for_again_at_the_successor_is_on_all_copies_when_it_is_acknowledged(cluster: Cluster) -> None:
-    cluster.hold("m1", "m3")
+    cluster.links.hold("m1", "m3")
     writing = start(cluster.write("m1", 1, "c"))
     await turns()
     assert cluster.members["m2"].ids == [1]
     cluster.lose("m1")
     writing.cancel()
-    release = cluster.hold("m2", "m3")
+    release = cluster.links.hold("m2", "m3")
     again = start(cluster.write("m2", 1, "c"))
     await turns()
     assert not again.done(), "it is known, but m3 is without it"
@@ -203,7 +172,7 @@ def test_copies_are_equal_after_a_loss_though_nobody_asks_again(reached: str) ->
     @with_members("m1", "m2", "m3")
     async def run(cluster: Cluster) -> None:
         await cluster.write("m1", 1)
-        cluster.hold("m1", "m3" if reached == "m2" else "m2")
+        cluster.links.hold("m1", "m3" if reached == "m2" else "m2")
         writing = start(cluster.write("m1", 2))
         await turns()
         cluster.lose("m1")
@@ -217,10 +186,10 @@ def test_copies_are_equal_after_a_loss_though_nobody_asks_again(reached: str) ->
 
 @with_members("m1", "m2", "m3")
 async def test_a_successor_takes_no_writes_before_it_has_what_the_others_have(cluster: Cluster) -> None:
-    cluster.hold("m1", "m2")
+    cluster.links.hold("m1", "m2")
     lost = start(cluster.write("m1", 1, "c"))
     await turns()
-    release = cluster.hold("m2", "m3")
+    release = cluster.links.hold("m2", "m3")
     cluster.lose("m1")
     lost.cancel()
     again, other = start(cluster.write("m2", 1, "c")), start(cluster.write("m2", 2))
@@ -233,7 +202,7 @@ async def test_a_successor_takes_no_writes_before_it_has_what_the_others_have(cl
 
 @with_members("m1", "m2")
 async def test_a_copy_whose_connection_broke_gets_what_it_missed_in_order(cluster: Cluster) -> None:
-    cluster.cut["m1", "m2"] = True
+    cluster.links.cut.add(("m1", "m2"))
     assert await asyncio.gather(*(cluster.write("m1", number) for number in range(5))) == [1] * 5
     assert cluster.members["m2"].ids == [0, 1, 2, 3, 4]
     assert not cluster.members["m1"].places.gate(1)._writes
@@ -241,7 +210,7 @@ async def test_a_copy_whose_connection_broke_gets_what_it_missed_in_order(cluste
 
 @with_members("m1", "m2", "m3")
 async def test_a_loss_while_a_write_waits_for_it_releases_the_write(cluster: Cluster) -> None:
-    cluster.hold("m1", "m3")
+    cluster.links.hold("m1", "m3")
     writing = start(cluster.write("m1", 1))
     await turns()
     cluster.lose("m3")
@@ -275,14 +244,14 @@ async def test_a_copy_that_cannot_be_caught_up_leaves_the_ownership(cluster: Clu
 
 @with_members("m1", "m2")
 async def test_a_copy_out_of_reach_is_an_error_in_the_end_and_is_caught_up_later(cluster: Cluster) -> None:
-    release = cluster.hold("m1", "m2")
+    release = cluster.links.hold("m1", "m2")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(replication, "_CONFIRM_S", 0.01)
-        cluster.cut["m1", "m2"] = True
+        cluster.links.cut.add(("m1", "m2"))
         writing = start(cluster.write("m1", 1))
         await turns()
         release.set()
-        again = cluster.held["m1", "m2"] = asyncio.Event()
+        again = cluster.links.held["m1", "m2"] = asyncio.Event()
         with pytest.raises(MemberLostError, match="visible on m1, but their backup on m2 was not confirmed within"):
             await writing
         gate = cluster.members["m1"].places.gate(1)

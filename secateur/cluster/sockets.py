@@ -1,0 +1,56 @@
+"""The two ends of a connection inside of a cluster, made from its settings: who listens, and who asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from secateur.cluster.settings import ClusterSettings
+from secateur.wire import FrameServer, Handler, Peer, PeerInfo, Role
+
+__all__ = ["listening", "peer_at"]
+
+
+def listening(
+    handler: Handler, settings: ClusterSettings, *, on_gone: Callable[[PeerInfo], None], abandonable_ops: frozenset[str], port: int = 0
+) -> FrameServer:
+    """The server of a controller or member, not started yet.
+
+    Args:
+        handler: Answers the requests.
+        settings: Of the cluster: its secrets and limits.
+        on_gone: Called when a connection has ended.
+        abandonable_ops: Requests that end where they are when nobody waits for their answer any more.
+        port: 0 takes any free one.
+    """
+    return FrameServer(
+        handler,
+        host=settings.host,
+        port=port,
+        token=settings.token,
+        secret=settings.secret,
+        limits=settings.limits,
+        on_gone=on_gone,
+        abandonable_ops=abandonable_ops,
+    )
+
+
+def peer_at(host: str, port: int, settings: ClusterSettings, *, name: str, role: Role, timeout_s: float | None = None) -> Peer:
+    """A connection to a controller or member, opened at the first request.
+
+    Args:
+        host: Host name or address.
+        port: Port.
+        settings: Of the cluster: its secrets and limits.
+        name: How this side calls itself in logs.
+        role: What this side proves to be.
+        timeout_s: Seconds of silence after which the other side is taken for lost; None takes those that the cluster has to come up.
+    """
+    return Peer(
+        host,
+        port,
+        token=settings.token,
+        client=name,
+        timeout_s=settings.start_timeout_s if timeout_s is None else timeout_s,
+        limits=settings.limits,
+        identity=settings.identity(role),
+    )
