@@ -226,11 +226,7 @@ def _outcome(folder: Path, faults: Faults, unfinished: int) -> Outcome:
     def told(call: Call) -> str:
         return f"{call.kind} at {call.began_s - epoch_s:.1f} s took {call.took_s:.1f} s {call.error}".rstrip()
 
-    slow = [
-        told(call)
-        for call in calls
-        if call.took_s > CALL_S_MAX and not (call.kind in free and call.began_s + call.took_s - epoch_s > killed_s)
-    ]
+    slow = [told(call) for call in calls if call.took_s > CALL_S_MAX and not (call.kind in free and call.began_s + call.took_s - epoch_s > killed_s)]
     return Outcome(
         calls=len(calls),
         wrong=[sentence for report in reports for sentence in report["wrong"]],

@@ -61,3 +61,32 @@ def test_a_stopped_member_holds_nobody_up_and_answers_nothing_when_it_goes_on() 
             threading.Event().wait(0.1)
         cluster.kill_member("m4")
         assert reader.execute(READ, [keys["m1"]]).fetchall() == [(2,)]
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+def test_a_call_to_a_stopped_member_is_answered_soon_after_others_have_its_place() -> None:
+    """With the times that a cluster has by default, and over a connection that is there as over one that has to be made."""
+    with secateur.start(members=3, runtime="ray") as cluster, cluster.connect() as known, cluster.connect() as fresh:
+        known.execute(DDL)
+        table = known.table("t")
+        key = next(key for key in range(999) if table.owner_of(table.partition_of({"id": key})) == "m1")
+        known.execute(WRITE, [key, 1])
+        assert known.execute(READ, [key]).fetchall() == [(1,)]
+        stopped = process_of(cluster, "m1")
+        took_s: list[float] = []
+
+        def read(conn: secateur.Connection) -> None:
+            took_s.append(seconds(lambda: conn.execute(READ, [key]).fetchall()))
+
+        os.kill(stopped, signal.SIGSTOP)
+        try:
+            readers = [threading.Thread(target=read, args=(conn,)) for conn in (known, fresh)]
+            for reader in readers:
+                reader.start()
+            for reader in readers:
+                reader.join(60)
+        finally:
+            os.kill(stopped, signal.SIGCONT)
+        assert len(took_s) == 2
+        assert max(took_s) < 9, "a member that is known to be silent was asked again"

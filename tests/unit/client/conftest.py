@@ -160,6 +160,9 @@ class _Member(_Party):
     def on_hello(self, _: Request) -> Reply:
         return Reply({"member": self.name})
 
+    def on_owners(self, _: Request) -> Reply:
+        return Reply(self.cluster.versions(), pack(self.cluster.topology.to_wire()))
+
     def on_execute(self, request: Request) -> Reply | Awaitable[Reply]:
         args = request.args
         statement = self.cluster.statements[args["plan"]]
