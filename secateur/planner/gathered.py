@@ -1,7 +1,7 @@
 """A statement gathered: the rows that its scans need go to the coordinator, which runs the whole statement over them as the user wrote it.
 
-It is the form of every statement that is not taken apart, and the better one where there are few rows and many joins or queries: each stage costs some
-milliseconds at every member, and a member that joins what stages have sent it knows how many rows they are, but nothing of their values.
+It is the form of every statement that is not taken apart, and the better one where there are few rows and many joins or queries; which form is cheaper is
+estimated (:mod:`~secateur.planner.gathered_cost`).
 
 A table that the statement mentions several times moves once. Rows of a small table are not filtered before they move: DuckDB would see a table of few rows
 behind a filter, take it for a fraction of these, and order joins accordingly. Replicated tables are read where they are.
@@ -20,19 +20,15 @@ from sqlglot import exp
 from secateur.engine.input_alias import InputAlias
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.stage import Stage, stage_relation
+from secateur.planner.gathered_cost import GATHERED_BYTES_MAX, GATHERED_PARTS_MIN, gathered_ms, placed_ms
 from secateur.planner.placement.cost import Estimate
 from secateur.planner.placement.drafts import Columns, Schema
 from secateur.planner.placement.scan_rows import ScanRows
 from secateur.planner.query import Query
 from secateur.planner.scans.scan_reading import ScanReading
 
-__all__ = ["GATHERED_BYTES_MAX", "GATHERED_PARTS_MIN", "FragmentOf", "GatheredScan", "gathered_scans", "gathered_stages", "why_gathered"]
+__all__ = ["FragmentOf", "GatheredScan", "gathered_scans", "gathered_stages", "why_gathered"]
 
-GATHERED_BYTES_MAX: Final = 48e6
-"""Bytes up to which a statement of many parts is gathered. At scale factor 0.1, where they need 3 to 47 MB, the 99 queries of TPC-DS took three members 2.9
-times as long as DuckDB, and 6.8 times in stages."""
-GATHERED_PARTS_MIN: Final = 8
-"""Mentions of tables and queries, together, from which on a statement is one of many parts."""
 _FILTERED_BYTES_MIN: Final = 1e6
 """Rows of fewer bytes travel unfiltered."""
 _FILTERED_SHARE_MAX: Final = 0.5
@@ -78,7 +74,13 @@ def gathered_scans(
     return tuple(_gathered_scan(mentions, rows_of, estimates, filters_all=filters_all) for mentions in together.values())
 
 
-def why_gathered(query: Query, scans: Sequence[ScanReading], rows_of: Mapping[str, ScanRows], estimates: Mapping[str, Estimate]) -> str | None:
+def why_gathered(
+    query: Query,
+    scans: Sequence[ScanReading],
+    rows_of: Mapping[str, ScanRows],
+    estimates: Mapping[str, Estimate],
+    sent_in_stages: Callable[[], float | None],
+) -> str | None:
     """Why a statement that could be taken apart had better be gathered; None if that is not so.
 
     Args:
@@ -86,15 +88,21 @@ def why_gathered(query: Query, scans: Sequence[ScanReading], rows_of: Mapping[st
         scans: As :func:`gathered_scans`.
         rows_of: As there.
         estimates: As there.
+        sent_in_stages: Places the statement and says about how many bytes its stages would send, None if it is not taken apart. It is called only where what
+            is gathered costs more than stages that send nothing.
     """
-    if len(scans) == 1:
-        return None
     queries = sum(1 for _ in query.tree.find_all(exp.Select))
-    if len(scans) + queries < GATHERED_PARTS_MIN:
+    parts = len(scans) + queries
+    if len(scans) == 1 or parts < GATHERED_PARTS_MIN:
         return None
     moved = sum(scan.nbytes for scan in gathered_scans(scans, rows_of, estimates, filters_all=False))
     if not 0 < moved <= GATHERED_BYTES_MAX:
         return None
+    cost = gathered_ms(moved, parts)
+    if cost > placed_ms(0, parts):
+        sent = sent_in_stages()
+        if sent is None or cost > placed_ms(sent, parts):
+            return None
     return f"its tables are small, about {moved / 1e6:.1f} MB for {len(query.scans)} mentions of tables in {queries} queries: one member has them sooner"
 
 

@@ -37,7 +37,7 @@ from secateur.planner.placement.cost import Estimate, estimate_of
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.query import Query, Scan, bind_query
 from secateur.planner.scans.scan_reading import QueryReading, ScanReading, read_query
-from secateur.planner.stages import as_written, staged, why_whole
+from secateur.planner.stages import as_written, sent_if_placed, staged, why_whole
 from secateur.planner.statement import SelectStatement
 from secateur.planner.steps.join_keys import PlanStep, find_join_keys
 from secateur.planner.text.dialect import quoted
@@ -191,7 +191,13 @@ class BoundSelect:
     @cached_property
     def _why_whole(self) -> str | None:
         read = self._read  # which may bind the query once more
-        return None if self._differs is not None else why_whole(self._query, read, self._estimates)
+        return None if self._differs is not None else why_whole(self._query, read, self._estimates, self._sent_if_placed)
+
+    def _sent_if_placed(self) -> float | None:
+        """About how many bytes its stages would send, None if it is not taken apart: of a copy, whose tree is changed on the way."""
+        query = self._bind()
+        read = read_query(query, self._settings, _spelled(query))
+        return sent_if_placed(query, read, self._schemas, self.columns, self._params, self._estimates)
 
     @property
     def _is_sized(self) -> bool:

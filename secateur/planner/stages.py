@@ -6,7 +6,7 @@ One table is cut in two (:mod:`~secateur.planner.fragments.two_stage`), which is
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -32,6 +32,7 @@ from secateur.planner.placement.cost import Estimate
 from secateur.planner.placement.drafts import Draft
 from secateur.planner.placement.place import place
 from secateur.planner.placement.scan_rows import ScanRows, is_about_scan
+from secateur.planner.placement.sent_bytes import sent_bytes
 from secateur.planner.query import Query
 from secateur.planner.scans.scan_reading import QueryReading, ScanReading
 from secateur.planner.scans.scope import Scope
@@ -39,7 +40,7 @@ from secateur.planner.text.dialect import parse_query, to_sql, tokenize
 from secateur.planner.text.second_reading import SecondReading, read_statements
 from secateur.planner.text.trees import copied
 
-__all__ = ["Staged", "applied_conjuncts", "as_written", "rows_of", "staged", "why_whole"]
+__all__ = ["Staged", "applied_conjuncts", "as_written", "rows_of", "sent_if_placed", "staged", "why_whole"]
 
 Schemas = Mapping[str, Mapping[str, SqlType | str]]
 Columns = Sequence[tuple[str, str]]
@@ -64,9 +65,29 @@ class Staged:
     reads_clock: bool = False
 
 
-def why_whole(query: Query, read: QueryReading, estimates: Mapping[str, Estimate]) -> str | None:
+def why_whole(query: Query, read: QueryReading, estimates: Mapping[str, Estimate], sent_in_stages: Callable[[], float | None]) -> str | None:
     """Why a statement is gathered although it could be taken apart: as :func:`~secateur.planner.gathered.why_gathered`."""
-    return why_gathered(query, read.scans, _rows_of_scans(read), estimates)
+    return why_gathered(query, read.scans, _rows_of_scans(read), estimates, sent_in_stages)
+
+
+def sent_if_placed(
+    query: Query, read: QueryReading, schemas: Schemas, columns: Columns, params: Sequence[Any], estimates: Mapping[str, Estimate]
+) -> float | None:
+    """About how many bytes the stages of a query would send if it were placed; None if it is not.
+
+    Args:
+        query: As :func:`staged`, and changed like there: a query that is tried cannot be planned afterwards.
+        read: As there.
+        schemas: As there.
+        columns: As there.
+        params: As there.
+        estimates: As there.
+    """
+    try:
+        drafts, _ = _placed(_Settled(query, read, params, _rows_of_scans(read)), schemas, columns, estimates)
+    except Cut:
+        return None
+    return sent_bytes(drafts, estimates)
 
 
 def staged(
@@ -91,9 +112,6 @@ def staged(
         small: Why it is to be gathered, from :func:`why_whole`; None where it is taken apart if that is possible.
         differs: Why it is gathered whatever else there is to say of it.
     """
-    binder = _Binder(params)
-    reading = read.second
-    unstable = None if reading is None else reading.unstable()
     gathered = _rows_of_scans(read)
 
     def whole(fragment_of: FragmentOf, *, filters_all: bool = True) -> tuple[Stage, ...]:
@@ -101,36 +119,76 @@ def staged(
         return gathered_stages(query, read.scans, scans, schemas, tuple(columns), fragment_of)
 
     if small is not None:
-        return Staged(whole(binder.fragment, filters_all=False), Strategy.GATHER, small, gathered=whole(Fragment.over))
+        return Staged(whole(_Binder(params).fragment, filters_all=False), Strategy.GATHER, small, gathered=whole(Fragment.over))
+    binder = _Binder(params)
     try:
         if differs is not None:
             raise differs
-        if reading is None or not read.is_faithful:
-            raise Cut("it is written in a form that is not taken apart")
-        if query.tree.find(exp.PositionalColumn) is not None:
-            raise Cut("it calls columns by their positions, which the rows of a stage have others of")
-        reads_clock = settle_unstable(query.tree, reading, query.parameters.total + 1)
-        if reads_clock:
-            binder = _Binder([*params, datetime.now(UTC)])
-        rows = {scan.scan.relation: rows_of(scan, unstable) for scan in read.scans} if unstable else gathered
+        settled = _Settled(query, read, params, gathered)
+        binder = settled.binder
         if len(query.scans) == 1 and query.scans[0].system is None:
             try:
-                halves = _halved(query, read, reading, schemas, columns, binder, is_large=is_worth_merging(estimate.bytes for estimate in estimates.values()))
-                return Staged(halves, Strategy.TWO_STAGE, reads_clock=reads_clock)
+                is_large = is_worth_merging(estimate.bytes for estimate in estimates.values())
+                halves = _halved(query, read, settled.reading, schemas, columns, binder, is_large=is_large)
+                return Staged(halves, Strategy.TWO_STAGE, reads_clock=settled.reads_clock)
             except Differs:
                 raise
             except Cut:
                 pass
-        if query.is_placed:
-            raise Cut("a common table expression has the name of a relation of the plan: call it otherwise than a letter and a number")
-        drafts, parts = place(query, reading, tuple(columns), schemas, binder.describe, rows, estimates.__getitem__)
-        for draft in drafts[:-1]:
-            _check_restored(draft.columns)
+        drafts, parts = _placed(settled, schemas, columns, estimates)
         placed = _placed_stages(drafts, query, schemas, binder)
         # Which kernel answers when a placed statement has failed does not matter.
-        return Staged(placed, Strategy.PLACED, parts, gathered=whole(Fragment.over), reads_clock=reads_clock)
+        return Staged(placed, Strategy.PLACED, parts, gathered=whole(Fragment.over), reads_clock=settled.reads_clock)
     except Cut as refused:
         return Staged(whole(binder.fragment), Strategy.GATHER, query.located(str(refused), refused.node))
+
+
+class _Settled:
+    """A query that may be taken apart: clocks in its tree have become a parameter, so that all its stages read the same time.
+
+    Args:
+        query: The query; its tree is changed.
+        read: What two readings say of it.
+        params: Values of its parameters.
+        rows_of_scans: For each scan what restricts the rows that the query may need, as the tree is before.
+
+    Attributes:
+        query: As given.
+        reading: DuckDB's reading.
+        rows_of: For each scan what restricts the rows that the query may need.
+        reads_clock: Whether it has the time as one more parameter.
+        binder: DuckDB's binder for its parts.
+
+    Raises:
+        Cut: It may not.
+    """
+
+    def __init__(self, query: Query, read: QueryReading, params: Sequence[Any], rows_of_scans: Mapping[str, ScanRows]) -> None:
+        if read.second is None or not read.is_faithful:
+            raise Cut("it is written in a form that is not taken apart")
+        if query.tree.find(exp.PositionalColumn) is not None:
+            raise Cut("it calls columns by their positions, which the rows of a stage have others of")
+        self.query = query
+        self.reading = read.second
+        unstable = self.reading.unstable()
+        self.reads_clock = settle_unstable(query.tree, self.reading, query.parameters.total + 1)
+        self.rows_of = {scan.scan.relation: rows_of(scan, unstable) for scan in read.scans} if unstable else rows_of_scans
+        self.binder = _Binder([*params, datetime.now(UTC)] if self.reads_clock else params)
+
+
+def _placed(settled: _Settled, schemas: Schemas, columns: Columns, estimates: Mapping[str, Estimate]) -> tuple[tuple[Draft, ...], str | None]:
+    """The stages of a query as drafts, and what is gathered for them, as :func:`~secateur.planner.placement.place.place`.
+
+    Raises:
+        Cut: It is not placed.
+    """
+    query = settled.query
+    if query.is_placed:
+        raise Cut("a common table expression has the name of a relation of the plan: call it otherwise than a letter and a number")
+    drafts, parts = place(query, settled.reading, tuple(columns), schemas, settled.binder.describe, settled.rows_of, estimates.__getitem__)
+    for draft in drafts[:-1]:
+        _check_restored(draft.columns)
+    return drafts, parts
 
 
 def as_written(query: Query, read: QueryReading, schemas: Schemas, columns: Columns) -> tuple[Stage, ...]:

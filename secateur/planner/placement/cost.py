@@ -8,10 +8,11 @@ Source: Selinger et al., "Access Path Selection" (1979), for the selectivities w
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any, Final
 
 from sqlglot import exp
@@ -41,12 +42,14 @@ class Estimate:
         table_bytes: About how many bytes all rows of the table have in these columns.
         rows: About how many they are.
         share: About which share of the rows of the table they are.
+        distinct: About how many values columns of the table have, by name, where that is known.
     """
 
     bytes: float
     table_bytes: float
     rows: float
     share: float
+    distinct: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
 
 def estimate_of(read: ScanReading, statistics: TableStatistics | None) -> Estimate:
@@ -56,7 +59,8 @@ def estimate_of(read: ScanReading, statistics: TableStatistics | None) -> Estima
         unknown = _UNKNOWN_BYTES * (1 + len(read.scan.columns) / 100)
         return Estimate(unknown, unknown, _UNKNOWN_ROWS, share)
     width = sum(column.nbytes for name, column in statistics.columns.items() if name in read.scan.columns)
-    return Estimate(max(width * share, 1.0), float(width), statistics.rows * share, share)
+    distinct = {name: column.distinct for name, column in statistics.columns.items() if column.distinct}
+    return Estimate(max(width * share, 1.0), float(width), statistics.rows * share, share, distinct)
 
 
 def share_of(conjuncts: Iterable[exp.Expr], read: ScanReading, statistics: TableStatistics | None) -> float:

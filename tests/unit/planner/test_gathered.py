@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from secateur.engine.plan import Strategy
-from secateur.planner import gathered
+from secateur.partitioning.statistics import ColumnStatistics, StatisticsPicture, TableStatistics
 
 PART = "SELECT o.customer_id FROM orders o JOIN customers c USING (customer_id) WHERE o.amount > {}"
 MANY_PARTS = " UNION ALL ".join(PART.format(amount) for amount in (1, 2, 3))
@@ -29,9 +29,42 @@ def test_statements_of_many_parts_are_gathered(bench: Any, sql: str, strategy: S
     assert bench.select(sql).plan.strategy is strategy
 
 
-def test_many_rows_are_not_gathered(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathered, "GATHERED_BYTES_MAX", 1e6)
-    assert bench.select(MANY_PARTS).plan.strategy is Strategy.PLACED
+def picture_of(bench: Any, **mb: float) -> StatisticsPicture:
+    """Tables of so many megabytes, in rows of a hundred bytes, with few values in each column but the keys."""
+    picture = StatisticsPicture()
+    for name, size in mb.items():
+        table = bench.table(name)
+        rows = int(size * 1e4)
+        width = 100 // len(table.columns)
+        columns = {column.name: ColumnStatistics(rows * width, 0, rows if "id" in column.name else 10) for column in table.columns}
+        picture = picture.with_table(TableStatistics(table.table_id, rows, columns))
+    return picture
+
+
+JOINED = "SELECT {} FROM orders o JOIN customers c ON {} WHERE o.amount > {}"
+GROUPED_BY_FEW = " UNION ALL ".join(f"{JOINED.format('o.priority, sum(o.amount)', 'o.customer_id = c.customer_id', n)} GROUP BY o.priority" for n in (1, 2, 3))
+MOVES = " UNION ALL ".join(JOINED.format("o.*, c.*", "o.customer_id = c.customer_id", n) for n in (1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("sql", "mb", "strategy"),
+    [
+        pytest.param(GROUPED_BY_FEW, 10, Strategy.GATHER, id="few bytes, which each mention costs more than"),
+        pytest.param(GROUPED_BY_FEW, 60, Strategy.PLACED, id="groups of co-located rows are all that moves in stages"),
+        pytest.param(MOVES, 60, Strategy.GATHER, id="in stages as much moves as when gathered, or more"),
+        pytest.param(MOVES, 400, Strategy.PLACED, id="more than one member is to have"),
+    ],
+)
+def test_what_is_gathered_costs_less_than_what_stages_send(bench: Any, sql: str, mb: float, strategy: Strategy) -> None:
+    bench.picture = picture_of(bench, orders=mb, customers=mb / 100)
+    assert bench.select(sql).plan.strategy is strategy
+
+
+def test_a_statement_that_was_tried_in_stages_still_reads_the_clock_in_them(bench: Any) -> None:
+    bench.picture = picture_of(bench, orders=60, customers=1)
+    plan = bench.select(f"{GROUPED_BY_FEW} UNION ALL SELECT 'now', extract(year FROM now())").plan
+    assert plan.strategy is Strategy.PLACED
+    assert plan.reads_clock
 
 
 def test_a_table_that_is_mentioned_often_moves_once(bench: Any) -> None:
