@@ -26,6 +26,8 @@ def draft(sql: str, *relations: str, at_coordinator: bool = False, row_by_row: b
         pytest.param("SELECT id FROM s0 JOIN s1 ON s0.kind = s1.id", 1e5, id="of a join the share that a predicate leaves"),
         pytest.param("SELECT id FROM (s0 JOIN s1 ON s0.kind = s1.id)", 1e5, id="in parentheses"),
         pytest.param("SELECT max(id) FROM s0 GROUP BY s0.day", 10, id="as many groups as values"),
+        pytest.param("SELECT day % 7, max(id) FROM s0 AS a GROUP BY a.day % 7", 10, id="an expression has no more values"),
+        pytest.param("SELECT a.day AS k0, max(id) FROM s0 AS a GROUP BY 1", 10, id="a key by its position"),
         pytest.param("SELECT max(id) FROM s0 GROUP BY s0.day, s0.id", 1e6, id="no more groups than rows"),
         pytest.param("SELECT max(id) FROM s0 GROUP BY ROLLUP (s0.day)", 1e6, id="grouping sets"),
         pytest.param("SELECT max(id) FROM s0", 1, id="one group"),
