@@ -32,6 +32,7 @@ _SUBQUERY_SHARE: Final = 0.5
 """The share of the rows that a predicate with a subquery leaves."""
 _WIDTHS: Final = {"BOOLEAN": 1, "SMALLINT": 2, "INTEGER": 4, "DATE": 4, "VARCHAR": 16, "BLOB": 16, "HUGEINT": 16}
 _WIDTH: Final = 8
+_GROUPING_SETS: Final = (exp.Rollup, exp.Cube, exp.GroupingSets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +117,8 @@ def _source(node: exp.Expr, known: Mapping[str, _Rows], estimates: Mapping[str, 
 def _grouped(select: exp.Select, rows: float, estimates: Mapping[str, Estimate]) -> float:
     group = select.args.get("group")
     if group is not None:
-        if any(value for key, value in group.args.items() if key != "expressions"):
-            return rows  # grouping sets
+        if any(value for key, value in group.args.items() if key != "expressions") or group.find(*_GROUPING_SETS):
+            return rows
         names = {node.alias_or_name: node.name for node in _sources(select) if isinstance(node, exp.Table)}
         keys = [_by_position(key, select) for key in group.expressions]
         return min(rows, prod(_distinct(column, names, estimates) for key in keys for column in key.find_all(exp.Column)))
