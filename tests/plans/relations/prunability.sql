@@ -715,6 +715,7 @@ scan rel_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
 when distributed: gather (its parts do not bind: Referenced column "k" not found in FROM clause!
+Candidate bindings: "customer_id")
 */
 ----
 -- IS NOT DISTINCT FROM joins as well

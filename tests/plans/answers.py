@@ -1,0 +1,44 @@
+"""What EXPLAIN answers for the cases of a file: from a planner alone, or from a cluster where the tables of the file have rows."""
+
+from __future__ import annotations
+
+import re
+
+import secateur
+from described_tables import DescribedTables
+from plan_files import Case, PlanFile
+from secateur.errors import Error
+
+
+def described_answer(tables: DescribedTables, case: Case) -> str:
+    """EXPLAIN of tables that are only described; the error where the statement is refused."""
+    try:
+        text = tables.explain(case.sql, () if case.parameters is None else case.parameters, **case.settings).text
+    except Error as error:
+        place = "".join(f", {name} {error.details[name]}" for name in ("line", "column") if name in error.details)
+        told = "" if place.removeprefix(", ") in error.message else f" at{place.removeprefix(',')}"
+        return f"{type(error).__name__}{told}: {error.message}"
+    lines = [line for line in _without_dag(text.splitlines()) if not line.startswith("pruning: on")]
+    return "\n".join(re.sub(r" \[m\d[^\]]*\]", "", line) for line in lines)
+
+
+def answer(conn: secateur.Connection, case: Case) -> str:
+    """EXPLAIN of tables that have rows, without the lines that name members."""
+    lines = _without_dag(str(conn.explain(case.sql, case.parameters or ())).splitlines())
+    return "\n".join(line for line in lines if not line.startswith("pruning: on") and "execution: " not in line)
+
+
+def described(file: PlanFile) -> list[str]:
+    """The answers for all cases of a file without rows."""
+    tables = DescribedTables.of(file.definitions)
+    return [described_answer(tables, case) for case in file.cases]
+
+
+def define(conn: secateur.Connection, file: PlanFile) -> None:
+    """Make the tables of a file, with their rows."""
+    for statement in file.definitions:
+        conn.execute(statement)
+
+
+def _without_dag(lines: list[str]) -> list[str]:
+    return lines[: lines.index("dag:") if "dag:" in lines else None]

@@ -1,0 +1,90 @@
+"""A catalog of tables that are only described, and a planner over it: three members, no rows, no cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from secateur.errors import UnknownTableError
+from secateur.partitioning.affinity import assign
+from secateur.partitioning.statistics import NO_STATISTICS, StatisticsPicture
+from secateur.partitioning.table import TableDef
+from secateur.partitioning.topology import MemberAddress, Ownership, Topology
+from secateur.planner.explain.explain import Explain, explain
+from secateur.planner.planner import Planner
+from secateur.planner.statement import CreateTable, CreateView, SelectStatement, Statement
+from secateur.planner.views.view import ViewDef
+
+MEMBERS = ("m1", "m2", "m3")
+
+
+@dataclass
+class DescribedTables:
+    """What a controller knows, as far as planning goes; ``picture`` are the statistics."""
+
+    planner: Planner = field(default_factory=Planner)
+    known: dict[str, TableDef] = field(default_factory=dict)
+    views: dict[str, ViewDef] = field(default_factory=dict)
+    owners: dict[str, Ownership] = field(default_factory=dict)
+    version: int = 1
+    picture: StatisticsPicture = NO_STATISTICS
+
+    @classmethod
+    def of(cls, definitions: Iterable[str]) -> DescribedTables:
+        """The tables and views of some CREATE statements."""
+        tables = cls()
+        for definition in definitions:
+            tables.create_view(definition) if definition.startswith("CREATE VIEW") else tables.create(definition)
+        return tables
+
+    @property
+    def topology(self) -> Topology:
+        return Topology(3, tuple(MemberAddress(member, "127.0.0.1", 1) for member in MEMBERS), self.owners)
+
+    def table(self, name: str) -> TableDef:
+        if name.casefold() not in self.known:
+            raise UnknownTableError(f"table {name!r} does not exist", table=name)
+        return self.known[name.casefold()]
+
+    def relation(self, name: str) -> TableDef | ViewDef:
+        return self.views[name.casefold()] if name.casefold() in self.views else self.table(name)
+
+    def tables(self) -> Sequence[TableDef]:
+        return tuple(self.known.values())
+
+    def create(self, ddl: str) -> TableDef:
+        statement = self.planner.prepare(ddl, (), self)
+        assert isinstance(statement, CreateTable)
+        table = replace(statement.tdef, table_id=len(self.known) + 1)
+        self.known[table.name.casefold()] = table
+        self.owners[table.scheme.affinity_group()] = assign(table.scheme.partition_count, MEMBERS, 1)
+        self.version += 1
+        return table
+
+    def create_view(self, ddl: str) -> ViewDef:
+        statement = self.planner.prepare(ddl, (), self)
+        assert isinstance(statement, CreateView)
+        self.version += 1
+        view = self.views[statement.view.name.casefold()] = replace(statement.view, view_id=self.version)
+        return view
+
+    def prepare(self, sql: str, params: Any = (), settings: Mapping[str, str] | None = None) -> Statement:
+        return self.planner.prepare(sql, params, self, settings)
+
+    def select(self, sql: str, params: Any = ()) -> SelectStatement:
+        statement = self.prepare(sql, params)
+        assert isinstance(statement, SelectStatement)
+        return statement
+
+    def trees(self, sql: str, params: Any = ()) -> list[str]:
+        return [str(scan.tree) for scan in self.select(sql, params).plan.scans]
+
+    def reasons(self, sql: str, params: Any = ()) -> list[str | None]:
+        return [scan.reason for scan in self.select(sql, params).plan.scans]
+
+    def partition(self, table: str, **key: Any) -> int:
+        return self.table(table).scheme.partition_of(key)
+
+    def explain(self, sql: str, params: Any = (), **settings: str) -> Explain:
+        return explain(self.prepare(sql, params, settings), params, self, settings)
