@@ -33,7 +33,7 @@ STATEMENTS ?= 1000000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow generated nightly faults lint format types bench bench-tpc docs lock clean distclean help install java
+.PHONY: demo test test-slow plans generated nightly faults lint format types bench bench-tpc docs lock clean distclean help install java
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ test: $(STAMP) java ## all tests but the slow ones, on WORKERS=2 processes
 
 test-slow: $(STAMP) ## the property tests with many times the cases, TPC-H and TPC-DS at scale factor 1: tens of minutes
 	@SECATEUR_PROPERTY_FACTOR=20 SECATEUR_PRUNING_WORLDS=100 $(PY) -m pytest -m "not ray and not spark" -o timeout=3600 tests/property tests/tpc $(PYTEST_ARGS)
+
+plans: $(STAMP) ## write what EXPLAIN answers today into tests/plans; read the difference before committing it
+	@$(PY) tests/plans/rewrite.py
 
 generated: STATEMENTS = 10000
 generated: $(STAMP) ## random statements over several tables against DuckDB, 10,000 or STATEMENTS=n; SEED=n repeats a run

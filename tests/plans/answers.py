@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from itertools import dropwhile
 
 import secateur
 from described_tables import DescribedTables
@@ -13,12 +15,13 @@ from secateur.errors import Error
 def described_answer(tables: DescribedTables, case: Case) -> str:
     """EXPLAIN of tables that are only described; the error where the statement is refused."""
     try:
-        text = tables.explain(case.sql, () if case.parameters is None else case.parameters, **case.settings).text
+        explained = tables.explain(case.sql, () if case.parameters is None else case.parameters, **case.settings)
     except Error as error:
         place = "".join(f", {name} {error.details[name]}" for name in ("line", "column") if name in error.details)
         told = "" if place.removeprefix(", ") in error.message else f" at{place.removeprefix(',')}"
         return f"{type(error).__name__}{told}: {error.message}"
-    lines = [line for line in _without_dag(text.splitlines()) if not line.startswith("pruning: on")]
+    assert json.loads(json.dumps(explained.json)) == explained.json, "the form for programs is plain JSON"
+    lines = [line for line in _without_dag(explained.text.splitlines()) if not line.startswith("pruning: on")]
     return "\n".join(re.sub(r" \[m\d[^\]]*\]", "", line) for line in lines)
 
 
@@ -30,8 +33,16 @@ def answer(conn: secateur.Connection, case: Case) -> str:
 
 def described(file: PlanFile) -> list[str]:
     """The answers for all cases of a file without rows."""
-    tables = DescribedTables.of(file.definitions)
+    tables = described_tables(file)
     return [described_answer(tables, case) for case in file.cases]
+
+
+def described_tables(file: PlanFile) -> DescribedTables:
+    """The tables of a file without rows."""
+    tables = DescribedTables.of(file.definitions)
+    for name, rows, distinct in file.statistics:
+        tables.fill(name, rows, dict(distinct))
+    return tables
 
 
 def define(conn: secateur.Connection, file: PlanFile) -> None:
@@ -41,4 +52,8 @@ def define(conn: secateur.Connection, file: PlanFile) -> None:
 
 
 def _without_dag(lines: list[str]) -> list[str]:
-    return lines[: lines.index("dag:") if "dag:" in lines else None]
+    """Without the vertices and edges, which the lines on stages say better."""
+    if "dag:" not in lines:
+        return lines
+    start = lines.index("dag:")
+    return [*lines[:start], *dropwhile(lambda line: line.startswith("  "), lines[start + 1 :])]

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from secateur.errors import UnknownTableError
 from secateur.partitioning.affinity import assign
-from secateur.partitioning.statistics import NO_STATISTICS, StatisticsPicture
+from secateur.partitioning.statistics import NO_STATISTICS, ColumnStatistics, StatisticsPicture, TableStatistics
 from secateur.partitioning.table import TableDef
 from secateur.partitioning.topology import MemberAddress, Ownership, Topology
+from secateur.partitioning.types import TypeKind
 from secateur.planner.explain.explain import Explain, explain
 from secateur.planner.planner import Planner
-from secateur.planner.statement import CreateTable, CreateView, SelectStatement, Statement
+from secateur.planner.statement import CreateIndex, CreateTable, CreateView, SelectStatement, Statement
 from secateur.planner.views.view import ViewDef
 
 MEMBERS = ("m1", "m2", "m3")
@@ -32,11 +34,20 @@ class DescribedTables:
 
     @classmethod
     def of(cls, definitions: Iterable[str]) -> DescribedTables:
-        """The tables and views of some CREATE statements."""
+        """The tables, views and indexes of some CREATE statements."""
         tables = cls()
         for definition in definitions:
-            tables.create_view(definition) if definition.startswith("CREATE VIEW") else tables.create(definition)
+            tables.define(definition)
         return tables
+
+    def define(self, ddl: str) -> None:
+        """Carry out a CREATE TABLE, CREATE VIEW or CREATE INDEX."""
+        if ddl.startswith("CREATE VIEW"):
+            self.create_view(ddl)
+        elif ddl.startswith("CREATE INDEX"):
+            self.create_index(ddl)
+        else:
+            self.create(ddl)
 
     @property
     def topology(self) -> Topology:
@@ -68,6 +79,21 @@ class DescribedTables:
         self.version += 1
         view = self.views[statement.view.name.casefold()] = replace(statement.view, view_id=self.version)
         return view
+
+    def create_index(self, ddl: str) -> None:
+        statement = self.planner.prepare(ddl, (), self)
+        assert isinstance(statement, CreateIndex)
+        table = statement.table
+        self.known[table.name.casefold()] = replace(table, indexes=(*table.indexes, statement.index))
+        self.version += 1
+
+    def fill(self, name: str, rows: int, distinct: Mapping[str, int]) -> None:
+        """Let the statistics say how many rows a table has, and how many distinct values its columns have; a value counts as 8 bytes."""
+        table = self.table(name)
+        columns = {
+            column.name: ColumnStatistics(8 * rows, 0, distinct[column.name], None if column.type.kind is TypeKind.VARCHAR else 1) for column in table.columns
+        }
+        self.picture = self.picture.with_table(TableStatistics(table.table_id, rows, MappingProxyType(columns)))
 
     def prepare(self, sql: str, params: Any = (), settings: Mapping[str, str] | None = None) -> Statement:
         return self.planner.prepare(sql, params, self, settings)

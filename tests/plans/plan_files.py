@@ -1,7 +1,8 @@
 """The ``.sql`` files of this folder: how they are read and written.
 
 A file is a list of blocks with a line of ``----`` between them. The first block says in comments what the file is about, and which tables its
-statements use: ``-- tables: shop`` names files of ``tables/``, and the statements behind it create tables and views for this file alone.
+statements use: ``-- tables: shop`` names files of ``tables/``, and the statements behind it create tables, views and indexes for this file alone.
+``-- rows: clients 20000, distinct: id 20000, region 2000`` is what the statistics say of a table that has no rows.
 
 Every other block is one case: a comment that is its title, directives, one statement, and in ``/* */`` what EXPLAIN answers. The directives are
 
@@ -82,12 +83,14 @@ class PlanFile:
         path: Where it is.
         head: Its first block.
         definitions: The statements that make its tables, those of other files first.
+        statistics: Table, number of rows, and number of distinct values by column.
         cases: In the order of the file.
     """
 
     path: Path
     head: str
     definitions: tuple[str, ...]
+    statistics: tuple[tuple[str, int, tuple[tuple[str, int], ...]], ...] = field(repr=False)
     cases: tuple[Case, ...] = field(repr=False)
 
     @property
@@ -122,7 +125,8 @@ def read_file(path: Path) -> PlanFile:
     head, *blocks = path.read_text().removesuffix("\n").split(SEPARATOR)
     used = [name for line in head.splitlines() if line.startswith("-- tables:") for name in line.removeprefix("-- tables:").split()]
     definitions = (*(statement for name in used for statement in read_tables(name)), *statements_of(head))
-    return PlanFile(path, head, definitions, tuple(map(_case, blocks)))
+    statistics = tuple(_statistics(line) for line in head.splitlines() if line.startswith("-- rows:"))
+    return PlanFile(path, head, definitions, statistics, tuple(map(_case, blocks)))
 
 
 def read_all() -> list[PlanFile]:
@@ -135,3 +139,10 @@ def _case(block: str) -> Case:
     count = next((number for number, line in enumerate(lines) if not line.startswith("--")), len(lines))
     assert count, f"a case begins with its title: {block}"
     return Case(tuple(lines[:count]), "\n".join(lines[count:]), expected.removesuffix(CLOSING) if opening else None)
+
+
+def _statistics(line: str) -> tuple[str, int, tuple[tuple[str, int], ...]]:
+    found = re.fullmatch(r"-- rows: (\w+) (\d+), distinct: (.*)", line)
+    assert found, f"expected -- rows: table 1000, distinct: column 10, column 20, found {line}"
+    table, rows, distinct = found.groups()
+    return table, int(rows), tuple((name, int(count)) for name, count in re.findall(r"(\w+) (\d+)", distinct))

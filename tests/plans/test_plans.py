@@ -13,25 +13,23 @@ from typing import Any
 
 import duckdb
 import pytest
-from answers import answer, define, described_answer
-from described_tables import DescribedTables
-from plan_files import Case, PlanFile, read_all
 
 import secateur
+from answers import answer, define, described_answer, described_tables
+from described_tables import DescribedTables
+from plan_files import Case, PlanFile, read_all
 from secateur.cluster import Cluster
 
 FILES = read_all()
 
 
 def cases_of(*, with_rows: bool) -> list[Any]:
-    return [
-        pytest.param(file, case, id=f"{file.name}: {case.title}") for file in FILES if file.has_rows is with_rows for case in file.cases
-    ]
+    return [pytest.param(file, case, id=f"{file.name}: {case.title}") for file in FILES if file.has_rows is with_rows for case in file.cases]
 
 
 @cache
 def tables_of(file: PlanFile) -> DescribedTables:
-    return DescribedTables.of(file.definitions)
+    return described_tables(file)
 
 
 def check(found: str, file: PlanFile, case: Case) -> None:

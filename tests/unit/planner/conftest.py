@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from described_tables import DescribedTables
 from plan_files import read_tables
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import duckdb
-import pytest
 
 from secateur.engine.kernels.duckdb_kernel import default_kernel
-from secateur.errors import Error, NotSupportedError, ProgrammingError
+from secateur.errors import Error
 from secateur.planner.functions import TABLE_FUNCTIONS, VALUE_FUNCTIONS, is_listed
 
 REFUSED_NAMES = """
@@ -61,29 +60,6 @@ def test_what_is_not_listed_is_refused_by_name(bench: Any) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize(
-    ("sql", "message", "column"),
-    [
-        ("SELECT current_setting('threads')", "SHOW pruning and the like", 8),
-        ("SELECT 'threads'.current_setting()", "current_setting() is not supported", 18),
-        ("SELECT list_transform([1], lambda x: sleep_ms(x))", "members do not wait", 38),
-        ("SELECT * FROM read_csv('x.csv')", "COPY table FROM 'file'", 15),
-        ("SELECT * FROM histogram(orders, amount)", "write the aggregate histogram(column)", 15),
-        ("SELECT sum(amount) EXPORT_STATE FROM orders", "states of aggregates stay inside", 20),
-        ("SELECT finalize(x) FROM orders", "states of aggregates stay inside", 8),
-        ("SELECT id, version() FROM orders", "secateur.__version__ is that of secateur", 12),
-        ("SELECT Bitstring_Agg(id) FILTER (id > 1) FROM orders", "write Bitstring_Agg(x, min, max)", 8),
-        ("SELECT rowid FROM orders", "rows have no numbers; name the primary key", 8),
-        ("SELECT o.rowid FROM orders AS o", "rows have no numbers", 10),
-    ],
-)
-def test_it_says_what_to_do_instead(bench: Any, sql: str, message: str, column: int) -> None:
-    with pytest.raises(NotSupportedError) as caught:
-        bench.prepare(sql)
-    assert message in caught.value.message
-    assert caught.value.details["column"] == column
-
-
 def test_a_name_may_be_that_of_a_function(bench: Any) -> None:
     bench.create("CREATE TABLE stats (query INTEGER PRIMARY KEY, alias INTEGER, rowid INTEGER)")
     for sql in (
@@ -97,11 +73,6 @@ def test_a_name_may_be_that_of_a_function(bench: Any) -> None:
         "SELECT query IN (1, 2) AND (alias) > 1 FROM stats",
     ):
         bench.prepare(sql)
-
-
-def test_an_unknown_function_is_none_of_ours(bench: Any) -> None:
-    with pytest.raises(ProgrammingError, match="nosuchfunction"):
-        bench.prepare("SELECT nosuchfunction(1)")
 
 
 def test_names_are_asked_of_the_kernel_once() -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from secateur.errors import Error, NotSupportedError, SqlSyntaxError, UnknownColumnError
 from secateur.planner.pivot import read_pivot, read_unpivot
 from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.parameters import read_parameters
@@ -31,21 +28,3 @@ def query(sql: str) -> str:
 )
 def test_a_statement_is_a_query(sql: str, expected: str) -> None:
     assert query(sql) == expected
-
-
-@pytest.mark.parametrize(
-    ("sql", "kind", "message", "column"),
-    [
-        pytest.param("PIVOT orders ON id", NotSupportedError, "without the values of a column is not supported", 17, id="no values"),
-        pytest.param("PIVOT orders ON id % 2 IN (0)", NotSupportedError, "without the values of a column is not supported", 17, id="an expression"),
-        pytest.param("PIVOT orders", SqlSyntaxError, "expected ON", 13, id="no column"),
-        pytest.param("PIVOT orders ON id IN (1) USING", SqlSyntaxError, "expected an aggregate", 32, id="no aggregate"),
-        pytest.param("PIVOT orders ON nothing IN (1)", UnknownColumnError, "column 'nothing' does not exist", 17, id="no such column"),
-        pytest.param("UNPIVOT orders ON id INTO amount", SqlSyntaxError, "expected NAME", 27, id="no name"),
-    ],
-)
-def test_mistakes(bench: Any, sql: str, kind: type[Error], message: str, column: int) -> None:
-    with pytest.raises(kind) as caught:
-        bench.prepare(sql)
-    assert message in str(caught.value)
-    assert caught.value.details["column"] == column

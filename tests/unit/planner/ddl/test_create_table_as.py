@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from secateur.errors import Error, NotSupportedError, ParameterError, SchemeError, SqlSyntaxError, UnknownColumnError
 from secateur.planner.statement import CreateTableAs
 
 
@@ -46,26 +45,3 @@ def test_the_types_of_parameters_are_those_of_columns(bench: Any, sql: str, para
     statement = bench.prepare(f"CREATE TABLE x PRIMARY KEY (a) AS {sql}", params)
     assert [str(column.type) for column in statement.tdef.columns] == ["INTEGER", "VARCHAR"]
     assert statement.select.params == (1, "x")
-
-
-@pytest.mark.parametrize(
-    ("sql", "kind", "message", "column"),
-    [
-        pytest.param("CREATE TABLE x AS SELECT 1 AS a", SchemeError, "write CREATE TABLE x PRIMARY KEY (columns) AS", 16, id="no key"),
-        pytest.param("CREATE TABLE x PRIMARY KEY (b) AS SELECT 1 AS a", SchemeError, "'b', which is no column of the query; it has a", 16, id="no such key"),
-        pytest.param("CREATE TABLE x PRIMARY KEY (a) AS SELECT 1 AS a, 2 AS A", SchemeError, "two columns of one name", 35, id="a name twice"),
-        pytest.param("CREATE TABLE x PRIMARY KEY (a) AS SELECT 1 AS a, {'b': 1} AS s", NotSupportedError, "CAST it in the query", 35, id="a type of no column"),
-        pytest.param("CREATE TABLE x PRIMARY KEY (a) AS", SqlSyntaxError, "expected a query", 34, id="no query"),
-        pytest.param("CREATE TABLE x PRIMARY KEY (a) AS SELECT amout AS a FROM orders", UnknownColumnError, "did you mean amount?", 42, id="unknown column"),
-        pytest.param("CREATE TABLE x PRIMARY KEY (a) PARTITION BY HASH (b) PARTITIONS 2 AS SELECT 1 AS a, 2 AS b", SchemeError, "b", 32, id="no scheme"),
-        pytest.param("CREATE TABLE x PRIMARY KEY (a) SOMEHOW AS SELECT 1 AS a", SqlSyntaxError, "PARTITION BY, BACKUPS, REPLICATED or AS", 32, id="no clause"),
-        pytest.param("CREATE TABLE x PRIMARY KEY (a) AS SELECT ? AS a", ParameterError, "has 1 parameter, 0 given", None, id="no value for a parameter"),
-        pytest.param("CREATE OR REPLACE TABLE IF NOT EXISTS x PRIMARY KEY (a) AS SELECT 1 AS a", SqlSyntaxError, "OR REPLACE leaves", 25, id="two wishes"),
-    ],
-)
-def test_mistakes(bench: Any, sql: str, kind: type[Error], message: str, column: int) -> None:
-    with pytest.raises(kind) as caught:
-        bench.prepare(sql)
-    assert type(caught.value) is kind
-    assert message in str(caught.value)
-    assert caught.value.details.get("column") == column

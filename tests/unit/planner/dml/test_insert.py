@@ -6,18 +6,7 @@ from typing import Any
 
 import pytest
 
-from secateur.errors import (
-    DataError,
-    Error,
-    NotSupportedError,
-    NullKeyError,
-    ParameterError,
-    ProgrammingError,
-    SqlSyntaxError,
-    UnknownColumnError,
-    UnknownTableError,
-)
-from secateur.planner.statement import InsertMode, InsertRows, InsertSelect, WholeChange
+from secateur.planner.statement import InsertMode, InsertRows, InsertSelect
 
 
 def rows(bench: Any, sql: str, params: Any = ()) -> list[dict[str, Any]]:
@@ -105,78 +94,8 @@ def test_a_query_has_the_types_of_the_columns_it_fills(bench: Any, sql: str) -> 
     assert [text for _, text in statement.select.plan.columns] == [str(statement.table.column(name).type) for name in statement.columns]
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "INSERT OR REPLACE INTO customers SELECT customer_id, name, score + 1 FROM customers",
-        "INSERT OR IGNORE INTO customers SELECT concat(customer_id, 'x'), name, 1 FROM customers",
-        "INSERT INTO customers SELECT concat(o.customer_id, 'x'), 'a', 1 FROM orders o WHERE o.customer_id NOT IN (SELECT customer_id FROM customers)",
-        "INSERT INTO customers VALUES ('a', 'b', (SELECT max(score) FROM customers))",
-        "WITH x AS (FROM customers) INSERT OR REPLACE INTO customers SELECT * FROM x",
-    ],
-)
-def test_a_query_that_reads_the_table_it_fills_is_worked_out_by_a_member(bench: Any, sql: str) -> None:
-    """A client that fetched the rows first would undo what others write meanwhile."""
-    statement = bench.prepare(sql)
-    assert isinstance(statement, WholeChange)
-    assert not statement.is_narrow
-
-
-def test_a_query_is_pruned_below_its_casts(bench: Any) -> None:
-    statement = bench.prepare("INSERT INTO customers SELECT customer_id, priority, amount FROM orders WHERE customer_id = ?", ["C1"])
-    (scan,) = statement.select.plan.scans
-    assert list(scan.tree.bind(statement.select.params).ids) == [bench.partition("orders", customer_id="C1")]
-
-
 def test_by_name_takes_the_names_of_the_query(bench: Any) -> None:
     assert bench.prepare("INSERT INTO customers BY NAME SELECT 1.5 AS Score, 'x' AS customer_id").columns == ("score", "customer_id")
-
-
-@pytest.mark.parametrize(
-    ("sql", "kind", "message", "column"),
-    [
-        pytest.param("INSERT INTO nowhere VALUES (1)", UnknownTableError, "'nowhere' does not exist", 13, id="unknown table"),
-        pytest.param("INSERT INTO customers (nam) VALUES (1)", UnknownColumnError, "did you mean name?", 24, id="unknown column"),
-        pytest.param("INSERT INTO customers (name, NAME) VALUES (1, 2)", ProgrammingError, "named twice", 30, id="a column twice"),
-        pytest.param("INSERT INTO customers VALUES ('a', 'b', 1), ('a')", ProgrammingError, "row 2 has 1 value for the 3 columns", 45, id="too few values"),
-        pytest.param("INSERT INTO customers (name) VALUES (1, 2)", ProgrammingError, "row 1 has 2 values for the 1 columns", 37, id="too many values"),
-        pytest.param("INSERT INTO customers SELECT 1", SqlSyntaxError, "the query has 1 columns for the 3", 23, id="too few columns"),
-        pytest.param("INSERT INTO customers", SqlSyntaxError, "VALUES or a query", 22, id="end in the middle"),
-        pytest.param("INSERT INTO customers VALUES", SqlSyntaxError, "expected (", 29, id="no rows"),
-        pytest.param("INSERT INTO customers VALUES ('a', , 1)", SqlSyntaxError, "expected a value", 36, id="no value"),
-        pytest.param("INSERT INTO customers VALUES ('a', 'b', 1", SqlSyntaxError, "expected ',' or ')'", 42, id="not closed"),
-        pytest.param("INSERT INTO customers VALUES ('a', 'b', 1) x", SqlSyntaxError, "found 'x'", 44, id="something behind"),
-        pytest.param("INSERT OR ABORT INTO customers VALUES ('a', 'b', 1)", SqlSyntaxError, "expected IGNORE", 11, id="or abort"),
-        pytest.param(
-            "INSERT INTO customers VALUES ('a', 'b', 1) ON CONFLICT (name) DO NOTHING", ProgrammingError, "primary key (customer_id) alone", 56, id="on another"
-        ),
-        pytest.param("INSERT OR REPLACE INTO customers VALUES ('a', 'b', 1) ON CONFLICT DO NOTHING", ProgrammingError, "leave out ON", 55, id="said twice"),
-        pytest.param("INSERT INTO customers VALUES ('a', 'b', 1) ON CONFLICT DO x", SqlSyntaxError, "NOTHING or UPDATE", 59, id="do what"),
-        pytest.param("INSERT INTO customers BY NAME VALUES (1)", NotSupportedError, "BY NAME", 31, id="by name with values"),
-    ],
-)
-def test_mistakes_are_shown_where_they_stand(bench: Any, sql: str, kind: type[Error], message: str, column: int) -> None:
-    with pytest.raises(kind) as caught:
-        bench.prepare(sql)
-    assert type(caught.value) is kind
-    assert message in str(caught.value)
-    assert caught.value.details["column"] == column
-
-
-@pytest.mark.parametrize(
-    ("sql", "params", "kind"),
-    [
-        pytest.param("INSERT INTO customers VALUES (NULL, 'b', 1)", (), NullKeyError, id="a NULL key"),
-        pytest.param("INSERT INTO customers (name) VALUES ('b')", (), NullKeyError, id="no key"),
-        pytest.param("INSERT INTO orders (customer_id, id) VALUES ('a', 'x')", (), DataError, id="a text that is no number"),
-        pytest.param("INSERT INTO orders (customer_id, id, amount) VALUES ('a', 1, 999999999)", (), DataError, id="outside of the type"),
-        pytest.param("INSERT INTO orders (customer_id, id) VALUES (?, ?)", ["a"], ParameterError, id="too few parameters"),
-        pytest.param("INSERT INTO orders (customer_id, id) VALUES (?, ?)", [], ParameterError, id="no parameters"),
-    ],
-)
-def test_bad_values_are_refused(bench: Any, sql: str, params: Any, kind: type[Error]) -> None:
-    with pytest.raises(kind):
-        bench.prepare(sql, params)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from secateur.engine.row_effects import Meeting
-from secateur.errors import Error, ProgrammingError, SqlSyntaxError, UnknownColumnError, UnknownTableError
 from secateur.planner.statement import WholeChange
 
 MERGE = "MERGE INTO airlines a USING customers AS c ON a.code = c.customer_id"
@@ -50,33 +49,3 @@ def test_of_the_clauses_of_one_kind_the_first_decides(bench: Any) -> None:
 def test_sources(bench: Any, source: str, alias: str) -> None:
     text = merged(bench, f"MERGE INTO airlines USING {source} ON code = customer_id WHEN MATCHED THEN DELETE").select.plan.local.sql
     assert f'JOIN "source rows" AS "{alias}" ON (code = customer_id)' in text
-
-
-@pytest.mark.parametrize(
-    ("sql", "kind", "message", "column"),
-    [
-        pytest.param("MERGE INTO nowhere USING customers ON true WHEN MATCHED THEN DELETE", UnknownTableError, "'nowhere' does not exist", 12, id="target"),
-        pytest.param("MERGE INTO airlines USING nowhere ON true WHEN MATCHED THEN DELETE", UnknownTableError, "'nowhere' does not exist", 27, id="source"),
-        pytest.param("MERGE INTO airlines USING (SELECT 1) ON true WHEN MATCHED THEN DELETE", SqlSyntaxError, "AS and a name", 38, id="no alias"),
-        pytest.param("MERGE INTO airlines USING customers WHEN MATCHED THEN DELETE", SqlSyntaxError, "expected ON or USING", 42, id="no condition"),
-        pytest.param("MERGE INTO airlines USING customers ON true", SqlSyntaxError, "expected WHEN", 44, id="no clause"),
-        pytest.param(f"{MERGE} WHEN MATCHED THEN INSERT *", SqlSyntaxError, "expected UPDATE, DELETE", 88, id="insert where it matches"),
-        pytest.param(f"{MERGE} WHEN NOT MATCHED THEN DELETE", SqlSyntaxError, "expected INSERT", 92, id="delete what is not there"),
-        pytest.param(f"{MERGE} WHEN NOT MATCHED BY SOURCE THEN UPDATE", SqlSyntaxError, "expected SET", 108, id="update by no source"),
-        pytest.param(f"{MERGE} WHEN MATCHED THEN UPDATE SET nam = 1", UnknownColumnError, "did you mean name?", 99, id="unknown column"),
-        pytest.param(f"{MERGE} WHEN MATCHED THEN UPDATE SET name = c.nam", UnknownColumnError, "did you mean name?", 108, id="unknown column of the source"),
-        pytest.param(f"{MERGE} WHEN NOT MATCHED THEN INSERT (code) VALUES (1, 2)", ProgrammingError, "2 values for the 1 columns", 106, id="too many values"),
-        pytest.param(f"{MERGE} WHEN NOT MATCHED THEN INSERT *", ProgrammingError, "3 columns for the 2 of airlines", 29, id="other columns"),
-        pytest.param(f"{MERGE} WHEN NOT MATCHED THEN INSERT BY NAME", UnknownColumnError, "customer_id", None, id="other names"),
-        pytest.param(f"{MERGE} WHEN MATCHED THEN DELETE WHEN MATCHED AND true THEN DO NOTHING", SqlSyntaxError, "never reached", 95, id="never reached"),
-        pytest.param(f"{MERGE} WHEN MATCHED AND THEN DELETE", SqlSyntaxError, "expected a condition", 87, id="no condition behind AND"),
-        pytest.param(f"{MERGE} WHEN MATCHED THEN DELETE LIMIT 1", SqlSyntaxError, "the end of the statement", 95, id="something behind"),
-    ],
-)
-def test_mistakes(bench: Any, sql: str, kind: type[Error], message: str, column: int | None) -> None:
-    with pytest.raises(kind) as caught:
-        bench.prepare(sql)
-    assert type(caught.value) is kind
-    assert message in str(caught.value)
-    if column is not None:
-        assert caught.value.details["column"] == column

@@ -119,11 +119,6 @@ PRUNED = [
 ]
 
 
-@pytest.mark.parametrize(("sql", "expected"), PRUNED)
-def test_keys_are_found_first(shop: Any, sql: str, expected: list[str]) -> None:
-    assert shown(shop.select(sql).materialized) == expected
-
-
 WHOLE = [
     pytest.param("SELECT * FROM clients c JOIN sales s ON s.client = c.id", id="no condition"),
     pytest.param("SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region > 'north'", id="too many keys"),
@@ -141,19 +136,9 @@ WHOLE = [
 ]
 
 
-@pytest.mark.parametrize("sql", WHOLE)
-def test_it_runs_at_once(shop: Any, sql: str) -> None:
-    assert shop.select(sql).materialized is None
-
-
 def test_without_statistics_nothing_is_tried(shop: Any) -> None:
     shop.picture = type(shop.picture)()
     assert shop.select("SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north'").materialized is None
-
-
-def test_the_rule_has_a_switch(shop: Any) -> None:
-    sql = "SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north'"
-    assert shop.planner.prepare(sql, (), shop, {"disabled_rules": "join_keys_first"}).materialized is None
 
 
 def test_parameters_are_those_of_the_statement(shop: Any) -> None:

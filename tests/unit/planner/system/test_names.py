@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from secateur.errors import Error, NotSupportedError, UnknownTableError
 from secateur.planner.system.information_schema import INFORMATION_SCHEMA
 from secateur.planner.system.tables import SYSTEM_TABLES
 
@@ -31,18 +30,3 @@ def test_a_schema_of_one_table_does_not_hinder_pruning(bench: Any) -> None:
     partition = bench.partition("orders", customer_id="C2")
     for name in ("orders", "main.orders", "secateur.main.orders"):
         assert bench.trees(f"SELECT 1 FROM {name} WHERE orders.customer_id = 'C2'") == [f"orders: (p{partition})"]
-
-
-@pytest.mark.parametrize(
-    ("name", "kind", "message"),
-    [
-        ("other.main.orders", NotSupportedError, "catalog 'other' does not exist"),
-        ("other.orders", NotSupportedError, "schema 'other' is not supported"),
-        ("secateur.orders", UnknownTableError, "there is members, tables, columns, partitions, jobs, statements"),
-        ("information_schema.table", UnknownTableError, "did you mean tables"),
-    ],
-)
-def test_what_stands_in_front_of_a_name(bench: Any, name: str, kind: type[Error], message: str) -> None:
-    with pytest.raises(kind, match=message) as caught:
-        bench.prepare(f"SELECT 1 FROM {name}")
-    assert caught.value.details["column"] == 15

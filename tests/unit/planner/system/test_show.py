@@ -4,8 +4,6 @@ from typing import Any
 
 import pytest
 
-from secateur.errors import Error, NotSupportedError, SqlSyntaxError, UnknownColumnError, UnknownTableError
-
 DESCRIBED = ["column_name", "column_type", "null", "key", "default", "extra"]
 ALL_TABLES = ["database", "schema", "name", "column_names", "column_types", "temporary"]
 
@@ -50,25 +48,3 @@ def test_parameters_of_the_query(bench: Any) -> None:
 def test_all_columns_are_summarized(bench: Any, sql: str) -> None:
     (scan,) = bench.select(sql).plan.scans
     assert scan.columns == ("customer_id", "id", "priority", "amount", "day")
-
-
-@pytest.mark.parametrize(
-    ("sql", "kind", "message", "column"),
-    [
-        ("DESCRIBE ordrs", UnknownTableError, "'ordrs' does not exist", 10),
-        ("SHOW main.ordrs", UnknownTableError, "'ordrs' does not exist", 11),
-        ("SUMMARIZE ordrs", UnknownTableError, "'ordrs' does not exist", 11),
-        ("DESCRIBE SELECT nope FROM orders", UnknownColumnError, "'nope' does not exist", 17),
-        ("SUMMARIZE SELECT nope FROM orders", UnknownColumnError, "'nope' does not exist", 18),
-        ("SUMMARIZE", SqlSyntaxError, "expected a table or a query", 10),
-        ("SHOW TABLES LIKE 'a'", SqlSyntaxError, "expected the end of the statement", 13),
-        ("DESCRIBE other.orders", NotSupportedError, "schema in front of a table name", 10),
-        ("SELECT * FROM (DESCRIBE /* the */ orders)", NotSupportedError, "DESCRIBE of a table with something between the two", 35),
-        ("SELECT * FROM (SHOW TABLES)", NotSupportedError, "SHOW inside of a query", 16),
-    ],
-)
-def test_mistakes_are_shown_where_they_stand(bench: Any, sql: str, kind: type[Error], message: str, column: int) -> None:
-    with pytest.raises(kind) as caught:
-        bench.prepare(sql)
-    assert message in caught.value.message
-    assert caught.value.details["column"] == column

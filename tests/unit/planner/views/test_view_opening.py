@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from secateur.errors import LimitExceededError, ProgrammingError, UnknownColumnError, UnknownTableError
+from secateur.errors import LimitExceededError, ProgrammingError, UnknownTableError
 
 
 @pytest.fixture
@@ -53,21 +53,6 @@ def test_the_text_that_runs(viewed: Any, sql: str, local: str) -> None:
     assert viewed.select(sql).plan.local.sql == local
 
 
-def test_a_filter_on_a_view_prunes(viewed: Any) -> None:
-    partition = viewed.partition("orders", customer_id="C2")
-    assert viewed.trees("SELECT * FROM big WHERE customer_id = 'C2'") == [f"orders: (p{partition})"]
-    assert viewed.trees("SELECT * FROM known WHERE who = 'C2'") == [f"customers: (p{partition})"]
-    assert viewed.trees("SELECT id FROM both_ WHERE customer = 'C2'") == [f"orders: (p{partition})", f"customers: (p{partition})"]
-
-
-def test_each_mention_is_pruned_for_itself(viewed: Any) -> None:
-    one, two = (viewed.partition("orders", customer_id=key) for key in ("C1", "C2"))
-    assert viewed.trees("SELECT id FROM big WHERE customer_id = 'C1' UNION ALL SELECT id FROM big WHERE customer_id = 'C2'") == [
-        f"orders: (p{one})",
-        f"orders: (p{two})",
-    ]
-
-
 def test_a_scan_reads_the_columns_that_the_view_names(viewed: Any) -> None:
     assert [scan.columns for scan in viewed.select("SELECT * FROM both_").plan.scans] == [("customer_id", "id", "amount"), ("customer_id", "name")]
 
@@ -77,11 +62,6 @@ def test_a_plan_says_of_which_views_it_was_made(viewed: Any) -> None:
     assert viewed.select("SELECT 1 FROM orders").plan.views == ()
     assert viewed.select("SELECT 1 FROM both_").plan.views == tuple(sorted(ids.values()))
     assert viewed.select("SELECT 1 FROM big WHERE false").plan.empty is None
-
-
-def test_errors_in_a_statement_over_views_have_the_users_positions(viewed: Any) -> None:
-    with pytest.raises(UnknownColumnError, match=r"'nope' does not exist.*line 2, column 3\)"):
-        viewed.prepare("SELECT 1 FROM big b WHERE b.id = 3 AND\n  nope = 4")
 
 
 def test_what_a_view_reads_may_be_gone(viewed: Any) -> None:

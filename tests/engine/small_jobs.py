@@ -1,4 +1,4 @@
-"""Processors and DAGs that several tests of the engine run."""
+"""Tables, processors and DAGs that several tests of the engine run."""
 
 from __future__ import annotations
 
@@ -12,6 +12,25 @@ from secateur.connectors.table import table_source
 from secateur.dag import DAG, Edge, EdgeConfig, Emitter, OnMembers, Placement, Processor, ProcessorMetaSupplier, ProcessorSupplier, between
 from secateur.dag.supplier import FactorySupplier
 from secateur.engine.processors import filter_rows
+from secateur.partitioning.build import build_scheme
+from secateur.partitioning.scheme import HashComponent
+from secateur.partitioning.table import Column, TableDef
+from secateur.partitioning.types import parse_type, type_of_arrow
+
+
+def orders_table() -> TableDef:
+    """16 partitions by customer."""
+    types = {"customer": parse_type("VARCHAR"), "number": parse_type("BIGINT"), "amount": parse_type("DOUBLE")}
+    scheme = build_scheme(hashes=[HashComponent(("customer",), 16)], types=types, primary_key=("customer", "number"), table="orders")
+    columns = tuple(Column(name, sql_type, nullable=name == "amount") for name, sql_type in types.items())
+    return TableDef("orders", 1, columns, ("customer", "number"), scheme, backups=0)
+
+
+def table_of(rows: pa.Table, key: str) -> TableDef:
+    """A table ``rows`` with the columns of some rows, by its primary key: 7 partitions."""
+    types = {field.name: type_of_arrow(field.type) for field in rows.schema}
+    scheme = build_scheme(hashes=[HashComponent((key,), 7)], types=types, primary_key=(key,), table="rows")
+    return TableDef("rows", 1, tuple(Column(name, kind, nullable=name != key) for name, kind in types.items()), (key,), scheme, backups=0)
 
 
 class Numbers(Processor):

@@ -1,0 +1,588 @@
+-- EXPLAIN of INSERT, UPDATE and DELETE: where rows go, who is written to and how.
+-- tables: shop
+CREATE TABLE daily (day DATE PRIMARY KEY) PARTITION BY RANGE (day) EVERY INTERVAL 1 DAY;
+----
+-- an insert says where its rows go
+INSERT INTO orders (customer_id, id) VALUES ('C2', 1)
+/*
+INSERT of 1 row into orders
+execution: local on 1 of 3 members
+tree: orders: (p128)
+rows go to 1 of 271 partitions [p128]
+backups: none
+written: by the primary, then by its backups
+*/
+----
+-- an insert of many rows or into a replicated table is published, 1
+INSERT INTO orders (customer_id, id) VALUES ('C1', 1), ('C2', 1), ('C3', 1)
+/*
+INSERT of 3 rows into orders
+execution: distributed on 2 of 3 members
+tree: orders: (p22 | p128 | p262)
+rows go to 3 of 271 partitions [p22, p128, p262]
+backups: none
+written: aside on all copies, then published at once by the controller
+*/
+----
+-- an insert of many rows or into a replicated table is published, 2
+INSERT INTO airlines VALUES ('AA', 'American')
+/*
+INSERT of 1 row into airlines
+execution: distributed on 3 of 3 members
+tree: airlines: any
+rows go to 1 of 1 partitions [p0]
+backups: none
+written: aside on all copies, then published at once by the controller
+*/
+----
+-- an insert for which ranges are made says so
+INSERT INTO daily VALUES (DATE '2024-01-01')
+/*
+INSERT of 1 row into daily
+execution: distributed on 3 of 3 members
+tree: daily: all
+because ranges are made for some of the rows when they are written: their partitions are not known before
+backups: none
+written: as on one partition, by its primary and backups, or else aside on all copies, then published at once by the controller
+*/
+----
+-- a change explains its query and who keeps copies
+-- parameters: 'C2'
+UPDATE orders SET priority = 'high' WHERE customer_id = ?
+/*
+UPDATE of orders
+execution: local on 1 of 3 members
+tree: orders: (?0)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+backups: none
+written: by the primary, then by its backups
+*/
+----
+-- what changes concern: unpruned
+DELETE FROM orders WHERE amount > 1
+/*
+DELETE of orders
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id
+backups: none
+written: aside on all copies, then published at once by the controller
+*/
+----
+-- what changes concern: contradiction
+DELETE FROM orders WHERE customer_id = 'a' AND customer_id = 'b'
+/*
+DELETE of orders
+execution: none on 0 of 3 members
+tree: orders: none
+scan orders: 0 of 271 partitions
+*/
+----
+-- what changes concern: replicated
+UPDATE airlines SET name = 'x' WHERE code = 'AA'
+/*
+UPDATE of airlines
+execution: distributed on 3 of 3 members
+tree: airlines: any
+scan airlines: replicated, every member has it
+  primary key bounds: ('AA')
+backups: none
+written: aside on all copies, then published at once by the controller
+*/
+----
+-- what changes concern: truncate
+TRUNCATE orders
+/*
+DELETE of orders
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+backups: none
+written: aside on all copies, then published at once by the controller
+*/
+----
+-- a change with open parameters
+DELETE FROM orders WHERE customer_id IN (?, ?)
+/*
+DELETE of orders
+execution: distributed on at most 3 of 3 members
+tree: orders: (?0 | ?1)
+scan orders: of 271 partitions those of the parameters
+  because the parameters are not bound: the partitions are those of (?0 | ?1)
+backups: none
+written: as on one partition, by its primary and backups, or else aside on all copies, then published at once by the controller
+*/
+----
+-- an insert from a query explains the query
+INSERT INTO customers SELECT customer_id, priority, 1 FROM orders WHERE customer_id = 'C2'
+/*
+INSERT into customers from:
+execution: local on 1 of 3 members
+tree: orders: (p128)
+rewrites: derived_table_to_join
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: in 2 stages
+  x0 scan orders: at the members over orders, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- where it runs: a row
+-- parameters: 'C1', 1
+INSERT INTO orders VALUES (?, ?, NULL, 1, NULL) ON CONFLICT DO UPDATE SET amount = excluded.amount
+/*
+change of orders, worked out by one member from:
+execution: local on 1 of 3 members
+tree: orders: (CAST(?0 AS VARCHAR))
+rewrites: derived_table_to_join
+scan orders: 1 of 271 partitions [p262]
+  partitioning key (customer_id): ('C1')
+  primary key bounds: ('C1', 1)
+when distributed: in 2 stages
+  x0 scan orders: at the members over orders, to the coordinator
+  final: at the coordinator over x0
+written: as on one partition, by its primary and backups, or else aside on all copies, then published at once by the controller
+*/
+----
+-- where it runs: rows of one partition
+INSERT INTO orders VALUES ('C1', 1, NULL, 1, NULL), ('C1', 2, NULL, 1, NULL) ON CONFLICT DO UPDATE SET amount = excluded.amount
+/*
+change of orders, worked out by one member from:
+execution: local on 1 of 3 members
+tree: orders: (p262)
+rewrites: derived_table_to_join
+scan orders: 1 of 271 partitions [p262]
+  partitioning key (customer_id): ('C1')
+  primary key bounds: ('C1', 1) <= key <= ('C1', 2), in 2 ranges
+when distributed: in 2 stages
+  x0 scan orders: at the members over orders, to the coordinator
+  final: at the coordinator over x0
+written: as on one partition, by its primary and backups, or else aside on all copies, then published at once by the controller
+*/
+----
+-- where it runs: a computed key is computed once
+-- parameters: 'C1'
+INSERT INTO orders VALUES (lower(?), 1, NULL, 1, NULL) ON CONFLICT DO UPDATE SET amount = excluded.amount
+/*
+change of orders, worked out by one member from:
+execution: distributed on 3 of 3 members
+tree: orders: all
+rewrites: derived_table_to_join
+scan orders: all 271 partitions
+  because "orders"."customer_id" = excluded."customer_id" joins the key, and no side of it is compared with a value
+when distributed: in 2 stages
+  x0 scan orders: at the members over orders, to the coordinator
+  final: at the coordinator over x0
+  gathered: orders, for a LEFT JOIN keeps rows that every member has (line 1, column 23)
+written: aside on all copies, then published at once by the controller
+*/
+----
+-- where it runs: rows to return
+-- parameters: 'C1'
+INSERT INTO orders VALUES (?, 1, NULL, 1, NULL) ON CONFLICT DO UPDATE SET amount = excluded.amount RETURNING id
+/*
+change of orders, worked out by one member from:
+execution: local on 1 of 3 members
+tree: orders: (CAST(?0 AS VARCHAR))
+rewrites: derived_table_to_join
+scan orders: 1 of 271 partitions [p262]
+  partitioning key (customer_id): ('C1')
+  primary key bounds: ('C1', 1)
+when distributed: in 2 stages
+  x0 scan orders: at the members over orders, to the coordinator
+  final: at the coordinator over x0
+written: aside on all copies, then published at once by the controller
+*/
+----
+-- where it runs: another key
+-- parameters: 'C1'
+INSERT INTO orders VALUES (?, 1, NULL, 1, NULL) ON CONFLICT DO UPDATE SET id = 2
+/*
+change of orders, worked out by one member from:
+execution: local on 1 of 3 members
+tree: orders: (CAST(?0 AS VARCHAR))
+rewrites: derived_table_to_join
+scan orders: 1 of 271 partitions [p262]
+  partitioning key (customer_id): ('C1')
+  primary key bounds: ('C1', 1)
+when distributed: in 2 stages
+  x0 scan orders: at the members over orders, to the coordinator
+  final: at the coordinator over x0
+written: aside on all copies, then published at once by the controller
+*/
+----
+-- where it runs: a query
+INSERT INTO orders SELECT 'C1', 1, NULL, 1, NULL ON CONFLICT DO UPDATE SET amount = excluded.amount
+/*
+change of orders, worked out by one member from:
+execution: distributed on 3 of 3 members
+tree: orders: all
+rewrites: derived_table_to_join
+scan orders: all 271 partitions
+  because "orders"."customer_id" = excluded."customer_id" joins the key, and no side of it is compared with a value
+when distributed: in 2 stages
+  x0 scan orders: at the members over orders, to the coordinator
+  final: at the coordinator over x0
+  gathered: orders, for a window numbers equal rows in any order (line 1, column 23)
+written: aside on all copies, then published at once by the controller
+*/
+----
+-- one member works out, 1
+UPDATE orders SET amount = 1 RETURNING id
+/*
+change of orders, worked out by one member from:
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: two-stage
+written: aside on all copies, then published at once by the controller
+*/
+----
+-- one member works out, 2
+UPDATE orders SET id = 1
+/*
+change of orders, worked out by one member from:
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: two-stage
+written: aside on all copies, then published at once by the controller
+*/
+----
+-- one member works out, 3
+UPDATE orders SET amount = (SELECT 1 FROM customers)
+/*
+change of orders, worked out by one member from:
+execution: distributed on 3 of 3 members
+tree: customers: all; orders: all
+scan customers: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 4 stages
+  x0 scan customers: at the members over customers, to the coordinator
+  x1 subquery: at the coordinator over x0, to every member
+  x2 join orders: at the members over orders, x1, to the coordinator
+  final: at the coordinator over x2
+written: aside on all copies, then published at once by the controller
+*/
+----
+-- one member works out, 4
+WITH x AS (SELECT 1 AS one) UPDATE orders SET amount = (SELECT one FROM x)
+/*
+change of orders, worked out by one member from:
+execution: distributed on 3 of 3 members
+tree: orders: all
+rewrites: derived_table_to_join
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 2 stages
+  x0 scan orders: at the members over orders, to the coordinator
+  final: at the coordinator over x0
+written: aside on all copies, then published at once by the controller
+*/
+----
+-- one member works out, 5
+UPDATE orders SET amount = 1 FROM airlines
+/*
+change of orders, worked out by one member from:
+execution: distributed on 3 of 3 members
+tree: airlines: any; orders: all
+scan airlines: replicated, every member has it
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 2 stages
+  x0 join airlines: at the members over airlines, orders, to the coordinator
+  final: at the coordinator over x0
+written: aside on all copies, then published at once by the controller
+*/
+----
+-- its condition prunes as that of a query
+-- parameters: 1, 'C1', 7
+UPDATE orders SET amount = amount + ? WHERE customer_id = ? AND id = ?
+/*
+UPDATE of orders
+execution: local on 1 of 3 members
+tree: orders: (?1)
+scan orders: 1 of 271 partitions [p262]
+  partitioning key (customer_id): ('C1')
+  primary key bounds: ('C1', 7)
+backups: none
+written: by the primary, then by its backups
+*/
+----
+-- a deletion that looks beyond its partition is a query for effects: using
+DELETE FROM airlines USING customers AS c WHERE c.name = airlines.code
+/*
+change of airlines, worked out by one member from:
+execution: distributed on 3 of 3 members
+tree: customers: all; airlines: any
+scan customers AS c: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan airlines: replicated, every member has it
+when distributed: in 2 stages
+  x0 join c: at the members over c, airlines, to the coordinator
+  final: at the coordinator over x0
+written: aside on all copies, then published at once by the controller
+*/
+----
+-- a deletion that looks beyond its partition is a query for effects: a common table expression, and rows to return
+WITH x AS (SELECT 'a' AS k) DELETE FROM airlines WHERE code IN (SELECT k FROM x) RETURNING name
+/*
+change of airlines, worked out by one member from:
+execution: local on 1 of 3 members
+tree: airlines: any
+rewrites: derived_table_to_join
+scan airlines: replicated, every member has it
+when distributed: in 1 stages
+  final: at the coordinator over airlines
+written: aside on all copies, then published at once by the controller
+*/
+----
+-- a subquery over partitions is for one member
+DELETE FROM orders WHERE id IN (SELECT id FROM orders)
+/*
+change of orders, worked out by one member from:
+execution: distributed on 3 of 3 members
+tree: orders: all; orders: all
+rewrites: in_pull_out
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id
+when distributed: in 3 stages
+  x0 scan orders: at the members over orders, to every member
+  x1 join orders: at the members over orders, x0, to the coordinator
+  final: at the coordinator over x1
+written: aside on all copies, then published at once by the controller
+*/
+----
+-- its condition prunes as that of a query, 1
+-- parameters: 'C1'
+DELETE FROM orders WHERE customer_id = $1
+/*
+DELETE of orders
+execution: local on 1 of 3 members
+tree: orders: (?0)
+scan orders: 1 of 271 partitions [p262]
+  partitioning key (customer_id): ('C1')
+  primary key bounds: ('C1')
+backups: none
+written: by the primary, then by its backups
+*/
+----
+-- its condition prunes as that of a query, 2
+-- parameters: 'C1'
+SELECT customer_id, id FROM orders WHERE customer_id = $1
+/*
+execution: local on 1 of 3 members
+tree: orders: (?0)
+scan orders: 1 of 271 partitions [p262]
+  partitioning key (customer_id): ('C1')
+  primary key bounds: ('C1')
+when distributed: two-stage
+*/
+----
+-- its condition prunes as that of a query, 3
+-- parameters: 'C1', 2
+DELETE FROM orders WHERE customer_id = $1 AND id = $2 AND amount > 1
+/*
+DELETE of orders
+execution: local on 1 of 3 members
+tree: orders: (?0)
+scan orders: 1 of 271 partitions [p262]
+  partitioning key (customer_id): ('C1')
+  primary key bounds: ('C1', 2)
+backups: none
+written: by the primary, then by its backups
+*/
+----
+-- its condition prunes as that of a query, 4
+-- parameters: 'C1', 2
+SELECT customer_id, id FROM orders WHERE customer_id = $1 AND id = $2 AND amount > 1
+/*
+execution: local on 1 of 3 members
+tree: orders: (?0)
+scan orders: 1 of 271 partitions [p262]
+  partitioning key (customer_id): ('C1')
+  primary key bounds: ('C1', 2)
+when distributed: two-stage
+*/
+----
+-- its condition prunes as that of a query, 5
+-- parameters: 'C1'
+DELETE FROM orders WHERE NOT customer_id = $1
+/*
+DELETE of orders
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because customer_id = $1 excludes values of customer_id instead of naming them
+  primary key bounds: key, in 2 ranges
+backups: none
+written: aside on all copies, then published at once by the controller
+*/
+----
+-- its condition prunes as that of a query, 6
+-- parameters: 'C1'
+SELECT customer_id, id FROM orders WHERE NOT customer_id = $1
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because customer_id = $1 excludes values of customer_id instead of naming them
+  primary key bounds: key, in 2 ranges
+when distributed: two-stage
+*/
+----
+-- its condition prunes as that of a query, 7
+-- parameters: 'C1'
+DELETE FROM orders WHERE amount = 1 OR customer_id = $1
+/*
+DELETE of orders
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because an OR branch says nothing about the key: amount = 1: name values of customer_id in every branch
+backups: none
+written: aside on all copies, then published at once by the controller
+*/
+----
+-- its condition prunes as that of a query, 8
+-- parameters: 'C1'
+SELECT customer_id, id FROM orders WHERE amount = 1 OR customer_id = $1
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because an OR branch says nothing about the key: amount = 1: name values of customer_id in every branch
+when distributed: two-stage
+*/
+----
+-- a subquery may read a replicated table
+DELETE FROM orders WHERE priority IN (SELECT code FROM airlines)
+/*
+DELETE of orders
+execution: distributed on 3 of 3 members
+tree: orders: all; airlines: any
+rewrites: in_pull_out
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id
+scan airlines: replicated, every member has it
+backups: none
+written: aside on all copies, then published at once by the controller
+*/
+----
+-- a query that reads the table it fills is worked out by a member, 1
+INSERT OR REPLACE INTO customers SELECT customer_id, name, score + 1 FROM customers
+/*
+change of customers, worked out by one member from:
+execution: distributed on 3 of 3 members
+tree: customers: all; customers: all
+rewrites: derived_table_to_join
+scan customers: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan customers: all 271 partitions
+  because "customers"."customer_id" = excluded."customer_id" joins the key, and no side of it is compared with a value
+when distributed: in 5 stages
+  x0 scan customers: at the members over customers, to the coordinator
+  x1 subquery: at the coordinator over x0, to the coordinator
+  x2 source row: at the coordinator over x1, to the coordinator
+  x3 scan customers: at the members over customers, to the coordinator
+  final: at the coordinator over x2, x3
+  gathered: customers, for a window that is not partitioned by the partitioning key (line 1, column 677); customers, for a LEFT JOIN keeps rows that every member has (line 1, column 23)
+written: aside on all copies, then published at once by the controller
+*/
+----
+-- a query that reads the table it fills is worked out by a member, 2
+INSERT OR IGNORE INTO customers SELECT concat(customer_id, 'x'), name, 1 FROM customers
+/*
+change of customers, worked out by one member from:
+execution: distributed on 3 of 3 members
+tree: customers: all; customers: all
+rewrites: derived_table_to_join
+scan customers: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan customers: all 271 partitions
+  because "customers"."customer_id" IS NULL may hold for the rows that the LEFT JOIN makes up with NULLs; "customers"."customer_id" = excluded."customer_id" joins the key, and no side of it is compared with a value
+when distributed: in 5 stages
+  x0 scan customers: at the members over customers, to the coordinator
+  x1 subquery: at the coordinator over x0, to the coordinator
+  x2 source row: at the coordinator over x1, to the coordinator
+  x3 scan customers: at the members over customers, to the coordinator
+  final: at the coordinator over x2, x3
+  gathered: customers, for a window that is not partitioned by the partitioning key (line 1, column 646); customers, for a LEFT JOIN keeps rows that every member has (line 1, column 23)
+written: aside on all copies, then published at once by the controller
+*/
+----
+-- a query that reads the table it fills is worked out by a member, 3
+INSERT INTO customers SELECT concat(o.customer_id, 'x'), 'a', 1 FROM orders o WHERE o.customer_id NOT IN (SELECT customer_id FROM customers)
+/*
+change of customers, worked out by one member from:
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+rewrites: derived_table_to_join, in_to_exists, exists_to_semi_join
+scan orders AS o: all 271 partitions
+  because customer_id is compared with a subquery or a list that is not constant
+scan customers: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+co-located: o, customers
+when distributed: in 2 stages
+  x0 join o: at the members over o, customers, to the coordinator
+  final: at the coordinator over x0
+written: aside on all copies, then published at once by the controller
+*/
+----
+-- a query that reads the table it fills is worked out by a member, 4
+INSERT INTO customers VALUES ('a', 'b', (SELECT max(score) FROM customers))
+/*
+change of customers, worked out by one member from:
+execution: distributed on 3 of 3 members
+tree: customers: all
+rewrites: derived_table_to_join
+scan customers: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 3 stages
+  x0 scan customers: at the members over customers, to the coordinator
+  x1 subquery: at the coordinator over x0, to the coordinator
+  final: at the coordinator over x1
+written: aside on all copies, then published at once by the controller
+*/
+----
+-- a query that reads the table it fills is worked out by a member, 5
+WITH x AS (FROM customers) INSERT OR REPLACE INTO customers SELECT * FROM x
+/*
+change of customers, worked out by one member from:
+execution: distributed on 3 of 3 members
+tree: customers: all; customers: all
+rewrites: derived_table_to_join
+scan customers: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan customers: all 271 partitions
+  because "customers"."customer_id" = excluded."customer_id" joins the key, and no side of it is compared with a value
+when distributed: gather (its tables are small, about 1.0 MB for 2 mentions of tables in 6 queries: one member has them sooner)
+written: aside on all copies, then published at once by the controller
+*/
+----
+-- a query is pruned below its casts
+-- parameters: 'C1'
+INSERT INTO customers SELECT customer_id, priority, amount FROM orders WHERE customer_id = ?
+/*
+INSERT into customers from:
+execution: local on 1 of 3 members
+tree: orders: (?0)
+rewrites: derived_table_to_join
+scan orders: 1 of 271 partitions [p262]
+  partitioning key (customer_id): ('C1')
+  primary key bounds: ('C1')
+when distributed: in 2 stages
+  x0 scan orders: at the members over orders, to the coordinator
+  final: at the coordinator over x0
+*/

@@ -1,0 +1,111 @@
+-- What EXPLAIN says of searches in an index.
+-- tables: shop
+CREATE INDEX i0 ON orders (amount);
+CREATE INDEX i1 ON orders (day, priority);
+----
+-- the index that is searched, 1
+SELECT * FROM orders WHERE amount = 5
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id
+  index i0: amount = ('5.00')
+when distributed: two-stage
+*/
+----
+-- the index that is searched, 2
+SELECT * FROM orders WHERE amount BETWEEN 5 AND 7 AND id > 3
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id
+  index i0: ('5.00') <= amount <= ('7.00')
+when distributed: two-stage
+*/
+----
+-- the index that is searched, 3
+SELECT * FROM orders WHERE day > DATE '2024-01-01'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id
+  index i1: ('2024-01-01') < day
+when distributed: two-stage
+*/
+----
+-- the index that is searched, 4
+SELECT * FROM orders WHERE amount > 1 AND day = DATE '2024-01-01'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id
+  index i1: day = ('2024-01-01')
+when distributed: two-stage
+*/
+----
+-- the index that is searched, 5
+SELECT * FROM orders WHERE amount IN (1, 2)
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id
+  index i0: ('1.00') <= amount <= ('2.00'), in 2 ranges
+when distributed: two-stage
+*/
+----
+-- the index that is searched, 6
+SELECT * FROM orders WHERE amount = 1 OR amount IS NULL
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id
+when distributed: two-stage
+*/
+----
+-- the index that is searched, 7
+SELECT * FROM orders WHERE amount = 1 OR priority = 'x'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id
+when distributed: two-stage
+*/
+----
+-- the index that is searched, 8
+SELECT * FROM orders WHERE NOT amount = 1
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id
+  index i0: amount, in 2 ranges
+when distributed: two-stage
+*/
+----
+-- the index that is searched, 9
+SELECT * FROM orders WHERE amount = 1 AND customer_id = 'C1'
+/*
+execution: local on 1 of 3 members
+tree: orders: (p262)
+scan orders: 1 of 271 partitions [p262]
+  partitioning key (customer_id): ('C1')
+  primary key bounds: ('C1')
+when distributed: two-stage
+*/
+----
+-- the index that is searched, 10
+SELECT * FROM orders WHERE priority = 'x'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id
+when distributed: two-stage
+*/

@@ -1,0 +1,223 @@
+-- What a predicate on one column says about the columns that are equal to it.
+CREATE TABLE pairs (a INTEGER, b INTEGER, s SMALLINT, x INTEGER, y INTEGER, t VARCHAR, d DOUBLE, PRIMARY KEY (a, b, s)) PARTITION BY HASH (a) PARTITIONS 101, HASH (b, s) PARTITIONS 103;
+----
+-- what is said of one holds for its equals: another key column
+SELECT count(*) FROM pairs WHERE a = b AND b = 5
+/*
+execution: distributed on 3 of 3 members
+tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 88 more)
+rewrites: constant_propagation
+scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 87 more]
+  primary key bounds: (5, 5)
+when distributed: two-stage
+*/
+----
+-- what is said of one holds for its equals: a column that is no key
+SELECT count(*) FROM pairs WHERE a = x AND x = 5
+/*
+execution: distributed on 3 of 3 members
+tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 88 more)
+rewrites: constant_propagation
+scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 87 more]
+  primary key bounds: (5)
+when distributed: two-stage
+*/
+----
+-- what is said of one holds for its equals: in any order
+SELECT count(*) FROM pairs WHERE x = 5 AND x = a
+/*
+execution: distributed on 3 of 3 members
+tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 88 more)
+rewrites: constant_propagation
+scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 87 more]
+  primary key bounds: (5)
+when distributed: two-stage
+*/
+----
+-- what is said of one holds for its equals: a chain
+SELECT count(*) FROM pairs WHERE a = x AND x = y AND y IN (5, 6)
+/*
+execution: distributed on 3 of 3 members
+tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 191 more)
+rewrites: constant_propagation
+scan pairs: 206 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 190 more]
+  primary key bounds: (5) <= key <= (6), in 2 ranges
+when distributed: two-stage
+*/
+----
+-- what is said of one holds for its equals: a range
+SELECT count(*) FROM pairs WHERE a = x AND x BETWEEN 5 AND 7
+/*
+execution: distributed on 3 of 3 members
+tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 294 more)
+rewrites: constant_propagation
+scan pairs: 309 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 293 more]
+  primary key bounds: (5) <= key <= (7)
+when distributed: two-stage
+*/
+----
+-- what is said of one holds for its equals: integers of another width
+SELECT count(*) FROM pairs WHERE a = s AND s = 5
+/*
+execution: distributed on 3 of 3 members
+tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 88 more)
+rewrites: constant_propagation
+scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 87 more]
+  primary key bounds: (5)
+when distributed: two-stage
+*/
+----
+-- what is said of one holds for its equals: a parameter
+-- parameters: 5
+SELECT count(*) FROM pairs WHERE a = x AND x = ?
+/*
+execution: distributed on 3 of 3 members
+tree: pairs: ((?0, *, *))
+rewrites: constant_propagation
+scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 87 more]
+  primary key bounds: (5)
+when distributed: two-stage
+*/
+----
+-- what is said of one holds for its equals: a parameter and constants
+-- parameters: 6
+SELECT count(*) FROM pairs WHERE a = x AND x = ? AND a IN (5, 6)
+/*
+execution: distributed on 3 of 3 members
+tree: pairs: (({5, 6} & ?0, *, *))
+rewrites: constant_propagation
+scan pairs: 103 of 10403 partitions [p3708, p3709, p3710, p3711, p3712, p3713, p3714, p3715, p3716, p3717, p3718, p3719, p3720, p3721, p3722, p3723, 87 more]
+  primary key bounds: (6)
+when distributed: two-stage
+*/
+----
+-- what is said of one holds for its equals: what both say
+SELECT count(*) FROM pairs WHERE a = x AND x > 5 AND a IN (5, 6, 7)
+/*
+execution: distributed on 3 of 3 members
+tree: pairs: (p3708 | p3709 | p3710 | p3711 | p3712 | p3713 | p3714 | p3715 | p3716 | p3717 | p3718 | p3719 | p3720 | p3721 | p3722 | 191 more)
+rewrites: constant_propagation
+scan pairs: 206 of 10403 partitions [p3708, p3709, p3710, p3711, p3712, p3713, p3714, p3715, p3716, p3717, p3718, p3719, p3720, p3721, p3722, p3723, 190 more]
+  primary key bounds: (6) <= key <= (7), in 2 ranges
+when distributed: two-stage
+*/
+----
+-- what is said of one holds for its equals: in a branch of OR
+SELECT count(*) FROM pairs WHERE (a = x AND x = 5) OR a = 6
+/*
+execution: distributed on 3 of 3 members
+tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 191 more)
+scan pairs: 206 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 190 more]
+  primary key bounds: (5) <= key <= (6), in 2 ranges
+when distributed: two-stage
+*/
+----
+-- what is said of one holds for its equals: over branches of OR
+SELECT count(*) FROM pairs WHERE a = x AND (x = 5 OR x = 6)
+/*
+execution: distributed on 3 of 3 members
+tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 191 more)
+rewrites: constant_propagation
+scan pairs: 206 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 190 more]
+  primary key bounds: (5) <= key <= (6), in 2 ranges
+when distributed: two-stage
+*/
+----
+-- what is said of one holds for its equals: under NOT
+SELECT count(*) FROM pairs WHERE NOT (a <> x OR x <> 5)
+/*
+execution: distributed on 3 of 3 members
+tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 88 more)
+scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 87 more]
+  primary key bounds: (5)
+when distributed: two-stage
+*/
+----
+-- what is said of one holds for its equals: inside and outside of a branch
+SELECT count(*) FROM pairs WHERE a = x AND (x = y AND y = 5 OR x = 6)
+/*
+execution: distributed on 3 of 3 members
+tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 191 more)
+scan pairs: 206 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 190 more]
+when distributed: two-stage
+*/
+----
+-- what is said of one holds for its equals: itself
+SELECT count(*) FROM pairs WHERE a = a AND a = 5
+/*
+execution: distributed on 3 of 3 members
+tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 88 more)
+scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 87 more]
+  primary key bounds: (5)
+when distributed: two-stage
+*/
+----
+-- what does not follow prunes nothing: no conjunction
+SELECT count(*) FROM pairs WHERE a = x OR x = 5
+/*
+execution: distributed on 3 of 3 members
+tree: pairs: all
+scan pairs: all 10403 partitions
+  because a is compared with x, which is neither a constant nor a parameter
+when distributed: two-stage
+*/
+----
+-- what does not follow prunes nothing: no equality
+SELECT count(*) FROM pairs WHERE a <> x AND x = 5
+/*
+execution: distributed on 3 of 3 members
+tree: pairs: all
+scan pairs: all 10403 partitions
+  because a is compared with x, which is neither a constant nor a parameter
+when distributed: two-stage
+*/
+----
+-- what does not follow prunes nothing: another type
+SELECT count(*) FROM pairs WHERE a = d AND d = 5
+/*
+execution: distributed on 3 of 3 members
+tree: pairs: all
+scan pairs: all 10403 partitions
+  because a is compared with d, which is neither a constant nor a parameter
+when distributed: two-stage
+*/
+----
+-- what does not follow prunes nothing: nothing is known
+SELECT count(*) FROM pairs WHERE a = x
+/*
+execution: distributed on 3 of 3 members
+tree: pairs: all
+scan pairs: all 10403 partitions
+  because a is compared with x, which is neither a constant nor a parameter
+when distributed: two-stage
+*/
+----
+-- what does not follow prunes nothing: not FALSE by both
+SELECT count(*) FROM pairs WHERE NOT (a = x AND x = 5)
+/*
+execution: distributed on 3 of 3 members
+tree: pairs: all
+scan pairs: all 10403 partitions
+  because a is compared with x, which is neither a constant nor a parameter
+when distributed: two-stage
+*/
+----
+-- a contradiction between equals is never true, 1
+SELECT count(*) FROM pairs WHERE a = x AND x = 5 AND a = 6
+/*
+execution: none on 0 of 3 members
+tree: pairs: none
+rewrites: constant_propagation
+scan pairs: 0 of 10403 partitions
+when distributed: two-stage
+*/
+----
+-- a contradiction between equals is never true, 2
+SELECT count(*) FROM pairs WHERE a = s AND a = 100000
+/*
+execution: none on 0 of 3 members
+tree: pairs: none
+rewrites: constant_propagation
+scan pairs: 0 of 10403 partitions
+when distributed: two-stage
+*/

@@ -1,0 +1,156 @@
+-- What predicates say about the primary key, as EXPLAIN shows it.
+-- tables: shop
+----
+-- bounds, 1
+SELECT * FROM orders WHERE customer_id = 'C2' AND id = 7
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2', 7)
+when distributed: two-stage
+*/
+----
+-- bounds, 2
+-- parameters: 'C2', 7
+SELECT * FROM orders WHERE customer_id = ? AND id < ?
+/*
+execution: local on 1 of 3 members
+tree: orders: (?0)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2') <= key < ('C2', 7)
+when distributed: two-stage
+*/
+----
+-- bounds, 3
+SELECT * FROM orders WHERE customer_id >= 'C2'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because the predicates on customer_id name a range, and customer_id is hashed: compare with = or IN
+  primary key bounds: ('C2') <= key
+when distributed: two-stage
+*/
+----
+-- bounds, 4
+SELECT * FROM orders WHERE customer_id < 'C2'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because the predicates on customer_id name a range, and customer_id is hashed: compare with = or IN
+  primary key bounds: key < ('C2')
+when distributed: two-stage
+*/
+----
+-- bounds, 5
+SELECT * FROM orders WHERE customer_id IN ('C5', 'C2', 'C3')
+/*
+execution: distributed on 2 of 3 members
+tree: orders: (p22 | p128 | p187)
+scan orders: 3 of 271 partitions [p22, p128, p187]
+  partitioning key (customer_id): ('C2'), ('C3'), ('C5')
+  primary key bounds: ('C2') <= key <= ('C5'), in 3 ranges
+when distributed: two-stage
+*/
+----
+-- bounds, 6
+-- parameters: 'C2', None
+SELECT * FROM orders WHERE customer_id = ? AND id > ?
+/*
+execution: local on 1 of 3 members
+tree: orders: (?0)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: no key
+when distributed: two-stage
+*/
+----
+-- bounds, 7
+SELECT * FROM orders WHERE id = 7
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id
+when distributed: two-stage
+*/
+----
+-- bounds, 8
+SELECT * FROM orders WHERE customer_id = ?
+/*
+execution: local on at most 3 of 3 members
+tree: orders: (?0)
+scan orders: of 271 partitions those of the parameters
+  because the parameters are not bound: the partitions are those of (?0)
+when distributed: two-stage
+*/
+----
+-- bounds, 9
+SELECT * FROM orders WHERE customer_id = 'C2' AND id = ?
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+when distributed: two-stage
+*/
+----
+-- bounds, 10
+SELECT * FROM orders WHERE customer_id = 'C2' AND priority = ?
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: two-stage
+*/
+----
+-- values that match no key of the partition leave none
+-- parameters: 'C2', 5, 3
+SELECT * FROM orders WHERE customer_id = ? AND id > ? AND id < ?
+/*
+execution: local on 1 of 3 members
+tree: orders: (?0)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: no key
+when distributed: two-stage
+*/
+----
+-- a scan that cannot be pruned has bounds all the same
+SELECT * FROM metrics WHERE host = 'h1'
+/*
+execution: distributed on 3 of 3 members
+tree: metrics: all
+scan metrics: all 8 partitions
+  because partition key is (host, metric, time) but only host is bound
+  primary key bounds: ('h1')
+when distributed: two-stage
+*/
+----
+-- a replicated table is searched too
+SELECT * FROM airlines WHERE code = 'LH'
+/*
+execution: local on 1 of 3 members
+tree: airlines: any
+scan airlines: replicated, every member has it
+  primary key bounds: ('LH')
+when distributed: two-stage
+*/
+----
+-- pruning switched off searches nothing
+-- set: pruning = off
+SELECT * FROM orders WHERE customer_id = 'C2'
+/*
+execution: distributed on 3 of 3 members
+pruning: off, topology version 3
+tree: orders: (p128)
+scan orders: all 271 partitions
+  because pruning is off: SET pruning = on
+when distributed: two-stage
+*/

@@ -1,0 +1,804 @@
+-- Which forms of a statement name keys, and what EXPLAIN says where one names none.
+-- tables: shop
+----
+-- keys are named, 1
+SELECT * FROM orders WHERE customer_id = 'C2'
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: two-stage
+*/
+----
+-- keys are named, 2
+SELECT * FROM orders WHERE 'C2' = customer_id
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: two-stage
+*/
+----
+-- keys are named, 3
+SELECT * FROM orders WHERE CUSTOMER_ID == 'C2'
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: two-stage
+*/
+----
+-- keys are named, 4
+SELECT * FROM orders WHERE "customer_id" = 'C2'
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: two-stage
+*/
+----
+-- keys are named, 5
+SELECT * FROM orders WHERE orders.customer_id = 'C2'
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: two-stage
+*/
+----
+-- keys are named, 6
+SELECT * FROM orders WHERE ((customer_id)) = (('C2'))
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: two-stage
+*/
+----
+-- keys are named, 7
+SELECT * FROM orders WHERE customer_id = 'C2' AND amount > 5 AND priority LIKE 'a%'
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: two-stage
+*/
+----
+-- keys are named, 8
+SELECT * FROM orders WHERE customer_id IN ('C1', 'C2', NULL)
+/*
+execution: distributed on 2 of 3 members
+tree: orders: (p128 | p262)
+scan orders: 2 of 271 partitions [p128, p262]
+  partitioning key (customer_id): ('C1'), ('C2')
+  primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
+when distributed: two-stage
+*/
+----
+-- keys are named, 9
+SELECT * FROM orders WHERE customer_id IN ('C1') OR customer_id = 'C2' OR customer_id IN ('C3', 'C1')
+/*
+execution: distributed on 2 of 3 members
+tree: orders: (p22 | p128 | p262)
+scan orders: 3 of 271 partitions [p22, p128, p262]
+  partitioning key (customer_id): ('C1'), ('C2'), ('C3')
+  primary key bounds: ('C1') <= key <= ('C3'), in 3 ranges
+when distributed: two-stage
+*/
+----
+-- keys are named, 10
+SELECT * FROM orders WHERE (customer_id = 'C1' AND id = 1) OR (customer_id = 'C2' AND id = 2)
+/*
+execution: distributed on 2 of 3 members
+tree: orders: (p128 | p262)
+scan orders: 2 of 271 partitions [p128, p262]
+  partitioning key (customer_id): ('C1'), ('C2')
+  primary key bounds: ('C1', 1) <= key <= ('C2', 2), in 2 ranges
+when distributed: two-stage
+*/
+----
+-- keys are named, 11
+SELECT * FROM orders WHERE customer_id = 'C1' AND customer_id = 'C2'
+/*
+execution: none on 0 of 3 members
+tree: orders: none
+scan orders: 0 of 271 partitions
+when distributed: two-stage
+*/
+----
+-- keys are named, 12
+SELECT * FROM orders WHERE customer_id IN ('C1', 'C2') AND customer_id IN ('C2', 'C3')
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: two-stage
+*/
+----
+-- keys are named, 13
+SELECT * FROM orders WHERE customer_id IN ('C1', 'C2') AND (customer_id = 'C2' OR customer_id = 'C9')
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: two-stage
+*/
+----
+-- keys are named, 14
+SELECT * FROM orders WHERE NOT (customer_id <> 'C2' OR id = 3)
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2') <= key <= ('C2'), in 2 ranges
+when distributed: two-stage
+*/
+----
+-- keys are named, 15
+SELECT * FROM orders WHERE NOT NOT customer_id = 'C2'
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: two-stage
+*/
+----
+-- keys are named, 16
+SELECT * FROM orders WHERE customer_id = NULL
+/*
+execution: none on 0 of 3 members
+tree: orders: none
+scan orders: 0 of 271 partitions
+when distributed: two-stage
+*/
+----
+-- keys are named, 17
+SELECT * FROM orders WHERE customer_id = 'C1' AND NULL
+/*
+execution: none on 0 of 3 members
+tree: orders: none
+scan orders: 0 of 271 partitions
+when distributed: two-stage
+*/
+----
+-- keys are named, 18
+SELECT * FROM orders WHERE FALSE
+/*
+execution: none on 0 of 3 members
+tree: orders: none
+scan orders: 0 of 271 partitions
+when distributed: two-stage
+*/
+----
+-- keys are named, 19
+SELECT * FROM orders WHERE customer_id = 'C1' OR FALSE
+/*
+execution: local on 1 of 3 members
+tree: orders: (p262)
+scan orders: 1 of 271 partitions [p262]
+  partitioning key (customer_id): ('C1')
+  primary key bounds: ('C1')
+when distributed: two-stage
+*/
+----
+-- keys are named, 20
+SELECT * FROM orders WHERE customer_id = upper('c') || CAST(1 + 1 AS VARCHAR)
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: two-stage
+*/
+----
+-- keys are named, 21
+SELECT * FROM orders WHERE customer_id = CAST('C2' AS VARCHAR)
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: two-stage
+*/
+----
+-- keys are named, 22
+SELECT * FROM orders WHERE customer_id BETWEEN 'C2' AND 'C2'
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: two-stage
+*/
+----
+-- all partitions, with the reason: another column
+SELECT * FROM orders WHERE id = 3
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id
+when distributed: two-stage
+*/
+----
+-- all partitions, with the reason: a function
+SELECT * FROM orders WHERE lower(customer_id) = 'c2'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because customer_id is wrapped in lower(): compare the bare column
+when distributed: two-stage
+*/
+----
+-- all partitions, with the reason: a cast
+SELECT * FROM orders WHERE CAST(customer_id AS BIGINT) = 2
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because customer_id is cast in CAST(customer_id AS BIGINT) = 2: compare the bare column with a VARCHAR
+when distributed: two-stage
+*/
+----
+-- all partitions, with the reason: an expression
+SELECT * FROM orders WHERE customer_id || 'x' = 'C2x'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because customer_id is part of an expression in customer_id || 'x' = 'C2x': compare the bare column
+when distributed: two-stage
+*/
+----
+-- all partitions, with the reason: a number for a text
+SELECT * FROM orders WHERE customer_id = 5
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because customer_id = 5 does not compare in the type of customer_id, VARCHAR: write 5 as a VARCHAR
+when distributed: two-stage
+*/
+----
+-- all partitions, with the reason: not equal
+SELECT * FROM orders WHERE customer_id <> 'C2'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because customer_id <> 'C2' excludes values of customer_id instead of naming them
+  primary key bounds: key, in 2 ranges
+when distributed: two-stage
+*/
+----
+-- all partitions, with the reason: not
+SELECT * FROM orders WHERE NOT customer_id = 'C2'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because customer_id = 'C2' excludes values of customer_id instead of naming them
+  primary key bounds: key, in 2 ranges
+when distributed: two-stage
+*/
+----
+-- all partitions, with the reason: not in
+SELECT * FROM orders WHERE customer_id NOT IN ('C2')
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because NOT IN excludes values of customer_id instead of naming them
+  primary key bounds: key, in 2 ranges
+when distributed: two-stage
+*/
+----
+-- all partitions, with the reason: like is a range
+SELECT * FROM orders WHERE customer_id LIKE 'C2%'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because the predicates on customer_id name a range, and customer_id is hashed: compare with = or IN
+  primary key bounds: ('C2') <= key < ('C3')
+when distributed: two-stage
+*/
+----
+-- all partitions, with the reason: a pattern that begins with a wildcard
+SELECT * FROM orders WHERE customer_id LIKE '%2'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because the pattern of customer_id LIKE '%2' begins with a wildcard: begin it with the first characters of customer_id
+when distributed: two-stage
+*/
+----
+-- all partitions, with the reason: ilike
+SELECT * FROM orders WHERE customer_id ILIKE 'c2%'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because customer_id is matched without regard to case: match it with LIKE
+when distributed: two-stage
+*/
+----
+-- all partitions, with the reason: typed NULL
+SELECT * FROM orders WHERE customer_id IN ('C2', CAST(NULL AS INTEGER))
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because customer_id IN ('C2', CAST(NULL AS INT)) has a NULL of a type of its own: write NULL
+when distributed: two-stage
+*/
+----
+-- all partitions, with the reason: a range of a hash
+SELECT * FROM orders WHERE customer_id > 'C2'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because the predicates on customer_id name a range, and customer_id is hashed: compare with = or IN
+  primary key bounds: ('C2') < key
+when distributed: two-stage
+*/
+----
+-- all partitions, with the reason: an unbounded branch
+SELECT * FROM orders WHERE customer_id = 'C2' OR id = 3
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because an OR branch says nothing about the key: id = 3: name values of customer_id in every branch
+when distributed: two-stage
+*/
+----
+-- all partitions, with the reason: another column's value
+SELECT * FROM orders WHERE customer_id = priority
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because customer_id is compared with priority, which is neither a constant nor a parameter
+when distributed: two-stage
+*/
+----
+-- all partitions, with the reason: a subquery
+SELECT * FROM orders WHERE customer_id IN (SELECT 'C2')
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because customer_id is compared with a subquery or a list that is not constant
+when distributed: in 2 stages
+  x0 scan orders: at the members over orders, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- all partitions, with the reason: a volatile function
+SELECT * FROM orders WHERE customer_id = concat('C', random())
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because customer_id is compared with CONCAT('C', RANDOM()), which is neither a constant nor a parameter
+when distributed: two-stage
+*/
+----
+-- all partitions, with the reason: is not null
+SELECT * FROM orders WHERE customer_id IS NOT NULL
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because customer_id IS NOT NULL is TRUE of every row: compare customer_id with values
+when distributed: two-stage
+*/
+----
+-- all partitions, with the reason: a branch with a reason
+SELECT * FROM orders WHERE customer_id = 'C2' OR lower(customer_id) = 'c3'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because customer_id is wrapped in lower(): compare the bare column
+when distributed: two-stage
+*/
+----
+-- no where clause is said
+SELECT * FROM orders
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: two-stage
+*/
+----
+-- half of a component is said
+SELECT * FROM metrics WHERE host = 'h'
+/*
+execution: distributed on 3 of 3 members
+tree: metrics: all
+scan metrics: all 8 partitions
+  because partition key is (host, metric, time) but only host is bound
+  primary key bounds: ('h')
+when distributed: two-stage
+*/
+----
+-- components prune each by itself: the hash component alone
+SELECT value FROM metrics WHERE host = 'h' AND metric = 'm'
+/*
+execution: distributed on 2 of 3 members
+tree: metrics: (p3 | p7)
+scan metrics: 2 of 8 partitions [p3, p7]
+  primary key bounds: ('h', 'm')
+when distributed: two-stage
+*/
+----
+-- components prune each by itself: the range alone
+SELECT value FROM metrics WHERE time < TIMESTAMP '2015-06-01 00:00:00'
+/*
+execution: distributed on 3 of 3 members
+tree: metrics: (p0 | p1 | p2 | p3)
+scan metrics: 4 of 8 partitions [p0, p1, p2, p3]
+when distributed: two-stage
+*/
+----
+-- components prune each by itself: a closed range of texts
+SELECT value FROM metrics WHERE time >= '2016-01-01 00:00:00' AND time < '2016-02-01'
+/*
+execution: distributed on 3 of 3 members
+tree: metrics: (p4 | p5 | p6 | p7)
+scan metrics: 4 of 8 partitions [p4, p5, p6, p7]
+when distributed: two-stage
+*/
+----
+-- components prune each by itself: both
+SELECT value FROM metrics WHERE host IN ('h') AND metric = 'm' AND time = TIMESTAMP '2020-01-01 00:00:00'
+/*
+execution: local on 1 of 3 members
+tree: metrics: (p7)
+scan metrics: 1 of 8 partitions [p7]
+  partitioning key (host, metric, time): ('h', 'm', '2020-01-01 00:00:00')
+  primary key bounds: ('h', 'm', '2020-01-01 00:00:00')
+when distributed: two-stage
+*/
+----
+-- components prune each by itself: another component in each branch
+SELECT value FROM metrics WHERE host = 'h' AND metric = 'm' OR time < DATE '2000-01-01'
+/*
+execution: distributed on 3 of 3 members
+tree: metrics: (p0 | p1 | p2 | p3 | p7)
+scan metrics: 5 of 8 partitions [p0, p1, p2, p3, p7]
+when distributed: two-stage
+*/
+----
+-- a bound of the range is its first value, 1
+-- parameters: datetime(2016, 1, 1, 0, 0)
+SELECT value FROM metrics WHERE time <= ?
+/*
+execution: distributed on 3 of 3 members
+tree: metrics: ((*, *, <= ?0))
+scan metrics: 8 of 8 partitions [p0, p1, p2, p3, p4, p5, p6, p7]
+when distributed: two-stage
+*/
+----
+-- a bound of the range is its first value, 2
+-- parameters: datetime(2016, 1, 1, 0, 0)
+SELECT value FROM metrics WHERE time < ?
+/*
+execution: distributed on 3 of 3 members
+tree: metrics: ((*, *, < ?0))
+scan metrics: 4 of 8 partitions [p0, p1, p2, p3]
+when distributed: two-stage
+*/
+----
+-- parameters are bound late, 1
+-- parameters: 'C2'
+SELECT * FROM orders WHERE customer_id = ?
+/*
+execution: local on 1 of 3 members
+tree: orders: (?0)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: two-stage
+*/
+----
+-- parameters are bound late, 2
+-- parameters: 5, 'C2'
+SELECT * FROM orders WHERE customer_id = $2 AND id = $1
+/*
+execution: local on 1 of 3 members
+tree: orders: (?1)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2', 5)
+when distributed: two-stage
+*/
+----
+-- parameters are bound late, 3
+-- parameters: {'who': 'C2'}
+SELECT * FROM orders WHERE customer_id = $who
+/*
+execution: local on 1 of 3 members
+tree: orders: (?0)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: two-stage
+*/
+----
+-- parameters are bound late, 4
+-- parameters: 'C1', 'C2'
+SELECT * FROM orders WHERE customer_id IN (?, 'C9', ?)
+/*
+execution: distributed on 3 of 3 members
+tree: orders: (p156 | ?0 | ?1)
+scan orders: 3 of 271 partitions [p128, p156, p262]
+  partitioning key (customer_id): ('C1'), ('C2'), ('C9')
+  primary key bounds: ('C1') <= key <= ('C9'), in 3 ranges
+when distributed: two-stage
+*/
+----
+-- parameters are bound late, 5
+-- parameters: 'C1', None
+SELECT * FROM orders WHERE customer_id = ? OR customer_id = ?
+/*
+execution: local on 1 of 3 members
+tree: orders: (?0 | ?1)
+scan orders: 1 of 271 partitions [p262]
+  partitioning key (customer_id): ('C1')
+  primary key bounds: ('C1')
+when distributed: two-stage
+*/
+----
+-- parameters are bound late, 6
+-- parameters: 'C1'
+SELECT * FROM orders WHERE customer_id = ? AND customer_id = 'C2'
+/*
+execution: none on 0 of 3 members
+tree: orders: ('C2' & ?0)
+scan orders: 0 of 271 partitions
+when distributed: two-stage
+*/
+----
+-- parameters are bound late, 7
+-- parameters: None
+SELECT * FROM orders WHERE customer_id = ?
+/*
+execution: none on 0 of 3 members
+tree: orders: (?0)
+scan orders: 0 of 271 partitions
+when distributed: two-stage
+*/
+----
+-- a parameter of another type keeps everything
+-- parameters: 5
+SELECT * FROM orders WHERE customer_id = ?
+/*
+execution: distributed on 3 of 3 members
+tree: orders: (?0)
+scan orders: all 271 partitions
+  because 5 does not compare in the type of customer_id: pass a VARCHAR
+when distributed: two-stage
+*/
+----
+-- what stands above a scan does not stop its pruning: project
+SELECT amount FROM orders WHERE customer_id = 'C2'
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: two-stage
+*/
+----
+-- what stands above a scan does not stop its pruning: count
+SELECT count(*) FROM orders WHERE customer_id = 'C2'
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: two-stage
+*/
+----
+-- what stands above a scan does not stop its pruning: distinct, sort and limit
+SELECT DISTINCT priority FROM orders WHERE customer_id = 'C2' ORDER BY 1 LIMIT 5
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: two-stage
+*/
+----
+-- what stands above a scan does not stop its pruning: aggregate and having
+SELECT priority, sum(amount) FROM orders WHERE customer_id = 'C2' GROUP BY 1 HAVING sum(amount) > 3
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: two-stage
+*/
+----
+-- what stands above a scan does not stop its pruning: window
+SELECT id, row_number() OVER (ORDER BY id) FROM orders WHERE customer_id = 'C2'
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: in 2 stages
+  x0 scan orders: at the members over orders, to the coordinator
+  final: at the coordinator over x0
+  gathered: orders, for a window that is not partitioned by the partitioning key (line 1, column 8)
+*/
+----
+-- what stands above a scan does not stop its pruning: common table expression
+WITH x AS (SELECT * FROM orders WHERE customer_id = 'C2') SELECT * FROM x
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128)
+rewrites: derived_table_to_join
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: in 2 stages
+  x0 scan orders: at the members over orders, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- what stands above a scan does not stop its pruning: derived table
+SELECT * FROM (SELECT * FROM orders WHERE customer_id = 'C2') WHERE id = 5
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128)
+rewrites: derived_table_to_join
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2', 5)
+when distributed: in 2 stages
+  x0 scan orders: at the members over orders, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- what stands above a scan does not stop its pruning: an alias comes second to a column in WHERE
+SELECT customer_id || 'x' AS customer_id FROM orders WHERE customer_id = 'C2'
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128)
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: two-stage
+*/
+----
+-- what is applied too late prunes nothing: a filter above LIMIT
+SELECT * FROM (SELECT * FROM orders ORDER BY id LIMIT 5) WHERE customer_id = 'C2'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+rewrites: derived_table_to_join
+scan orders: all 271 partitions
+  because LIMIT stands below the filter customer_id = 'C2'
+when distributed: in 2 stages
+  x0 scan orders: at the members over orders, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- what is applied too late prunes nothing: a filter above a window
+SELECT * FROM (SELECT *, row_number() OVER (ORDER BY id) FROM orders) WHERE customer_id = 'C2'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+rewrites: derived_table_to_join
+scan orders: all 271 partitions
+  because a window below the filter customer_id = 'C2' is not partitioned by customer_id
+when distributed: in 3 stages
+  x0 scan orders: at the members over orders, to the coordinator
+  x1 subquery: at the coordinator over x0, to the coordinator
+  final: at the coordinator over x1
+  gathered: orders, for a window that is not partitioned by the partitioning key (line 1, column 23)
+*/
+----
+-- what is applied too late prunes nothing: a sample
+SELECT * FROM orders USING SAMPLE 10 ROWS
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: gather (what SAMPLE gives depends on when and where it is evaluated)
+*/
+----
+-- what is applied too late prunes nothing: a sampled table
+SELECT * FROM orders TABLESAMPLE 10 ROWS WHERE customer_id = 'C2'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: gather (what SAMPLE gives depends on when and where it is evaluated)
+*/
+----
+-- what is applied too late prunes nothing: a predicate in the SELECT list
+SELECT customer_id = 'C2' FROM orders
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: two-stage
+*/
+----
+-- what is applied too late prunes nothing: a column under another's name
+SELECT * FROM orders AS o(id, customer_id) WHERE customer_id = 2
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id
+when distributed: in 2 stages
+  x0 scan o: at the members over o, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- what is applied too late prunes nothing: a column under another's name, qualified
+SELECT * FROM orders AS o(id, x, customer_id) WHERE o.customer_id = 'C2'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id
+when distributed: in 2 stages
+  x0 scan o: at the members over o, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- what is applied too late prunes nothing: qualify
+SELECT * FROM orders QUALIFY row_number() OVER (PARTITION BY customer_id ORDER BY id) = 1
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 2 stages
+  x0 scan orders: at the members over orders, to the coordinator
+  final: at the coordinator over x0
+*/

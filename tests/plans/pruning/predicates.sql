@@ -1,0 +1,1169 @@
+-- What each form of predicate keeps, with constants and with parameters alike.
+-- tables: shop
+CREATE TABLE numbers (a INTEGER, b INTEGER, v INTEGER, PRIMARY KEY (a, b)) PARTITION BY HASH (a) PARTITIONS 1009;
+CREATE TABLE pairs (a INTEGER, b INTEGER, v INTEGER, PRIMARY KEY (a, b)) PARTITION BY HASH (a, b) PARTITIONS 1009;
+CREATE TABLE flags (f BOOLEAN, t TINYINT, v INTEGER, PRIMARY KEY (f, t)) PARTITION BY HASH (f) PARTITIONS 64, HASH (t) PARTITIONS 1024;
+CREATE TABLE texts (b VARCHAR PRIMARY KEY, v INTEGER) PARTITION BY RANGE (b) SPLIT AT ('a', 'abc', 'abd', 'b', 'é');
+CREATE TABLE codes (c INTEGER PRIMARY KEY, v INTEGER) PARTITION BY RANGE (c) (PARTITION VALUE = 1, PARTITION VALUE = 2, PARTITION 10 <= VALUES < 20);
+CREATE TABLE events (ts TIMESTAMP PRIMARY KEY, v INTEGER) PARTITION BY RANGE (ts) SPLIT AT (TIMESTAMP '2024-01-01 00:00:00', TIMESTAMP '2024-01-02 00:00:00', TIMESTAMP '2024-02-01 00:00:00');
+CREATE TABLE days (d DATE PRIMARY KEY, v INTEGER) PARTITION BY HASH (d) PARTITIONS 1009;
+----
+-- integers: not equal
+SELECT count(*) FROM numbers WHERE a IN (1, 2, 3) AND a <> 2
+/*
+execution: distributed on 2 of 3 members
+tree: numbers: (p129 | p157)
+scan numbers: 2 of 1009 partitions [p129, p157]
+  partitioning key (a): (1), (3)
+  primary key bounds: (1) <= key <= (3), in 2 ranges
+when distributed: two-stage
+*/
+----
+-- integers: not equal to a parameter
+-- parameters: 2
+SELECT count(*) FROM numbers WHERE a IN (1, 2, 3) AND a <> ?
+/*
+execution: distributed on 2 of 3 members
+tree: numbers: ({1, 2, 3} & not ?0)
+scan numbers: 2 of 1009 partitions [p129, p157]
+  partitioning key (a): (1), (3)
+  primary key bounds: (1) <= key <= (3), in 2 ranges
+when distributed: two-stage
+*/
+----
+-- integers: not equal to NULL
+-- parameters: None
+SELECT count(*) FROM numbers WHERE a IN (1, 2, 3) AND a <> ?
+/*
+execution: none on 0 of 3 members
+tree: numbers: ({1, 2, 3} & not ?0)
+scan numbers: 0 of 1009 partitions
+when distributed: two-stage
+*/
+----
+-- integers: not an equality
+SELECT count(*) FROM numbers WHERE a IN (1, 2, 3) AND NOT (a = 2)
+/*
+execution: distributed on 2 of 3 members
+tree: numbers: (p129 | p157)
+scan numbers: 2 of 1009 partitions [p129, p157]
+  partitioning key (a): (1), (3)
+  primary key bounds: (1) <= key <= (3), in 2 ranges
+when distributed: two-stage
+*/
+----
+-- integers: NOT IN
+-- parameters: 3
+SELECT count(*) FROM numbers WHERE a IN (1, 2, 3) AND a NOT IN (2, ?)
+/*
+execution: local on 1 of 3 members
+tree: numbers: ({1, 2, 3} & not {2, ?0})
+scan numbers: 1 of 1009 partitions [p129]
+  partitioning key (a): (1)
+  primary key bounds: (1)
+when distributed: two-stage
+*/
+----
+-- integers: NOT IN with NULL
+SELECT count(*) FROM numbers WHERE a IN (1, 2, 3) AND a NOT IN (2, NULL)
+/*
+execution: none on 0 of 3 members
+tree: numbers: none
+scan numbers: 0 of 1009 partitions
+when distributed: two-stage
+*/
+----
+-- integers: NOT IN with a parameter that is NULL
+-- parameters: None
+SELECT count(*) FROM numbers WHERE a IN (1, 2, 3) AND a NOT IN (2, ?)
+/*
+execution: none on 0 of 3 members
+tree: numbers: ({1, 2, 3} & not {2, ?0})
+scan numbers: 0 of 1009 partitions
+when distributed: two-stage
+*/
+----
+-- integers: NOT BETWEEN
+SELECT count(*) FROM numbers WHERE a BETWEEN 1 AND 5 AND a NOT BETWEEN 2 AND 4
+/*
+execution: distributed on 2 of 3 members
+tree: numbers: (p129 | p985)
+scan numbers: 2 of 1009 partitions [p129, p985]
+  primary key bounds: (1) <= key <= (5), in 2 ranges
+when distributed: two-stage
+*/
+----
+-- integers: NOT BETWEEN with NULL below
+-- parameters: None
+SELECT count(*) FROM numbers WHERE a BETWEEN 1 AND 5 AND a NOT BETWEEN ? AND 4
+/*
+execution: local on 1 of 3 members
+tree: numbers: ([1, 5] & not [?0, 4])
+scan numbers: 1 of 1009 partitions [p985]
+  primary key bounds: (4) < key <= (5)
+when distributed: two-stage
+*/
+----
+-- integers: NOT BETWEEN of parameters
+-- parameters: 1, 5, 3, 9
+SELECT count(*) FROM numbers WHERE a BETWEEN ? AND ? AND a NOT BETWEEN ? AND ?
+/*
+execution: distributed on 2 of 3 members
+tree: numbers: ([?0, ?1] & not [?2, ?3])
+scan numbers: 2 of 1009 partitions [p129, p176]
+  primary key bounds: (1) <= key < (3)
+when distributed: two-stage
+*/
+----
+-- integers: not not equal
+SELECT count(*) FROM numbers WHERE a IN (1, 2) AND NOT (a <> 1)
+/*
+execution: local on 1 of 3 members
+tree: numbers: (p129)
+scan numbers: 1 of 1009 partitions [p129]
+  partitioning key (a): (1)
+  primary key bounds: (1)
+when distributed: two-stage
+*/
+----
+-- integers: IS NOT DISTINCT FROM
+SELECT count(*) FROM numbers WHERE a IS NOT DISTINCT FROM 5
+/*
+execution: local on 1 of 3 members
+tree: numbers: (p985)
+scan numbers: 1 of 1009 partitions [p985]
+  partitioning key (a): (5)
+  primary key bounds: (5)
+when distributed: two-stage
+*/
+----
+-- integers: IS NOT DISTINCT FROM NULL
+-- parameters: None
+SELECT count(*) FROM numbers WHERE a IS NOT DISTINCT FROM ?
+/*
+execution: none on 0 of 3 members
+tree: numbers: (?0)
+scan numbers: 0 of 1009 partitions
+when distributed: two-stage
+*/
+----
+-- integers: IS DISTINCT FROM
+-- parameters: 2
+SELECT count(*) FROM numbers WHERE a IN (1, 2) AND a IS DISTINCT FROM ?
+/*
+execution: local on 1 of 3 members
+tree: numbers: ({1, 2} & not ?0)
+scan numbers: 1 of 1009 partitions [p129]
+  partitioning key (a): (1)
+  primary key bounds: (1)
+when distributed: two-stage
+*/
+----
+-- integers: IS DISTINCT FROM NULL
+-- parameters: None
+SELECT count(*) FROM numbers WHERE a IN (1, 2) AND a IS DISTINCT FROM ?
+/*
+execution: distributed on 2 of 3 members
+tree: numbers: ({1, 2} & not ?0)
+scan numbers: 2 of 1009 partitions [p129, p176]
+  partitioning key (a): (1), (2)
+  primary key bounds: (1) <= key <= (2), in 2 ranges
+when distributed: two-stage
+*/
+----
+-- integers: IS NULL
+SELECT count(*) FROM numbers WHERE a IS NULL
+/*
+execution: none on 0 of 3 members
+tree: numbers: none
+scan numbers: 0 of 1009 partitions
+when distributed: two-stage
+*/
+----
+-- integers: IS NOT NULL
+SELECT count(*) FROM numbers WHERE a = 1 AND a IS NOT NULL
+/*
+execution: local on 1 of 3 members
+tree: numbers: (p129)
+scan numbers: 1 of 1009 partitions [p129]
+  partitioning key (a): (1)
+  primary key bounds: (1)
+when distributed: two-stage
+*/
+----
+-- integers: IS TRUE
+SELECT count(*) FROM numbers WHERE (a = 1) IS TRUE
+/*
+execution: local on 1 of 3 members
+tree: numbers: (p129)
+scan numbers: 1 of 1009 partitions [p129]
+  partitioning key (a): (1)
+  primary key bounds: (1)
+when distributed: two-stage
+*/
+----
+-- integers: IS FALSE
+SELECT count(*) FROM numbers WHERE (a <> 1) IS FALSE
+/*
+execution: local on 1 of 3 members
+tree: numbers: (p129)
+scan numbers: 1 of 1009 partitions [p129]
+  partitioning key (a): (1)
+  primary key bounds: (1)
+when distributed: two-stage
+*/
+----
+-- integers: IS NOT TRUE
+SELECT count(*) FROM numbers WHERE (a <> 1) IS NOT TRUE
+/*
+execution: local on 1 of 3 members
+tree: numbers: (p129)
+scan numbers: 1 of 1009 partitions [p129]
+  partitioning key (a): (1)
+  primary key bounds: (1)
+when distributed: two-stage
+*/
+----
+-- integers: IS NOT FALSE
+SELECT count(*) FROM numbers WHERE (a = 1 OR a = 2) IS NOT FALSE
+/*
+execution: distributed on 2 of 3 members
+tree: numbers: (p129 | p176)
+scan numbers: 2 of 1009 partitions [p129, p176]
+  partitioning key (a): (1), (2)
+  primary key bounds: (1) <= key <= (2), in 2 ranges
+when distributed: two-stage
+*/
+----
+-- integers: a predicate that is never NULL
+SELECT count(*) FROM numbers WHERE (a = 1) IS NULL
+/*
+execution: none on 0 of 3 members
+tree: numbers: none
+scan numbers: 0 of 1009 partitions
+when distributed: two-stage
+*/
+----
+-- integers: compared with TRUE
+SELECT count(*) FROM numbers WHERE (a = 1) = TRUE
+/*
+execution: local on 1 of 3 members
+tree: numbers: (p129)
+scan numbers: 1 of 1009 partitions [p129]
+  partitioning key (a): (1)
+  primary key bounds: (1)
+when distributed: two-stage
+*/
+----
+-- integers: compared with FALSE
+SELECT count(*) FROM numbers WHERE FALSE = (a <> 1)
+/*
+execution: local on 1 of 3 members
+tree: numbers: (p129)
+scan numbers: 1 of 1009 partitions [p129]
+  partitioning key (a): (1)
+  primary key bounds: (1)
+when distributed: two-stage
+*/
+----
+-- integers: not FALSE
+SELECT count(*) FROM numbers WHERE (a IN (1, 2)) <> FALSE
+/*
+execution: distributed on 2 of 3 members
+tree: numbers: (p129 | p176)
+scan numbers: 2 of 1009 partitions [p129, p176]
+  partitioning key (a): (1), (2)
+  primary key bounds: (1) <= key <= (2), in 2 ranges
+when distributed: two-stage
+*/
+----
+-- integers: shifted
+SELECT count(*) FROM numbers WHERE a + 1 = 5
+/*
+execution: local on 1 of 3 members
+tree: numbers: (p940)
+scan numbers: 1 of 1009 partitions [p940]
+  partitioning key (a): (4)
+  primary key bounds: (4)
+when distributed: two-stage
+*/
+----
+-- integers: shifted down
+-- parameters: 5
+SELECT count(*) FROM numbers WHERE a - 2 IN (1, ?)
+/*
+execution: distributed on 2 of 3 members
+tree: numbers: (key - 2 IN 1, ?0)
+scan numbers: 2 of 1009 partitions [p157, p555]
+  partitioning key (a): (3), (7)
+  primary key bounds: (3) <= key <= (7), in 2 ranges
+when distributed: two-stage
+*/
+----
+-- integers: negated
+SELECT count(*) FROM numbers WHERE -a BETWEEN 1 AND 2
+/*
+execution: distributed on 2 of 3 members
+tree: numbers: (p208 | p906)
+scan numbers: 2 of 1009 partitions [p208, p906]
+  primary key bounds: (-2) <= key <= (-1)
+when distributed: two-stage
+*/
+----
+-- integers: mirrored
+SELECT count(*) FROM numbers WHERE 10 - a > 7 AND a >= 0
+/*
+execution: distributed on 3 of 3 members
+tree: numbers: (p37 | p129 | p176)
+scan numbers: 3 of 1009 partitions [p37, p129, p176]
+  primary key bounds: (0) <= key < (3)
+when distributed: two-stage
+*/
+----
+-- integers: shifted, and compared with a fraction
+SELECT count(*) FROM numbers WHERE a + 1 = 1.5
+/*
+execution: distributed on 3 of 3 members
+tree: numbers: all
+scan numbers: all 1009 partitions
+  because a + 1 = 1.5 does not compare in the type of a, INTEGER: write '1.5' as a INTEGER
+when distributed: two-stage
+*/
+----
+-- integers: widened
+SELECT count(*) FROM numbers WHERE CAST(a AS BIGINT) = 5
+/*
+execution: local on 1 of 3 members
+tree: numbers: (p985)
+scan numbers: 1 of 1009 partitions [p985]
+  partitioning key (a): (5)
+  primary key bounds: (5)
+when distributed: two-stage
+*/
+----
+-- integers: widened beyond its type
+-- parameters: 7
+SELECT count(*) FROM numbers WHERE a::BIGINT IN (?, 3000000000)
+/*
+execution: local on 1 of 3 members
+tree: numbers: (CAST(key AS BIGINT) IN ?0, 3000000000)
+scan numbers: 1 of 1009 partitions [p555]
+  partitioning key (a): (7)
+  primary key bounds: (7)
+when distributed: two-stage
+*/
+----
+-- integers: cast to text
+SELECT count(*) FROM numbers WHERE CAST(a AS VARCHAR) = '5'
+/*
+execution: distributed on 3 of 3 members
+tree: numbers: all
+scan numbers: all 1009 partitions
+  because a is cast in CAST(a AS TEXT) = '5': compare the bare column with a INTEGER
+when distributed: two-stage
+*/
+----
+-- integers: narrowed
+SELECT count(*) FROM numbers WHERE CAST(a AS SMALLINT) = 5
+/*
+execution: distributed on 3 of 3 members
+tree: numbers: all
+scan numbers: all 1009 partitions
+  because a is cast in CAST(a AS SMALLINT) = 5: compare the bare column with a INTEGER
+when distributed: two-stage
+*/
+----
+-- integers: not one to one
+SELECT count(*) FROM numbers WHERE a % 2 = 1
+/*
+execution: distributed on 3 of 3 members
+tree: numbers: all
+scan numbers: all 1009 partitions
+  because a is part of an expression in a % 2 = 1: compare the bare column
+when distributed: two-stage
+*/
+----
+-- integers: a row
+SELECT count(*) FROM numbers WHERE (a, b) = (1, 2)
+/*
+execution: local on 1 of 3 members
+tree: numbers: (p129)
+scan numbers: 1 of 1009 partitions [p129]
+  partitioning key (a): (1)
+  primary key bounds: (1, 2)
+when distributed: two-stage
+*/
+----
+-- integers: a row on the right
+SELECT count(*) FROM numbers WHERE (1, 2) = (a, b)
+/*
+execution: local on 1 of 3 members
+tree: numbers: (p129)
+scan numbers: 1 of 1009 partitions [p129]
+  partitioning key (a): (1)
+  primary key bounds: (1, 2)
+when distributed: two-stage
+*/
+----
+-- integers: rows with a column that is no key
+SELECT count(*) FROM numbers WHERE row(a, v) IN ((1, 2), (3, 4))
+/*
+execution: distributed on 2 of 3 members
+tree: numbers: (p129 | p157)
+scan numbers: 2 of 1009 partitions [p129, p157]
+  partitioning key (a): (1), (3)
+  primary key bounds: (1) <= key <= (3), in 2 ranges
+when distributed: two-stage
+*/
+----
+-- integers: rows in order
+SELECT count(*) FROM numbers WHERE a >= 0 AND (a, b) < (2, 5)
+/*
+execution: distributed on 3 of 3 members
+tree: numbers: (p37 | p129 | p176)
+scan numbers: 3 of 1009 partitions [p37, p129, p176]
+  primary key bounds: (0) <= key < (2, 5)
+when distributed: two-stage
+*/
+----
+-- integers: rows of parameters in order
+-- parameters: 2, 5
+SELECT count(*) FROM numbers WHERE a >= 0 AND (a, b) <= (?, ?)
+/*
+execution: distributed on 3 of 3 members
+tree: numbers: ([0, inf) & < ?0 or ?0)
+scan numbers: 3 of 1009 partitions [p37, p129, p176]
+  primary key bounds: (0) <= key <= (2, 5)
+when distributed: two-stage
+*/
+----
+-- integers: between rows
+SELECT count(*) FROM numbers WHERE (a, b) BETWEEN (1, 9) AND (3, 0)
+/*
+execution: distributed on 3 of 3 members
+tree: numbers: (p129 | p157 | p176)
+scan numbers: 3 of 1009 partitions [p129, p157, p176]
+  primary key bounds: (1, 9) <= key <= (3, 0)
+when distributed: two-stage
+*/
+----
+-- integers: a row with a text
+SELECT count(*) FROM numbers WHERE (a, b) = ('1', 2)
+/*
+execution: distributed on 3 of 3 members
+tree: numbers: all
+scan numbers: all 1009 partitions
+  because (a, b) = ('1', 2) does not compare in the type of a, INTEGER: write '1' as a INTEGER
+when distributed: two-stage
+*/
+----
+-- integers: a row with a parameter that is a text
+-- parameters: '1', 2
+SELECT count(*) FROM numbers WHERE (a, b) = (?, ?)
+/*
+execution: distributed on 3 of 3 members
+tree: numbers: (?0)
+scan numbers: all 1009 partitions
+  because '1' does not compare in the type of a: pass a INTEGER
+when distributed: two-stage
+*/
+----
+-- integers: NULL is the greatest field
+-- parameters: None
+SELECT count(*) FROM numbers WHERE (a, b) < (?, 2)
+/*
+execution: distributed on 3 of 3 members
+tree: numbers: (< ?0 or ?0)
+scan numbers: all 1009 partitions
+  because NULL does not compare in the type of a: pass a INTEGER
+when distributed: two-stage
+*/
+----
+-- integers: NULL equals no key
+SELECT count(*) FROM numbers WHERE (a, b) = (NULL, 2)
+/*
+execution: none on 0 of 3 members
+tree: numbers: none
+scan numbers: 0 of 1009 partitions
+when distributed: two-stage
+*/
+----
+-- integers: a NULL among the rows
+SELECT count(*) FROM numbers WHERE (a, b) IN ((1, 2), NULL)
+/*
+execution: local on 1 of 3 members
+tree: numbers: (p129)
+scan numbers: 1 of 1009 partitions [p129]
+  partitioning key (a): (1)
+  primary key bounds: (1, 2)
+when distributed: two-stage
+*/
+----
+-- integers: itself
+SELECT count(*) FROM numbers WHERE a = a AND a = 1
+/*
+execution: local on 1 of 3 members
+tree: numbers: (p129)
+scan numbers: 1 of 1009 partitions [p129]
+  partitioning key (a): (1)
+  primary key bounds: (1)
+when distributed: two-stage
+*/
+----
+-- integers: not itself
+SELECT count(*) FROM numbers WHERE a <> a
+/*
+execution: none on 0 of 3 members
+tree: numbers: none
+scan numbers: 0 of 1009 partitions
+when distributed: two-stage
+*/
+----
+-- rows: constants
+SELECT count(*) FROM pairs WHERE (a, b) IN ((1, 2), (3, 4))
+/*
+execution: distributed on 2 of 3 members
+tree: pairs: (p163 | p273)
+scan pairs: 2 of 1009 partitions [p163, p273]
+  partitioning key (a, b): (1, 2), (3, 4)
+  primary key bounds: (1, 2) <= key <= (3, 4), in 2 ranges
+when distributed: two-stage
+*/
+----
+-- rows: a row of parameters
+-- parameters: 1, 2
+SELECT count(*) FROM pairs WHERE (a, b) IN ((?, ?), (3, 4))
+/*
+execution: distributed on 2 of 3 members
+tree: pairs: ((?0, ?1) | (3, 4))
+scan pairs: 2 of 1009 partitions [p163, p273]
+  partitioning key (a, b): (1, 2), (3, 4)
+  primary key bounds: (1, 2) <= key <= (3, 4), in 2 ranges
+when distributed: two-stage
+*/
+----
+-- rows: in another order
+SELECT count(*) FROM pairs WHERE (b, a) = (2, 1)
+/*
+execution: local on 1 of 3 members
+tree: pairs: (p163)
+scan pairs: 1 of 1009 partitions [p163]
+  partitioning key (a, b): (1, 2)
+  primary key bounds: (1, 2)
+when distributed: two-stage
+*/
+----
+-- rows: NOT IN
+SELECT count(*) FROM pairs WHERE (a, b) IN ((1, 2), (3, 4)) AND (a, b) NOT IN ((1, 2))
+/*
+execution: local on 1 of 3 members
+tree: pairs: (p273)
+scan pairs: 1 of 1009 partitions [p273]
+  partitioning key (a, b): (3, 4)
+  primary key bounds: (3, 4)
+when distributed: two-stage
+*/
+----
+-- rows: not a row
+-- parameters: 3, 4
+SELECT count(*) FROM pairs WHERE (a, b) IN ((1, 2), (3, 4)) AND (a, b) <> (?, ?)
+/*
+execution: local on 1 of 3 members
+tree: pairs: ((1 & not ?0, 2) | (1, 2 & not ?1) | (3 & not ?0, 4) | (3, 4 & not ?1))
+scan pairs: 1 of 1009 partitions [p163]
+  partitioning key (a, b): (1, 2)
+  primary key bounds: (1, 2)
+when distributed: two-stage
+*/
+----
+-- rows: bounds
+SELECT count(*) FROM pairs WHERE (a, b) >= (1, 1) AND (a, b) <= (1, 3)
+/*
+execution: distributed on 3 of 3 members
+tree: pairs: (p163 | p503 | p582)
+scan pairs: 3 of 1009 partitions [p163, p503, p582]
+  primary key bounds: (1, 1) <= key <= (1, 3)
+when distributed: two-stage
+*/
+----
+-- rows: a bound over lists
+SELECT count(*) FROM pairs WHERE a IN (1, 2) AND b IN (1, 2) AND (a, b) > (1, 2)
+/*
+execution: distributed on 2 of 3 members
+tree: pairs: (p273 | p967)
+scan pairs: 2 of 1009 partitions [p273, p967]
+  partitioning key (a, b): (2, 1), (2, 2)
+  primary key bounds: (2, 1) <= key <= (2, 2), in 2 ranges
+when distributed: two-stage
+*/
+----
+-- rows: a text in another row is a text for all
+SELECT count(*) FROM pairs WHERE (a, b) IN ((1, 2), ('3', 4))
+/*
+execution: distributed on 3 of 3 members
+tree: pairs: all
+scan pairs: all 1009 partitions
+  because partition key is (a, b) but only b is bound; (a, b) IN ((1, 2), ('3', 4)) does not compare in the type of a, INTEGER: write 1, '3' as a INTEGER
+when distributed: two-stage
+*/
+----
+-- rows: as is a parameter
+-- parameters: '3'
+SELECT count(*) FROM pairs WHERE (a, b) IN ((1, 2), (?, 4))
+/*
+execution: distributed on 3 of 3 members
+tree: pairs: ((1, 2) | (?0, 4))
+scan pairs: all 1009 partitions
+  because 1, '3' does not compare in the type of a: pass a INTEGER
+when distributed: two-stage
+*/
+----
+-- few values: a bare column
+SELECT count(*) FROM flags WHERE f
+/*
+execution: distributed on 3 of 3 members
+tree: flags: (p41984 | p41985 | p41986 | p41987 | p41988 | p41989 | p41990 | p41991 | p41992 | p41993 | p41994 | p41995 | p41996 | p41997 | p41998 | 1009 more)
+scan flags: 1024 of 65536 partitions [p41984, p41985, p41986, p41987, p41988, p41989, p41990, p41991, p41992, p41993, p41994, p41995, p41996, p41997, p41998, p41999, 1008 more]
+  primary key bounds: (true)
+when distributed: two-stage
+*/
+----
+-- few values: NOT
+SELECT count(*) FROM flags WHERE NOT f
+/*
+execution: distributed on 3 of 3 members
+tree: flags: (p52224 | p52225 | p52226 | p52227 | p52228 | p52229 | p52230 | p52231 | p52232 | p52233 | p52234 | p52235 | p52236 | p52237 | p52238 | 1009 more)
+scan flags: 1024 of 65536 partitions [p52224, p52225, p52226, p52227, p52228, p52229, p52230, p52231, p52232, p52233, p52234, p52235, p52236, p52237, p52238, p52239, 1008 more]
+  primary key bounds: (false)
+when distributed: two-stage
+*/
+----
+-- few values: not equal
+SELECT count(*) FROM flags WHERE f <> true
+/*
+execution: distributed on 3 of 3 members
+tree: flags: (p52224 | p52225 | p52226 | p52227 | p52228 | p52229 | p52230 | p52231 | p52232 | p52233 | p52234 | p52235 | p52236 | p52237 | p52238 | 1009 more)
+scan flags: 1024 of 65536 partitions [p52224, p52225, p52226, p52227, p52228, p52229, p52230, p52231, p52232, p52233, p52234, p52235, p52236, p52237, p52238, p52239, 1008 more]
+  primary key bounds: key, in 2 ranges
+when distributed: two-stage
+*/
+----
+-- few values: not equal to a parameter
+-- parameters: False
+SELECT count(*) FROM flags WHERE f <> ?
+/*
+execution: distributed on 3 of 3 members
+tree: flags: ((not ?0, *))
+scan flags: 1024 of 65536 partitions [p41984, p41985, p41986, p41987, p41988, p41989, p41990, p41991, p41992, p41993, p41994, p41995, p41996, p41997, p41998, p41999, 1008 more]
+  primary key bounds: key, in 2 ranges
+when distributed: two-stage
+*/
+----
+-- few values: IS TRUE
+SELECT count(*) FROM flags WHERE f IS TRUE
+/*
+execution: distributed on 3 of 3 members
+tree: flags: (p41984 | p41985 | p41986 | p41987 | p41988 | p41989 | p41990 | p41991 | p41992 | p41993 | p41994 | p41995 | p41996 | p41997 | p41998 | 1009 more)
+scan flags: 1024 of 65536 partitions [p41984, p41985, p41986, p41987, p41988, p41989, p41990, p41991, p41992, p41993, p41994, p41995, p41996, p41997, p41998, p41999, 1008 more]
+  primary key bounds: (true)
+when distributed: two-stage
+*/
+----
+-- few values: IS NOT TRUE
+SELECT count(*) FROM flags WHERE f IS NOT TRUE
+/*
+execution: distributed on 3 of 3 members
+tree: flags: (p52224 | p52225 | p52226 | p52227 | p52228 | p52229 | p52230 | p52231 | p52232 | p52233 | p52234 | p52235 | p52236 | p52237 | p52238 | 1009 more)
+scan flags: 1024 of 65536 partitions [p52224, p52225, p52226, p52227, p52228, p52229, p52230, p52231, p52232, p52233, p52234, p52235, p52236, p52237, p52238, p52239, 1008 more]
+  primary key bounds: (false)
+when distributed: two-stage
+*/
+----
+-- few values: equal
+SELECT count(*) FROM flags WHERE f = false
+/*
+execution: distributed on 3 of 3 members
+tree: flags: (p52224 | p52225 | p52226 | p52227 | p52228 | p52229 | p52230 | p52231 | p52232 | p52233 | p52234 | p52235 | p52236 | p52237 | p52238 | 1009 more)
+scan flags: 1024 of 65536 partitions [p52224, p52225, p52226, p52227, p52228, p52229, p52230, p52231, p52232, p52233, p52234, p52235, p52236, p52237, p52238, p52239, 1008 more]
+  primary key bounds: (false)
+when distributed: two-stage
+*/
+----
+-- few values: in order
+SELECT count(*) FROM flags WHERE f > false
+/*
+execution: distributed on 3 of 3 members
+tree: flags: (p41984 | p41985 | p41986 | p41987 | p41988 | p41989 | p41990 | p41991 | p41992 | p41993 | p41994 | p41995 | p41996 | p41997 | p41998 | 1009 more)
+scan flags: 1024 of 65536 partitions [p41984, p41985, p41986, p41987, p41988, p41989, p41990, p41991, p41992, p41993, p41994, p41995, p41996, p41997, p41998, p41999, 1008 more]
+  primary key bounds: (false) < key
+when distributed: two-stage
+*/
+----
+-- few values: a contradiction
+SELECT count(*) FROM flags WHERE f AND NOT f
+/*
+execution: none on 0 of 3 members
+tree: flags: none
+scan flags: 0 of 65536 partitions
+when distributed: two-stage
+*/
+----
+-- few values: the last values of a type
+SELECT count(*) FROM flags WHERE f AND t > 125
+/*
+execution: distributed on 2 of 3 members
+tree: flags: (p42393 | p42884)
+scan flags: 2 of 65536 partitions [p42393, p42884]
+  primary key bounds: (true, 125) < key <= (true)
+when distributed: two-stage
+*/
+----
+-- few values: the first value of a type
+SELECT count(*) FROM flags WHERE t + 1 = -127
+/*
+execution: distributed on 3 of 3 members
+tree: flags: (p430 | p1454 | p2478 | p3502 | p4526 | p5550 | p6574 | p7598 | p8622 | p9646 | p10670 | p11694 | p12718 | p13742 | p14766 | 49 more)
+scan flags: 64 of 65536 partitions [p430, p1454, p2478, p3502, p4526, p5550, p6574, p7598, p8622, p9646, p10670, p11694, p12718, p13742, p14766, p15790, 48 more]
+when distributed: two-stage
+*/
+----
+-- texts: a prefix
+SELECT count(*) FROM texts WHERE b LIKE 'abc%'
+/*
+execution: local on 1 of 3 members
+tree: texts: (p2)
+scan texts: 1 of 6 partitions [p2]
+  primary key bounds: ('abc') <= key < ('abd')
+when distributed: two-stage
+*/
+----
+-- texts: a prefix that is a parameter
+-- parameters: 'abc%'
+SELECT count(*) FROM texts WHERE b LIKE ?
+/*
+execution: local on 1 of 3 members
+tree: texts: (LIKE ?0)
+scan texts: 1 of 6 partitions [p2]
+  primary key bounds: ('abc') <= key < ('abd')
+when distributed: two-stage
+*/
+----
+-- texts: NULL
+-- parameters: None
+SELECT count(*) FROM texts WHERE b LIKE ?
+/*
+execution: none on 0 of 3 members
+tree: texts: (LIKE ?0)
+scan texts: 0 of 6 partitions
+when distributed: two-stage
+*/
+----
+-- texts: a pattern with a prefix
+SELECT count(*) FROM texts WHERE b LIKE 'abc_d%'
+/*
+execution: local on 1 of 3 members
+tree: texts: (p2)
+scan texts: 1 of 6 partitions [p2]
+  primary key bounds: ('abc') <= key < ('abd')
+when distributed: two-stage
+*/
+----
+-- texts: a pattern without wildcards
+SELECT count(*) FROM texts WHERE b LIKE 'abcd'
+/*
+execution: local on 1 of 3 members
+tree: texts: (p2)
+scan texts: 1 of 6 partitions [p2]
+  partitioning key (b): ('abcd')
+  primary key bounds: ('abcd')
+when distributed: two-stage
+*/
+----
+-- texts: an escaped wildcard
+SELECT count(*) FROM texts WHERE b LIKE 'a!%%' ESCAPE '!'
+/*
+execution: local on 1 of 3 members
+tree: texts: (p1)
+scan texts: 1 of 6 partitions [p1]
+  primary key bounds: ('a%') <= key < ('a&')
+when distributed: two-stage
+*/
+----
+-- texts: not a prefix
+SELECT count(*) FROM texts WHERE b NOT LIKE 'a%'
+/*
+execution: distributed on 3 of 3 members
+tree: texts: (p0 | p4 | p5)
+scan texts: 3 of 6 partitions [p0, p4, p5]
+  primary key bounds: key, in 2 ranges
+when distributed: two-stage
+*/
+----
+-- texts: not a prefix that is a parameter
+-- parameters: 'a%'
+SELECT count(*) FROM texts WHERE NOT b LIKE ?
+/*
+execution: distributed on 3 of 3 members
+tree: texts: (NOT LIKE ?0)
+scan texts: 3 of 6 partitions [p0, p4, p5]
+  primary key bounds: key, in 2 ranges
+when distributed: two-stage
+*/
+----
+-- texts: not a pattern
+SELECT count(*) FROM texts WHERE b NOT LIKE 'a%b'
+/*
+execution: distributed on 3 of 3 members
+tree: texts: all
+scan texts: all 6 partitions
+  because NOT LIKE excludes values of b instead of naming them; b NOT LIKE 'a%b' does not compare in the type of b, VARCHAR: write 'a%b' as a VARCHAR
+when distributed: two-stage
+*/
+----
+-- texts: a wildcard first
+SELECT count(*) FROM texts WHERE b LIKE '%c'
+/*
+execution: distributed on 3 of 3 members
+tree: texts: all
+scan texts: all 6 partitions
+  because the pattern of b LIKE '%c' begins with a wildcard: begin it with the first characters of b
+when distributed: two-stage
+*/
+----
+-- texts: starts_with
+SELECT count(*) FROM texts WHERE starts_with(b, 'abc')
+/*
+execution: local on 1 of 3 members
+tree: texts: (p2)
+scan texts: 1 of 6 partitions [p2]
+  primary key bounds: ('abc') <= key < ('abd')
+when distributed: two-stage
+*/
+----
+-- texts: the operator
+-- parameters: 'abc'
+SELECT count(*) FROM texts WHERE b ^@ ?
+/*
+execution: local on 1 of 3 members
+tree: texts: (?0...)
+scan texts: 1 of 6 partitions [p2]
+  primary key bounds: ('abc') <= key < ('abd')
+when distributed: two-stage
+*/
+----
+-- texts: not prefix
+SELECT count(*) FROM texts WHERE NOT prefix(b, 'a')
+/*
+execution: distributed on 3 of 3 members
+tree: texts: (p0 | p4 | p5)
+scan texts: 3 of 6 partitions [p0, p4, p5]
+  primary key bounds: key, in 2 ranges
+when distributed: two-stage
+*/
+----
+-- texts: ILIKE
+SELECT count(*) FROM texts WHERE b ILIKE 'abc%'
+/*
+execution: distributed on 3 of 3 members
+tree: texts: all
+scan texts: all 6 partitions
+  because b is matched without regard to case: match it with LIKE
+when distributed: two-stage
+*/
+----
+-- texts: a character of two bytes
+SELECT count(*) FROM texts WHERE b LIKE 'é%'
+/*
+execution: local on 1 of 3 members
+tree: texts: (p5)
+scan texts: 1 of 6 partitions [p5]
+  primary key bounds: ('é') <= key < ('ê')
+when distributed: two-stage
+*/
+----
+-- texts: nothing is left
+SELECT count(*) FROM texts WHERE b <> 'a' AND b >= 'a' AND b <= 'a'
+/*
+execution: none on 0 of 3 members
+tree: texts: none
+scan texts: 0 of 6 partitions
+when distributed: two-stage
+*/
+----
+-- texts: another collation
+SELECT count(*) FROM texts WHERE b COLLATE NOCASE = 'ABC'
+/*
+execution: distributed on 3 of 3 members
+tree: texts: all
+scan texts: all 6 partitions
+  because b is compared under another collation in b COLLATE NOCASE = 'ABC': compare the bare column
+when distributed: gather (a collation decides what is equal)
+*/
+----
+-- single values: not the value of a partition
+SELECT count(*) FROM codes WHERE c <> 1
+/*
+execution: distributed on 2 of 3 members
+tree: codes: (p1 | p2)
+scan codes: 2 of 3 partitions [p1, p2]
+  primary key bounds: key, in 2 ranges
+when distributed: two-stage
+*/
+----
+-- single values: a parameter
+-- parameters: 2
+SELECT count(*) FROM codes WHERE c <> ?
+/*
+execution: distributed on 2 of 3 members
+tree: codes: (not ?0)
+scan codes: 2 of 3 partitions [p0, p2]
+  primary key bounds: key, in 2 ranges
+when distributed: two-stage
+*/
+----
+-- single values: NOT IN
+SELECT count(*) FROM codes WHERE c NOT IN (1, 2)
+/*
+execution: local on 1 of 3 members
+tree: codes: (p2)
+scan codes: 1 of 3 partitions [p2]
+  primary key bounds: key, in 3 ranges
+when distributed: two-stage
+*/
+----
+-- single values: NOT BETWEEN
+SELECT count(*) FROM codes WHERE c NOT BETWEEN 1 AND 19
+/*
+execution: none on 0 of 3 members
+tree: codes: none
+scan codes: 0 of 3 partitions
+when distributed: two-stage
+*/
+----
+-- single values: a value beside
+SELECT count(*) FROM codes WHERE c NOT BETWEEN 2 AND 18
+/*
+execution: distributed on 2 of 3 members
+tree: codes: (p0 | p2)
+scan codes: 2 of 3 partitions [p0, p2]
+  primary key bounds: key, in 2 ranges
+when distributed: two-stage
+*/
+----
+-- single values: with an order
+SELECT count(*) FROM codes WHERE c < 10 AND c <> 1
+/*
+execution: local on 1 of 3 members
+tree: codes: (p1)
+scan codes: 1 of 3 partitions [p1]
+  primary key bounds: key < (10), in 2 ranges
+when distributed: two-stage
+*/
+----
+-- instants: a day
+SELECT count(*) FROM events WHERE CAST(ts AS DATE) = DATE '2024-01-01'
+/*
+execution: local on 1 of 3 members
+tree: events: (p1)
+scan events: 1 of 4 partitions [p1]
+  primary key bounds: ('2024-01-01 00:00:00') <= key < ('2024-01-02 00:00:00')
+when distributed: two-stage
+*/
+----
+-- instants: a day that is a parameter
+-- parameters: date(2024, 1, 1)
+SELECT count(*) FROM events WHERE ts::DATE = ?
+/*
+execution: local on 1 of 3 members
+tree: events: (CAST(key AS DATE) = ?0)
+scan events: 1 of 4 partitions [p1]
+  primary key bounds: ('2024-01-01 00:00:00') <= key < ('2024-01-02 00:00:00')
+when distributed: two-stage
+*/
+----
+-- instants: up to a day
+SELECT count(*) FROM events WHERE CAST(ts AS DATE) <= DATE '2023-12-31'
+/*
+execution: local on 1 of 3 members
+tree: events: (p0)
+scan events: 1 of 4 partitions [p0]
+  primary key bounds: key < ('2024-01-01 00:00:00')
+when distributed: two-stage
+*/
+----
+-- instants: not a day
+SELECT count(*) FROM events WHERE CAST(ts AS DATE) <> DATE '2024-01-01'
+/*
+execution: distributed on 2 of 3 members
+tree: events: (p0 | p2 | p3)
+scan events: 3 of 4 partitions [p0, p2, p3]
+  primary key bounds: key, in 2 ranges
+when distributed: two-stage
+*/
+----
+-- instants: truncated
+SELECT count(*) FROM events WHERE date_trunc('day', ts) = TIMESTAMP '2024-01-01 00:00:00'
+/*
+execution: local on 1 of 3 members
+tree: events: (p1)
+scan events: 1 of 4 partitions [p1]
+  primary key bounds: ('2024-01-01 00:00:00') <= key < ('2024-01-02 00:00:00')
+when distributed: two-stage
+*/
+----
+-- instants: a month
+-- parameters: datetime(2024, 1, 1, 0, 0)
+SELECT count(*) FROM events WHERE date_trunc('month', ts) = ?
+/*
+execution: distributed on 2 of 3 members
+tree: events: (date_trunc(month, key) = ?0)
+scan events: 2 of 4 partitions [p1, p2]
+  primary key bounds: ('2024-01-01 00:00:00') <= key < ('2024-02-01 00:00:00')
+when distributed: two-stage
+*/
+----
+-- instants: no day starts at noon
+SELECT count(*) FROM events WHERE date_trunc('day', ts) = TIMESTAMP '2024-01-01 12:00:00'
+/*
+execution: none on 0 of 3 members
+tree: events: none
+scan events: 0 of 4 partitions
+when distributed: two-stage
+*/
+----
+-- instants: another unit
+SELECT count(*) FROM events WHERE date_trunc('decade', ts) = TIMESTAMP '2020-01-01 00:00:00'
+/*
+execution: distributed on 3 of 3 members
+tree: events: all
+scan events: all 4 partitions
+  because ts is wrapped in date_trunc(): compare the bare column
+when distributed: two-stage
+*/
+----
+-- days: the day before
+SELECT count(*) FROM days WHERE d + 1 = DATE '2024-01-03'
+/*
+execution: local on 1 of 3 members
+tree: days: (p606)
+scan days: 1 of 1009 partitions [p606]
+  partitioning key (d): ('2024-01-02')
+  primary key bounds: ('2024-01-02')
+when distributed: two-stage
+*/
+----
+-- days: a week
+-- parameters: datetime(2024, 1, 1, 0, 0)
+SELECT count(*) FROM days WHERE date_trunc('week', d) = ?
+/*
+execution: distributed on 3 of 3 members
+tree: days: (date_trunc(week, key) = ?0)
+scan days: 7 of 1009 partitions [p12, p91, p107, p398, p515, p606, p820]
+  primary key bounds: ('2024-01-01') <= key < ('2024-01-08')
+when distributed: two-stage
+*/
+----
+-- what may hold for rows of an outer join: IS NULL
+SELECT count(*) FROM orders o LEFT JOIN numbers n ON o.id = n.a WHERE n.a IS NULL
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; numbers: all
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan numbers AS n: all 1009 partitions
+  because n.a IS NULL may hold for the rows that the LEFT JOIN makes up with NULLs; o.id = n.a joins the key, and no side of it is compared with a value
+when distributed: in 3 stages
+  x0 scan n: at the members over n, to every member
+  x1 join o: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- what may hold for rows of an outer join: IS NOT DISTINCT FROM NULL
+SELECT count(*) FROM orders o LEFT JOIN numbers n ON o.id = n.a WHERE n.a IS NOT DISTINCT FROM NULL
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; numbers: all
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan numbers AS n: all 1009 partitions
+  because n.a IS NOT DISTINCT FROM NULL may hold for the rows that the LEFT JOIN makes up with NULLs; o.id = n.a joins the key, and no side of it is compared with a value
+when distributed: in 3 stages
+  x0 scan n: at the members over n, to every member
+  x1 join o: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- what may hold for rows of an outer join: IS DISTINCT FROM
+SELECT count(*) FROM orders o LEFT JOIN numbers n ON o.id = n.a WHERE n.a IS DISTINCT FROM 5
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; numbers: all
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan numbers AS n: all 1009 partitions
+  because n.a IS DISTINCT FROM 5 may hold for the rows that the LEFT JOIN makes up with NULLs; o.id = n.a joins the key, and no side of it is compared with a value
+when distributed: in 3 stages
+  x0 scan n: at the members over n, to every member
+  x1 join o: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- what may hold for rows of an outer join: IS NOT TRUE
+SELECT count(*) FROM orders o LEFT JOIN numbers n ON o.id = n.a WHERE (n.a = 5) IS NOT TRUE
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; numbers: all
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan numbers AS n: all 1009 partitions
+  because NOT (n.a = 5) IS TRUE may hold for the rows that the LEFT JOIN makes up with NULLs; o.id = n.a joins the key, and no side of it is compared with a value
+when distributed: in 3 stages
+  x0 scan n: at the members over n, to every member
+  x1 join o: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- what may hold for rows of an outer join: a predicate that is NULL
+SELECT count(*) FROM orders o LEFT JOIN numbers n ON o.id = n.a WHERE (n.a = 5) IS NULL
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; numbers: all
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan numbers AS n: all 1009 partitions
+  because (n.a = 5) IS NULL may hold for the rows that the LEFT JOIN makes up with NULLs; o.id = n.a joins the key, and no side of it is compared with a value
+when distributed: in 3 stages
+  x0 scan n: at the members over n, to every member
+  x1 join o: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- what may hold for rows of an outer join: a row that differs
+SELECT count(*) FROM orders o LEFT JOIN numbers n ON o.id = n.a WHERE (n.a, n.b) <> (1, 2)
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; numbers: all
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan numbers AS n: all 1009 partitions
+  because (n.a, n.b) <> (1, 2) may hold for the rows that the LEFT JOIN makes up with NULLs; o.id = n.a joins the key, and no side of it is compared with a value
+when distributed: in 3 stages
+  x0 scan n: at the members over n, to every member
+  x1 join o: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- what may hold for rows of an outer join: a row that is greater, as NULL is
+SELECT count(*) FROM orders o LEFT JOIN numbers n ON o.id = n.a WHERE (n.a, n.b) > (1, 2)
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; numbers: all
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan numbers AS n: all 1009 partitions
+  because (n.a, n.b) > (1, 2) may hold for the rows that the LEFT JOIN makes up with NULLs; o.id = n.a joins the key, and no side of it is compared with a value
+when distributed: in 3 stages
+  x0 scan n: at the members over n, to every member
+  x1 join o: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
+*/

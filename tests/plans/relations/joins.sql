@@ -1,0 +1,306 @@
+-- What a filter on one side of a join says about the other.
+-- tables: shop
+----
+-- each side is pruned by what is certainly applied to it: a filter on one side
+SELECT count(*) FROM orders o JOIN customers c ON o.customer_id = c.customer_id WHERE o.customer_id = 'C2'
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128); customers: (p128)
+scan orders AS o: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+scan customers AS c: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+co-located: o, c
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- each side is pruned by what is certainly applied to it: USING merges both sides
+SELECT count(*) FROM orders o JOIN customers c USING (customer_id) WHERE customer_id = 'C2'
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128); customers: (p128)
+scan orders AS o: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+scan customers AS c: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+co-located: o, c
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- each side is pruned by what is certainly applied to it: comma
+SELECT count(*) FROM orders o, customers c WHERE o.customer_id = 'C2' AND c.customer_id = 'C3'
+/*
+execution: distributed on 2 of 3 members
+tree: orders: (p128); customers: (p22)
+scan orders AS o: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+scan customers AS c: 1 of 271 partitions [p22]
+  partitioning key (customer_id): ('C3')
+  primary key bounds: ('C3')
+when distributed: in 3 stages
+  x0 scan c: at the members over c, to every member
+  x1 join o: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- each side is pruned by what is certainly applied to it: a filter in ON of an inner join
+SELECT count(*) FROM orders o JOIN customers c ON o.id = 1 AND o.customer_id = 'C2'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: (p128); customers: all
+scan orders AS o: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2', 1)
+scan customers AS c: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 3 stages
+  x0 scan c: at the members over c, to every member
+  x1 join o: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- each side is pruned by what is certainly applied to it: a filter in ON of an outer join
+SELECT count(*) FROM orders o LEFT JOIN customers c ON o.customer_id = 'C2' AND c.customer_id = 'C2'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: (p128)
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan customers AS c: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: in 3 stages
+  x0 scan c: at the members over c, to every member
+  x1 join o: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- each side is pruned by what is certainly applied to it: the preserved side
+SELECT count(*) FROM orders o LEFT JOIN customers c USING (customer_id) WHERE o.customer_id = 'C2'
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128); customers: (p128)
+scan orders AS o: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+scan customers AS c: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+co-located: o, c
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- each side is pruned by what is certainly applied to it: the NULL-producing side, NULLs refused
+SELECT count(*) FROM orders o LEFT JOIN customers c ON o.id = c.score WHERE c.customer_id = 'C2'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: (p128)
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan customers AS c: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: in 3 stages
+  x0 scan c: at the members over c, to every member
+  x1 join o: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- each side is pruned by what is certainly applied to it: the NULL-producing side, NULLs asked for
+SELECT count(*) FROM orders o LEFT JOIN customers c ON o.id = c.score WHERE c.customer_id IS NULL
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan customers AS c: all 271 partitions
+  because c.customer_id IS NULL may hold for the rows that the LEFT JOIN makes up with NULLs
+when distributed: in 3 stages
+  x0 scan c: at the members over c, to every member
+  x1 join o: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- each side is pruned by what is certainly applied to it: NULLs let through by OR
+SELECT count(*) FROM orders o LEFT JOIN customers c ON o.id = c.score WHERE c.customer_id = 'C2' OR c.name IS NULL
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan customers AS c: all 271 partitions
+  because c.customer_id = 'C2' OR c.name IS NULL may hold for the rows that the LEFT JOIN makes up with NULLs
+when distributed: in 3 stages
+  x0 scan c: at the members over c, to every member
+  x1 join o: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- each side is pruned by what is certainly applied to it: a merged column is that of the preserved side
+SELECT count(*) FROM orders o LEFT JOIN customers c USING (customer_id) WHERE customer_id = 'C2'
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128); customers: (p128)
+scan orders AS o: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+scan customers AS c: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+co-located: o, c
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- each side is pruned by what is certainly applied to it: full
+SELECT count(*) FROM orders o FULL JOIN customers c ON o.id = c.score WHERE o.customer_id = 'C2'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: (p128); customers: all
+scan orders AS o: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+scan customers AS c: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 3 stages
+  x0 scan o: at the members over o, to the coordinator
+  x1 scan c: at the members over c, to the coordinator
+  final: at the coordinator over x0, x1
+  gathered: o, c, for the sides of a join are not partitioned by the columns that it compares (line 1, column 8)
+*/
+----
+-- each side is pruned by what is certainly applied to it: semi
+SELECT count(*) FROM orders o SEMI JOIN customers c USING (customer_id) WHERE o.customer_id = 'C2'
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128); customers: (p128)
+scan orders AS o: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+scan customers AS c: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+co-located: o, c
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- each side is pruned by what is certainly applied to it: anti
+SELECT count(*) FROM orders o ANTI JOIN customers c ON o.customer_id = c.customer_id WHERE o.customer_id = 'C2'
+/*
+execution: local on 1 of 3 members
+tree: orders: (p128); customers: (p128)
+scan orders AS o: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+scan customers AS c: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+co-located: o, c
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- each side is pruned by what is certainly applied to it: asof
+SELECT count(*) FROM orders o ASOF JOIN customers c ON o.id >= c.score WHERE c.customer_id = 'C2'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id
+scan customers AS c: all 271 partitions
+  because an ASOF JOIN below the filter c.customer_id = 'C2' does not compare customer_id
+when distributed: in 3 stages
+  x0 scan c: at the members over c, to every member
+  x1 join o: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- each side is pruned by what is certainly applied to it: positional
+SELECT count(*) FROM orders o POSITIONAL JOIN customers c WHERE o.customer_id = 'C2'
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan customers AS c: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 3 stages
+  x0 scan o: at the members over o, to the coordinator
+  x1 scan c: at the members over c, to the coordinator
+  final: at the coordinator over x0, x1
+  gathered: o, c, for a POSITIONAL JOIN compares more than its condition names (line 1, column 8)
+*/
+----
+-- two scans of one table keep separate sets
+SELECT id FROM orders WHERE customer_id = 'C1' UNION ALL SELECT id FROM orders WHERE customer_id = 'C2'
+/*
+execution: distributed on 2 of 3 members
+tree: orders: (p262); orders: (p128)
+scan orders: 1 of 271 partitions [p262]
+  partitioning key (customer_id): ('C1')
+  primary key bounds: ('C1')
+scan orders: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+when distributed: in 2 stages
+  x0 set operation: at the members over orders, orders, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- an unpruned scan keeps all while the other is pruned
+SELECT count(*) FROM orders WHERE customer_id = 'C1' AND id IN (SELECT id FROM orders)
+/*
+execution: distributed on 3 of 3 members
+tree: orders: (p262); orders: all
+rewrites: in_pull_out
+scan orders: 1 of 271 partitions [p262]
+  partitioning key (customer_id): ('C1')
+  primary key bounds: ('C1')
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id
+when distributed: in 3 stages
+  x0 scan orders: at the members over orders, to every member
+  x1 join orders: at the members over orders, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- a replicated table is anywhere
+SELECT * FROM airlines WHERE code = 'AA' OR name = 'x'
+/*
+execution: local on 1 of 3 members
+tree: airlines: any
+scan airlines: replicated, every member has it
+when distributed: two-stage
+*/
+----
+-- an outer name is not the scans
+SELECT * FROM orders o WHERE EXISTS (SELECT 1 FROM customers c WHERE o.customer_id = 'C2' AND c.name = 'x')
+/*
+execution: distributed on 3 of 3 members
+tree: orders: (p128); customers: all
+rewrites: exists_to_semi_join
+scan orders AS o: 1 of 271 partitions [p128]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2')
+scan customers AS c: all 271 partitions
+  because no predicate on the partition key customer_id
+when distributed: in 3 stages
+  x0 scan c: at the members over c, to every member
+  x1 join o: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
+*/

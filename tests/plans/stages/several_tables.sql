@@ -1,0 +1,648 @@
+-- The stages of statements over several tables, and why some are gathered.
+-- tables: shop
+CREATE VIEW pairs AS SELECT o.id FROM orders o POSITIONAL JOIN metrics m;
+----
+-- lookups: a value
+SELECT c.name FROM customers c WHERE score > (SELECT sum(amount) FROM orders o WHERE o.priority = c.name)
+/*
+execution: distributed on 3 of 3 members
+tree: customers: all; orders: all
+rewrites: scalar_subquery_to_left_join
+scan customers AS c: all 271 partitions
+  because no predicate on the partition key customer_id
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 4 stages
+  x0 scan o: at the members over o, to the coordinator
+  x1 keys: at the coordinator over x0, to every member
+  x2 join c: at the members over c, x1, to the coordinator
+  final: at the coordinator over x2
+*/
+----
+-- lookups: a count, which is 0 of no rows
+SELECT c.name FROM customers c WHERE score > (SELECT count(*) FROM orders o WHERE o.priority = c.name)
+/*
+execution: distributed on 3 of 3 members
+tree: customers: all; orders: all
+rewrites: scalar_subquery_to_left_join
+scan customers AS c: all 271 partitions
+  because no predicate on the partition key customer_id
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 3 stages
+  x0 scan o: at the members over o, to every member
+  x1 join c: at the members over c, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- lookups: EXISTS
+SELECT c.name FROM customers c WHERE EXISTS (SELECT 1 FROM orders o WHERE o.priority = c.name)
+/*
+execution: distributed on 3 of 3 members
+tree: customers: all; orders: all
+rewrites: exists_to_semi_join
+scan customers AS c: all 271 partitions
+  because no predicate on the partition key customer_id
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id
+when distributed: in 4 stages
+  x0 scan o: at the members over o, to the coordinator
+  x1 keys: at the coordinator over x0, to every member
+  x2 join c: at the members over c, x1, to the coordinator
+  final: at the coordinator over x2
+*/
+----
+-- lookups: EXISTS of one row
+SELECT c.name FROM customers c WHERE EXISTS (SELECT max(id) FROM orders o WHERE o.priority = c.name)
+/*
+execution: distributed on 3 of 3 members
+tree: customers: all; orders: all
+rewrites: exists_to_semi_join
+scan customers AS c: all 271 partitions
+  because no predicate on the partition key customer_id
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 3 stages
+  x0 scan o: at the members over o, to every member
+  x1 join c: at the members over c, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- lookups: EXISTS of one row, in parentheses
+SELECT c.name FROM customers c WHERE EXISTS ((SELECT max(id) FROM orders o WHERE o.priority = c.name))
+/*
+execution: distributed on 3 of 3 members
+tree: customers: all; orders: all
+rewrites: scalar_subquery_to_left_join
+scan customers AS c: all 271 partitions
+  because no predicate on the partition key customer_id
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 3 stages
+  x0 scan o: at the members over o, to every member
+  x1 join c: at the members over c, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- lookups: NOT IN
+SELECT c.name FROM customers c WHERE name NOT IN (SELECT max(priority) FROM orders o WHERE o.priority = c.name)
+/*
+execution: distributed on 3 of 3 members
+tree: customers: all; orders: all
+scan customers AS c: all 271 partitions
+  because no predicate on the partition key customer_id
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 3 stages
+  x0 scan o: at the members over o, to every member
+  x1 join c: at the members over c, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- lookups: ALL
+SELECT c.name FROM customers c WHERE name <> ALL (SELECT max(priority) FROM orders o WHERE o.priority = c.name)
+/*
+execution: distributed on 3 of 3 members
+tree: customers: all; orders: all
+rewrites: scalar_subquery_to_left_join
+scan customers AS c: all 271 partitions
+  because no predicate on the partition key customer_id
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id
+when distributed: in 3 stages
+  x0 scan o: at the members over o, to every member
+  x1 join c: at the members over c, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- names of common table expressions: a letter and a number
+WITH t1 AS (SELECT customer_id FROM orders WHERE amount > 1) SELECT c.name FROM t1 x JOIN customers c ON c.customer_id = x.customer_id
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+rewrites: derived_table_to_join
+scan orders: all 271 partitions
+  because c.customer_id = x.customer_id joins the key, and no side of it is compared with a value
+scan customers AS c: all 271 partitions
+  because c.customer_id = x.customer_id joins the key, and no side of it is compared with a value
+co-located: orders, c
+when distributed: in 2 stages
+  x0 join c: at the members over c, orders, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- names of common table expressions: the name of a table
+WITH orders AS (SELECT customer_id FROM orders WHERE amount > 1) SELECT c.name FROM orders x JOIN customers c ON c.customer_id = x.customer_id
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+rewrites: derived_table_to_join
+scan orders: all 271 partitions
+  because c.customer_id = x.customer_id joins the key, and no side of it is compared with a value
+scan customers AS c: all 271 partitions
+  because c.customer_id = x.customer_id joins the key, and no side of it is compared with a value
+co-located: orders, c
+when distributed: in 2 stages
+  x0 join c: at the members over c, orders, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- names of common table expressions: the name of a scan
+WITH s1 AS (SELECT customer_id FROM orders WHERE amount > 1) SELECT c.name FROM s1 x JOIN customers c ON c.customer_id = x.customer_id
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+rewrites: derived_table_to_join
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan customers AS c: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: gather (a common table expression has the name of a relation of the plan: call it otherwise than a letter and a number)
+*/
+----
+-- names of common table expressions: the name of a stage
+WITH x0 AS (SELECT customer_id FROM orders WHERE amount > 1) SELECT c.name FROM x0 x JOIN customers c ON c.customer_id = x.customer_id
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+rewrites: derived_table_to_join
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan customers AS c: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: gather (a common table expression has the name of a relation of the plan: call it otherwise than a letter and a number)
+*/
+----
+-- stages: ASOF by the partitioning key
+SELECT o.id, p.id FROM orders o ASOF JOIN orders p ON o.customer_id = p.customer_id AND o.day >= p.day
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; orders: all
+scan orders AS o: all 271 partitions
+  because o.customer_id = p.customer_id joins the key, and no side of it is compared with a value
+scan orders AS p: all 271 partitions
+  because o.customer_id = p.customer_id joins the key, and no side of it is compared with a value
+co-located: o, p
+when distributed: in 2 stages
+  x0 join o: at the members over o, p, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- stages: ASOF by other columns
+SELECT o.id, p.id FROM orders o ASOF LEFT JOIN orders p ON o.priority = p.priority AND o.day >= p.day
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; orders: all
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan orders AS p: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 3 stages
+  x0 scan p: at the members over p, to every member
+  x1 join o: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- stages: ASOF by nothing
+SELECT sum(o.amount) FROM orders o ASOF JOIN metrics m ON o.day >= m.time
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; metrics: all
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id
+scan metrics AS m: all 8 partitions
+  because an ASOF JOIN below the filter o.day >= m.time does not compare time
+when distributed: in 3 stages
+  x0 scan m: at the members over m, to every member
+  x1 join o: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- stages: ASOF of copies, whose choice among equals is made once
+SELECT a.code, b.name, o.id FROM airlines a ASOF JOIN airlines b ON a.name >= b.name JOIN orders o ON o.priority = a.code
+/*
+execution: distributed on 3 of 3 members
+tree: airlines: any; airlines: any; orders: all
+scan airlines AS a: replicated, every member has it
+scan airlines AS b: replicated, every member has it
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 2 stages
+  x0 scan o: at the members over o, to the coordinator
+  final: at the coordinator over a, b, x0
+  gathered: o, for an ASOF JOIN takes any of the rows that are as near (line 1, column 8)
+*/
+----
+-- stages: a recursion, and what is joined with it
+WITH RECURSIVE r AS (SELECT customer_id, name FROM customers WHERE score = 0 UNION SELECT c.customer_id, c.name FROM customers c JOIN r ON c.name = r.customer_id) SELECT o.customer_id, sum(o.amount) FROM r JOIN orders o ON o.customer_id = r.customer_id GROUP BY ALL
+/*
+execution: distributed on 3 of 3 members
+tree: customers: all; customers: all; orders: all
+scan customers: all 271 partitions
+  because no predicate on the partition key customer_id
+scan customers AS c: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan orders AS o: all 271 partitions
+  because o.customer_id = r.customer_id joins the key, and no side of it is compared with a value
+when distributed: in 5 stages
+  x0 scan customers: at the members over customers, to the coordinator
+  x1 scan c: at the members over c, to the coordinator
+  x2 r: at the coordinator over x0, x1, to every member
+  x3 join r: at the members over o, x2, to the coordinator
+  final: at the coordinator over x3
+  gathered: c, for each step of the recursion r needs the rows of the step before (line 1, column 16)
+*/
+----
+-- stages: a recursion over copies
+WITH RECURSIVE r AS (SELECT code, name FROM airlines UNION SELECT a.code, a.name FROM airlines a JOIN r ON a.code = r.name) SELECT r.code, count(*) FROM r JOIN orders o ON o.priority = r.code GROUP BY ALL
+/*
+execution: distributed on 3 of 3 members
+tree: airlines: any; airlines: any; orders: all
+scan airlines: replicated, every member has it
+scan airlines AS a: replicated, every member has it
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 3 stages
+  x0 r: at the coordinator over airlines, a, to every member
+  x1 join r: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- stages: a table function
+SELECT n, o.id FROM range(3) AS r(n) JOIN orders o ON o.id = n
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 2 stages
+  x0 scan o: at the members over o, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- stages: string_agg(DISTINCT), NULLS LAST
+SELECT string_agg(DISTINCT o.priority, ',' ORDER BY o.priority) AS p FROM orders o JOIN customers c USING (customer_id) GROUP BY o.customer_id ORDER BY p DESC NULLS LAST
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+scan orders AS o: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+scan customers AS c: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+co-located: o, c
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- stages: a subquery about rows of the SELECT around it
+SELECT o.priority, (SELECT min(a.name) FROM airlines a WHERE a.code = o.priority) AS n, sum(o.amount) FROM orders o JOIN customers c ON c.customer_id = o.customer_id GROUP BY 1
+/*
+execution: distributed on 3 of 3 members
+tree: airlines: any; orders: all; customers: all
+rewrites: scalar_subquery_to_left_join
+scan airlines AS a: replicated, every member has it
+scan orders AS o: all 271 partitions
+  because c.customer_id = o.customer_id joins the key, and no side of it is compared with a value
+scan customers AS c: all 271 partitions
+  because c.customer_id = o.customer_id joins the key, and no side of it is compared with a value
+co-located: o, c
+when distributed: in 3 stages
+  x0 scan o: at the members over o, to the coordinator
+  x1 scan c: at the members over c, to the coordinator
+  final: at the coordinator over a, x0, x1
+  gathered: o, c, for a subquery of groups or windows is about the rows around it (line 1, column 8)
+*/
+----
+-- stages: a named window
+SELECT id, rank() OVER w FROM orders o JOIN customers USING (customer_id) WINDOW w AS (PARTITION BY o.customer_id ORDER BY id) ORDER BY 2 LIMIT 3
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+scan orders AS o: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+scan customers: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+co-located: o, customers
+when distributed: in 2 stages
+  x0 join o: at the members over o, customers, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- stages: the first rows of each
+SELECT c.name, q.id FROM customers c, LATERAL (SELECT o.id FROM orders o WHERE o.customer_id = c.customer_id ORDER BY o.amount LIMIT 2) q
+/*
+execution: distributed on 3 of 3 members
+tree: customers: all; orders: all
+rewrites: derived_table_to_join
+scan customers AS c: all 271 partitions
+  because o.customer_id = c.customer_id joins the key, and no side of it is compared with a value
+scan orders AS o: all 271 partitions
+  because o.customer_id = c.customer_id joins the key, and no side of it is compared with a value
+when distributed: in 2 stages
+  x0 join c: at the members over c, o, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- stages: a join in parentheses
+SELECT score, n FROM customers c LEFT JOIN ((SELECT customer_id, count(*) AS n FROM orders GROUP BY 1) q JOIN airlines ON code = q.customer_id) ON c.customer_id = q.customer_id
+/*
+execution: distributed on 3 of 3 members
+tree: customers: all; orders: all; airlines: any
+rewrites: derived_table_to_join
+scan customers AS c: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan orders: all 271 partitions
+  because c.customer_id = q.customer_id joins the key, and no side of it is compared with a value; code = q.customer_id joins the key, and no side of it is compared with a value
+scan airlines: replicated, every member has it
+co-located: c, orders
+when distributed: in 2 stages
+  x0 join c: at the members over c, airlines, orders, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- stages: an outer join that keeps the rows of both sides
+SELECT o.id, m.value FROM orders o FULL JOIN metrics m ON o.customer_id = m.host
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; metrics: all
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan metrics AS m: all 8 partitions
+  because no predicate on the partition key (host, metric, time): the statement has no WHERE clause for it
+when distributed: in 3 stages
+  x0 scan m: at the members over m, to the owners of the keys
+  x1 join o: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- a join in parentheses is no query: a query first
+SELECT c.name, x.m, y.id FROM customers c JOIN ((SELECT max(amount) AS m, priority FROM orders GROUP BY 2) x FULL JOIN orders y ON x.priority = y.priority) ON c.name = x.priority
+/*
+execution: distributed on 3 of 3 members
+tree: customers: all; orders: all; orders: all
+rewrites: derived_table_to_join
+scan customers AS c: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan orders AS y: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 5 stages
+  x0 scan orders: at the members over orders, to the coordinator
+  x1 x: at the coordinator over x0, to every member
+  x2 scan y: at the members over y, to every member
+  x3 join c: at the members over c, x1, x2, to the coordinator
+  final: at the coordinator over x3
+*/
+----
+-- a join in parentheses is no query: a query second
+SELECT c.name, x.m, y.id FROM customers c JOIN (orders y FULL JOIN (SELECT max(amount) AS m, priority FROM orders GROUP BY 2) x ON x.priority = y.priority) ON c.name = x.priority
+/*
+execution: distributed on 3 of 3 members
+tree: customers: all; orders: all; orders: all
+rewrites: derived_table_to_join
+scan customers AS c: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan orders AS y: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 5 stages
+  x0 scan orders: at the members over orders, to the coordinator
+  x1 x: at the coordinator over x0, to every member
+  x2 scan y: at the members over y, to every member
+  x3 join c: at the members over c, x2, x1, to the coordinator
+  final: at the coordinator over x3
+*/
+----
+-- what is gathered is told with its place: a join by positions
+SELECT *
+FROM (SELECT o.id FROM orders o
+  POSITIONAL JOIN metrics m)
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; metrics: all
+rewrites: derived_table_to_join
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan metrics AS m: all 8 partitions
+  because no predicate on the partition key (host, metric, time): the statement has no WHERE clause for it
+when distributed: in 4 stages
+  x0 scan o: at the members over o, to the coordinator
+  x1 scan m: at the members over m, to the coordinator
+  x2 subquery: at the coordinator over x0, x1, to the coordinator
+  final: at the coordinator over x2
+  gathered: o, m, for a POSITIONAL JOIN compares more than its condition names (line 2, column 14)
+*/
+----
+-- what is gathered is told with its place: an aggregate
+SELECT priority, median(amount) FROM orders o JOIN customers c USING (customer_id) GROUP BY 1
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+scan orders AS o: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+scan customers AS c: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+co-located: o, c
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
+  gathered: o, c, for median() over groups of several members (line 1, column 8)
+*/
+----
+-- what is gathered is told with its place: a window
+SELECT id, sum(amount) OVER (ORDER BY id) FROM orders
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 2 stages
+  x0 scan orders: at the members over orders, to the coordinator
+  final: at the coordinator over x0
+  gathered: orders, for a window that is not partitioned by the partitioning key (line 1, column 8)
+*/
+----
+-- what is gathered is told with its place: a recursion
+WITH RECURSIVE r AS (SELECT 'a' AS k UNION SELECT c.name FROM customers c JOIN r ON c.customer_id = r.k) SELECT * FROM r
+/*
+execution: distributed on 3 of 3 members
+tree: customers: all
+scan customers AS c: all 271 partitions
+  because c.customer_id = r.k joins the key, and no side of it is compared with a value
+when distributed: in 3 stages
+  x0 scan c: at the members over c, to the coordinator
+  x1 r: at the coordinator over x0, to the coordinator
+  final: at the coordinator over x1
+  gathered: c, for each step of the recursion r needs the rows of the step before (line 1, column 16)
+*/
+----
+-- what is gathered is told with its place: nothing
+SELECT o.id FROM orders o JOIN customers c USING (customer_id) ORDER BY id LIMIT 3
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+scan orders AS o: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+scan customers AS c: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+co-located: o, c
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- places in a view are where it is mentioned
+SELECT id FROM pairs
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; metrics: all
+rewrites: derived_table_to_join
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan metrics AS m: all 8 partitions
+  because no predicate on the partition key (host, metric, time): the statement has no WHERE clause for it
+when distributed: in 4 stages
+  x0 scan o: at the members over o, to the coordinator
+  x1 scan m: at the members over m, to the coordinator
+  x2 pairs: at the coordinator over x0, x1, to the coordinator
+  final: at the coordinator over x2
+  gathered: o, m, for a POSITIONAL JOIN compares more than its condition names (line 1, column 16)
+*/
+----
+-- stages: co-located tables
+SELECT o.id FROM orders o JOIN customers c USING (customer_id)
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+scan orders AS o: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+scan customers AS c: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+co-located: o, c
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- stages: one table moves
+SELECT o.id FROM orders o JOIN customers c ON o.priority = c.name
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan customers AS c: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 3 stages
+  x0 scan c: at the members over c, to every member
+  x1 join o: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- stages: a union
+SELECT id FROM orders UNION ALL SELECT id + 1 FROM orders
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; orders: all
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 2 stages
+  x0 set operation: at the members over orders, orders, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- stages: what is mentioned twice is computed once
+WITH q AS (SELECT priority, sum(amount) AS a FROM orders GROUP BY 1) SELECT x.a, o.id FROM q x JOIN q y ON x.a < y.a JOIN orders o ON o.priority = x.priority
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; orders: all
+rewrites: derived_table_to_join
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 4 stages
+  x0 scan orders: at the members over orders, to the coordinator
+  x1 q: at the coordinator over x0, to every member
+  x2 join x: at the members over o, x1, to the coordinator
+  final: at the coordinator over x2
+*/
+----
+-- stages: a query in FROM whose groups are of several members
+SELECT c.name FROM customers c JOIN (SELECT priority, max(amount) AS m FROM orders GROUP BY priority) q ON q.priority = c.name
+/*
+execution: distributed on 3 of 3 members
+tree: customers: all; orders: all
+rewrites: derived_table_to_join
+scan customers AS c: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 4 stages
+  x0 scan orders: at the members over orders, to the coordinator
+  x1 q: at the coordinator over x0, to every member
+  x2 join c: at the members over c, x1, to the coordinator
+  final: at the coordinator over x2
+*/
+----
+-- stages: a query in FROM whose groups are of one member
+SELECT c.name FROM customers c JOIN (SELECT customer_id, max(amount) AS m FROM orders GROUP BY customer_id) q USING (customer_id)
+/*
+execution: distributed on 3 of 3 members
+tree: customers: all; orders: all
+rewrites: derived_table_to_join
+scan customers AS c: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+scan orders: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+co-located: c, orders
+when distributed: in 2 stages
+  x0 join c: at the members over c, orders, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- stages: EXISTS
+SELECT id FROM orders o WHERE EXISTS (SELECT 1 FROM customers c WHERE c.customer_id = o.customer_id)
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+rewrites: exists_to_semi_join
+scan orders AS o: all 271 partitions
+  because c.customer_id = o.customer_id joins the key, and no side of it is compared with a value
+scan customers AS c: all 271 partitions
+  because c.customer_id = o.customer_id joins the key, and no side of it is compared with a value
+co-located: o, c
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- stages: a replicated table is everywhere
+SELECT a.name, o.id FROM airlines a JOIN orders o ON o.priority = a.code
+/*
+execution: distributed on 3 of 3 members
+tree: airlines: any; orders: all
+scan airlines AS a: replicated, every member has it
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 2 stages
+  x0 join a: at the members over a, o, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- what is gathered says why: a collation
+SELECT o.id FROM orders o JOIN customers c ON o.priority = c.name COLLATE NOCASE
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id
+scan customers AS c: all 271 partitions
+  because no predicate on the partition key customer_id
+when distributed: gather (a collation decides what is equal)
+*/

@@ -1,0 +1,637 @@
+-- Keys of joins that are found first: where they are, what they prune, and when they are not worth it.
+-- rows: clients 20000, distinct: id 20000, region 2000, nation 2000, rank 20000
+-- rows: sales 4000000, distinct: client 20000, n 4000000, day 300, place 900
+-- rows: visits 4000000, distinct: client 20000, place 100, n 4000000
+-- rows: nations 2000, distinct: id 2000, name 2000
+-- rows: log 4000000, distinct: id 4000000, client 20000
+CREATE TABLE clients (id BIGINT PRIMARY KEY, region VARCHAR, nation INTEGER, rank INTEGER) PARTITION BY HASH (id) PARTITIONS 64;
+CREATE TABLE sales (client BIGINT, n BIGINT, day DATE, place INTEGER, PRIMARY KEY (client, n)) PARTITION BY HASH (client) PARTITIONS 64;
+CREATE TABLE visits (client BIGINT, place INTEGER, n BIGINT, PRIMARY KEY (client, place, n)) PARTITION BY HASH (client, place) PARTITIONS 64;
+CREATE TABLE nations (id INTEGER PRIMARY KEY, name VARCHAR) REPLICATED;
+CREATE TABLE log (id BIGINT PRIMARY KEY, client BIGINT) PARTITION BY HASH (id) PARTITIONS 64;
+----
+-- keys are found first: an inner join
+SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north'
+/*
+execution: distributed on at most 3 of 3 members
+tree: clients: (?0[]); sales: (?0[])
+rewrites: join_keys_first
+scan clients AS c: of 64 partitions those of the parameters
+  because the keys of the join are known at run time: the partitions are those of (?0[])
+scan sales AS s: of 64 partitions those of the parameters
+  because the keys of the join are known at run time: the partitions are those of (?0[])
+co-located: c, s
+when distributed: in 2 stages
+  x0 join c: at the members over c, s, to the coordinator
+  final: at the coordinator over x0
+before that, ?0[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  keys of joins: about 10 expected, with more than 256 it runs undivided
+  execution: distributed on 3 of 3 members
+  tree: clients: all
+  scan clients: all 64 partitions
+    because no predicate on the partition key id
+  when distributed: two-stage
+*/
+----
+-- keys are found first: a comma and WHERE
+SELECT * FROM clients c, sales s WHERE s.client = c.id AND c.region = 'north'
+/*
+execution: distributed on at most 3 of 3 members
+tree: clients: (?0[]); sales: (?0[])
+rewrites: join_keys_first
+scan clients AS c: of 64 partitions those of the parameters
+  because the keys of the join are known at run time: the partitions are those of (?0[])
+scan sales AS s: of 64 partitions those of the parameters
+  because the keys of the join are known at run time: the partitions are those of (?0[])
+co-located: c, s
+when distributed: in 2 stages
+  x0 join c: at the members over c, s, to the coordinator
+  final: at the coordinator over x0
+before that, ?0[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  keys of joins: about 10 expected, with more than 256 it runs undivided
+  execution: distributed on 3 of 3 members
+  tree: clients: all
+  scan clients: all 64 partitions
+    because no predicate on the partition key id
+  when distributed: two-stage
+*/
+----
+-- keys are found first: the side that a left join fills with NULL
+SELECT * FROM clients c LEFT JOIN sales s ON s.client = c.id WHERE c.region = 'north'
+/*
+execution: distributed on at most 3 of 3 members
+tree: clients: all; sales: (?0[])
+rewrites: join_keys_first
+scan clients AS c: all 64 partitions
+  because no predicate on the partition key id
+scan sales AS s: of 64 partitions those of the parameters
+  because the keys of the join are known at run time: the partitions are those of (?0[])
+co-located: c, s
+when distributed: in 2 stages
+  x0 join c: at the members over c, s, to the coordinator
+  final: at the coordinator over x0
+before that, ?0[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  keys of joins: about 10 expected, with more than 256 it runs undivided
+  execution: distributed on 3 of 3 members
+  tree: clients: all
+  scan clients: all 64 partitions
+    because no predicate on the partition key id
+  when distributed: two-stage
+*/
+----
+-- keys are found first: a right join
+SELECT * FROM sales s RIGHT JOIN clients c ON s.client = c.id WHERE c.region = 'north'
+/*
+execution: distributed on at most 3 of 3 members
+tree: sales: (?0[]); clients: all
+rewrites: join_keys_first
+scan sales AS s: of 64 partitions those of the parameters
+  because the keys of the join are known at run time: the partitions are those of (?0[])
+scan clients AS c: all 64 partitions
+  because no predicate on the partition key id
+co-located: s, c
+when distributed: in 2 stages
+  x0 join s: at the members over s, c, to the coordinator
+  final: at the coordinator over x0
+before that, ?0[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  keys of joins: about 10 expected, with more than 256 it runs undivided
+  execution: distributed on 3 of 3 members
+  tree: clients: all
+  scan clients: all 64 partitions
+    because no predicate on the partition key id
+  when distributed: two-stage
+*/
+----
+-- keys are found first: a semi join
+SELECT * FROM sales s SEMI JOIN clients c ON s.client = c.id AND c.region = 'north'
+/*
+execution: distributed on at most 3 of 3 members
+tree: sales: (?0[]); clients: (?0[])
+rewrites: join_keys_first
+scan sales AS s: of 64 partitions those of the parameters
+  because the keys of the join are known at run time: the partitions are those of (?0[])
+scan clients AS c: of 64 partitions those of the parameters
+  because the keys of the join are known at run time: the partitions are those of (?0[])
+co-located: s, c
+when distributed: in 2 stages
+  x0 join s: at the members over s, c, to the coordinator
+  final: at the coordinator over x0
+before that, ?0[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  keys of joins: about 10 expected, with more than 256 it runs undivided
+  execution: distributed on 3 of 3 members
+  tree: clients: all
+  scan clients: all 64 partitions
+    because no predicate on the partition key id
+  when distributed: two-stage
+*/
+----
+-- keys are found first: the right side of an anti join
+SELECT * FROM clients c ANTI JOIN sales s ON s.client = c.id WHERE c.region = 'north'
+/*
+execution: distributed on at most 3 of 3 members
+tree: clients: all; sales: (?0[])
+rewrites: join_keys_first
+scan clients AS c: all 64 partitions
+  because no predicate on the partition key id
+scan sales AS s: of 64 partitions those of the parameters
+  because the keys of the join are known at run time: the partitions are those of (?0[])
+co-located: c, s
+when distributed: in 2 stages
+  x0 join c: at the members over c, s, to the coordinator
+  final: at the coordinator over x0
+before that, ?0[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  keys of joins: about 10 expected, with more than 256 it runs undivided
+  execution: distributed on 3 of 3 members
+  tree: clients: all
+  scan clients: all 64 partitions
+    because no predicate on the partition key id
+  when distributed: two-stage
+*/
+----
+-- keys are found first: EXISTS
+SELECT * FROM sales s WHERE EXISTS (SELECT 1 FROM clients c WHERE c.id = s.client AND c.region = 'north')
+/*
+execution: distributed on at most 3 of 3 members
+tree: sales: (?0[]); clients: (?0[])
+rewrites: join_keys_first, exists_to_semi_join
+scan sales AS s: of 64 partitions those of the parameters
+  because the keys of the join are known at run time: the partitions are those of (?0[])
+scan clients AS c: of 64 partitions those of the parameters
+  because the keys of the join are known at run time: the partitions are those of (?0[])
+co-located: s, c
+when distributed: in 2 stages
+  x0 join s: at the members over s, c, to the coordinator
+  final: at the coordinator over x0
+before that, ?0[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  keys of joins: about 10 expected, with more than 256 it runs undivided
+  execution: distributed on 3 of 3 members
+  tree: clients: all
+  scan clients: all 64 partitions
+    because no predicate on the partition key id
+  when distributed: two-stage
+*/
+----
+-- keys are found first: a correlated scalar subquery
+SELECT c.id, (SELECT max(day) FROM sales s WHERE s.client = c.id) FROM clients c WHERE c.region = 'north'
+/*
+execution: distributed on at most 3 of 3 members
+tree: sales: (?0[]); clients: all
+rewrites: join_keys_first, scalar_subquery_to_left_join
+scan sales AS s: of 64 partitions those of the parameters
+  because the keys of the join are known at run time: the partitions are those of (?0[])
+scan clients AS c: all 64 partitions
+  because no predicate on the partition key id
+co-located: s, c
+when distributed: in 2 stages
+  x0 join c: at the members over c, s, to the coordinator
+  final: at the coordinator over x0
+before that, ?0[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  keys of joins: about 10 expected, with more than 256 it runs undivided
+  execution: distributed on 3 of 3 members
+  tree: clients: all
+  scan clients: all 64 partitions
+    because no predicate on the partition key id
+  when distributed: two-stage
+*/
+----
+-- keys are found first: a common table expression
+WITH c AS (SELECT id FROM clients WHERE region = 'north') SELECT * FROM c JOIN sales s ON s.client = c.id
+/*
+execution: distributed on at most 3 of 3 members
+tree: clients: (?0[]); sales: (?0[])
+rewrites: join_keys_first, derived_table_to_join
+scan clients: of 64 partitions those of the parameters
+  because the keys of the join are known at run time: the partitions are those of (?0[])
+scan sales AS s: of 64 partitions those of the parameters
+  because the keys of the join are known at run time: the partitions are those of (?0[])
+co-located: clients, s
+when distributed: in 2 stages
+  x0 join s: at the members over s, clients, to the coordinator
+  final: at the coordinator over x0
+before that, ?0[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  keys of joins: about 10 expected, with more than 256 it runs undivided
+  execution: distributed on 3 of 3 members
+  tree: clients: all
+  scan clients: all 64 partitions
+    because no predicate on the partition key id
+  when distributed: two-stage
+*/
+----
+-- keys are found first: above GROUP BY
+SELECT * FROM (SELECT client, count(*) FROM sales GROUP BY client) s JOIN clients c ON s.client = c.id WHERE c.region = 'north'
+/*
+execution: distributed on at most 3 of 3 members
+tree: sales: (?0[]); clients: (?0[])
+rewrites: join_keys_first, derived_table_to_join
+scan sales: of 64 partitions those of the parameters
+  because the keys of the join are known at run time: the partitions are those of (?0[])
+scan clients AS c: of 64 partitions those of the parameters
+  because the keys of the join are known at run time: the partitions are those of (?0[])
+co-located: sales, c
+when distributed: in 2 stages
+  x0 join c: at the members over c, sales, to the coordinator
+  final: at the coordinator over x0
+before that, ?0[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  keys of joins: about 10 expected, with more than 256 it runs undivided
+  execution: distributed on 3 of 3 members
+  tree: clients: all
+  scan clients: all 64 partitions
+    because no predicate on the partition key id
+  when distributed: two-stage
+*/
+----
+-- keys are found first: a row value IN a subquery
+SELECT * FROM sales s WHERE (s.client, s.place) IN (SELECT id, nation FROM clients WHERE region = 'north')
+/*
+execution: distributed on at most 3 of 3 members
+tree: sales: (?0[]); clients: (?0[])
+rewrites: join_keys_first, in_pull_out
+scan sales AS s: of 64 partitions those of the parameters
+  because the keys of the join are known at run time: the partitions are those of (?0[])
+scan clients: of 64 partitions those of the parameters
+  because the keys of the join are known at run time: the partitions are those of (?0[])
+co-located: s, clients
+when distributed: in 2 stages
+  x0 join s: at the members over s, clients, to the coordinator
+  final: at the coordinator over x0
+before that, ?0[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  keys of joins: about 10 expected, with more than 256 it runs undivided
+  execution: distributed on 3 of 3 members
+  tree: clients: all
+  scan clients: all 64 partitions
+    because no predicate on the partition key id
+  when distributed: two-stage
+*/
+----
+-- keys are found first: a key of two columns
+SELECT * FROM visits v JOIN clients c ON v.client = c.id AND v.place = c.rank WHERE c.region = 'north'
+/*
+execution: distributed on at most 3 of 3 members
+tree: visits: ((?0[], ?1[])); clients: (?0[])
+rewrites: join_keys_first
+scan visits AS v: of 64 partitions those of the parameters
+  because the keys of the join are known at run time: the partitions are those of ((?0[], ?1[]))
+scan clients AS c: of 64 partitions those of the parameters
+  because the keys of the join are known at run time: the partitions are those of (?0[])
+when distributed: in 3 stages
+  x0 scan c: at the members over c, to every member
+  x1 join v: at the members over v, x0, to the coordinator
+  final: at the coordinator over x1
+before that, ?0[], ?1[] from: SELECT DISTINCT "id", "rank" FROM "clients" WHERE ("region" = 'north')
+  keys of joins: about 10 expected, with more than 256 it runs undivided
+  execution: distributed on 3 of 3 members
+  tree: clients: all
+  scan clients: all 64 partitions
+    because no predicate on the partition key id
+  when distributed: two-stage
+*/
+----
+-- keys are found first: no further than the keys are few
+SELECT * FROM clients c JOIN sales s ON s.client = c.id JOIN log l ON l.id = s.n WHERE c.region = 'north'
+/*
+execution: distributed on at most 3 of 3 members
+tree: clients: (?0[]); sales: (?0[]); log: all
+rewrites: join_keys_first
+scan clients AS c: of 64 partitions those of the parameters
+  because the keys of the join are known at run time: the partitions are those of (?0[])
+scan sales AS s: of 64 partitions those of the parameters
+  because the keys of the join are known at run time: the partitions are those of (?0[])
+scan log AS l: all 64 partitions
+  because l.id = s.n joins the key, and no side of it is compared with a value
+co-located: c, s
+when distributed: in 4 stages
+  x0 scan c: at the members over c, to every member
+  x1 scan s: at the members over s, c, to every member
+  x2 join c: at the members over l, x0, x1, to the coordinator
+  final: at the coordinator over x2
+before that, ?0[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  keys of joins: about 10 expected, with more than 256 it runs undivided
+  execution: distributed on 3 of 3 members
+  tree: clients: all
+  scan clients: all 64 partitions
+    because no predicate on the partition key id
+  when distributed: two-stage
+*/
+----
+-- keys are found first: a chain
+SELECT * FROM nations n, clients c, sales s WHERE n.name = 'é' AND c.nation = n.id AND s.client = c.id
+/*
+execution: distributed on at most 3 of 3 members
+tree: nations: any; clients: (?1[]); sales: (?1[])
+rewrites: join_keys_first
+scan nations AS n: replicated, every member has it
+scan clients AS c: of 64 partitions those of the parameters
+  because the keys of the join are known at run time: the partitions are those of (?1[])
+scan sales AS s: of 64 partitions those of the parameters
+  because the keys of the join are known at run time: the partitions are those of (?1[])
+co-located: c, s
+when distributed: in 2 stages
+  x0 join n: at the members over n, c, s, to the coordinator
+  final: at the coordinator over x0
+before that, ?0[] from: SELECT DISTINCT "id" FROM "nations" WHERE ("name" = 'é')
+  keys of joins: about 1 expected, with more than 256 it runs undivided
+  execution: local on 1 of 3 members
+  tree: nations: any
+  scan nations: replicated, every member has it
+  when distributed: two-stage
+before that, ?1[] from: SELECT DISTINCT "id" FROM "clients" WHERE "nation" IN (SELECT unnest($1))
+  keys of joins: about 10 expected, with more than 256 it runs undivided
+  execution: distributed on 3 of 3 members
+  tree: clients: all
+  scan clients: all 64 partitions
+    because no predicate on the partition key id
+  when distributed: two-stage
+*/
+----
+-- it runs at once: no condition
+SELECT * FROM clients c JOIN sales s ON s.client = c.id
+/*
+execution: distributed on 3 of 3 members
+tree: clients: all; sales: all
+scan clients AS c: all 64 partitions
+  because s.client = c.id joins the key, and no side of it is compared with a value
+scan sales AS s: all 64 partitions
+  because s.client = c.id joins the key, and no side of it is compared with a value
+co-located: c, s
+when distributed: in 2 stages
+  x0 join c: at the members over c, s, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- it runs at once: too many keys
+SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region > 'north'
+/*
+execution: distributed on 3 of 3 members
+tree: clients: all; sales: all
+scan clients AS c: all 64 partitions
+  because s.client = c.id joins the key, and no side of it is compared with a value
+scan sales AS s: all 64 partitions
+  because s.client = c.id joins the key, and no side of it is compared with a value
+co-located: c, s
+when distributed: in 2 stages
+  x0 join c: at the members over c, s, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- it runs at once: the key is bound already
+SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.id = 7
+/*
+execution: local on 1 of 3 members
+tree: clients: (p49); sales: (p49)
+scan clients AS c: 1 of 64 partitions [p49]
+  partitioning key (id): (7)
+  primary key bounds: (7)
+scan sales AS s: 1 of 64 partitions [p49]
+  partitioning key (client): (7)
+  primary key bounds: (7)
+co-located: c, s
+when distributed: in 2 stages
+  x0 join c: at the members over c, s, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- it runs at once: the preserved side
+SELECT * FROM sales s LEFT JOIN clients c ON s.client = c.id AND c.region = 'north'
+/*
+execution: distributed on 3 of 3 members
+tree: sales: all; clients: all
+scan sales AS s: all 64 partitions
+  because no predicate on the partition key client: the statement has no WHERE clause for it
+scan clients AS c: all 64 partitions
+  because s.client = c.id joins the key, and no side of it is compared with a value
+co-located: s, c
+when distributed: in 2 stages
+  x0 join s: at the members over s, c, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- it runs at once: a full join
+SELECT * FROM clients c FULL JOIN sales s ON s.client = c.id AND c.region = 'north'
+/*
+execution: distributed on 3 of 3 members
+tree: clients: all; sales: all
+scan clients AS c: all 64 partitions
+  because no predicate on the partition key id: the statement has no WHERE clause for it
+scan sales AS s: all 64 partitions
+  because no predicate on the partition key client: the statement has no WHERE clause for it
+co-located: c, s
+when distributed: in 2 stages
+  x0 join c: at the members over c, s, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- it runs at once: the left side of an anti join
+SELECT * FROM sales s ANTI JOIN clients c ON s.client = c.id AND c.region = 'north'
+/*
+execution: distributed on 3 of 3 members
+tree: sales: all; clients: all
+scan sales AS s: all 64 partitions
+  because no predicate on the partition key client: the statement has no WHERE clause for it
+scan clients AS c: all 64 partitions
+  because s.client = c.id joins the key, and no side of it is compared with a value
+co-located: s, c
+when distributed: in 2 stages
+  x0 join s: at the members over s, c, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- it runs at once: not a key of the other side
+SELECT * FROM clients c JOIN log l ON l.client = c.id WHERE c.region = 'north'
+/*
+execution: distributed on 3 of 3 members
+tree: clients: all; log: all
+scan clients AS c: all 64 partitions
+  because l.client = c.id joins the key, and no side of it is compared with a value
+scan log AS l: all 64 partitions
+  because no predicate on the partition key id: the statement has no WHERE clause for it
+when distributed: in 3 stages
+  x0 scan c: at the members over c, to every member
+  x1 join c: at the members over l, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- it runs at once: small tables
+SELECT * FROM clients c JOIN clients d ON c.id = d.id WHERE c.region = 'north'
+/*
+execution: distributed on 3 of 3 members
+tree: clients: all; clients: all
+scan clients AS c: all 64 partitions
+  because c.id = d.id joins the key, and no side of it is compared with a value
+scan clients AS d: all 64 partitions
+  because c.id = d.id joins the key, and no side of it is compared with a value
+co-located: c, d
+when distributed: in 2 stages
+  x0 join c: at the members over c, d, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- it runs at once: NULLs are equal
+SELECT * FROM clients c JOIN sales s ON s.client IS NOT DISTINCT FROM c.id WHERE c.region = 'north'
+/*
+execution: distributed on 3 of 3 members
+tree: clients: all; sales: all
+scan clients AS c: all 64 partitions
+  because s.client IS NOT DISTINCT FROM c.id joins the key, and no side of it is compared with a value
+scan sales AS s: all 64 partitions
+  because s.client IS NOT DISTINCT FROM c.id joins the key, and no side of it is compared with a value
+co-located: c, s
+when distributed: in 2 stages
+  x0 join c: at the members over c, s, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- it runs at once: an expression
+SELECT * FROM clients c JOIN sales s ON s.client = c.id + 0 WHERE c.region = 'north'
+/*
+execution: distributed on 3 of 3 members
+tree: clients: all; sales: all
+scan clients AS c: all 64 partitions
+  because id is compared with s.client, which is neither a constant nor a parameter
+scan sales AS s: all 64 partitions
+  because client is compared with c.id + 0, which is neither a constant nor a parameter
+when distributed: in 3 stages
+  x0 scan c: at the members over c, to every member
+  x1 join c: at the members over s, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- it runs at once: another type
+SELECT * FROM clients c JOIN sales s ON s.client = c.id::DOUBLE WHERE c.region = 'north'
+/*
+execution: distributed on 3 of 3 members
+tree: clients: all; sales: all
+scan clients AS c: all 64 partitions
+  because id is cast in s.client = CAST(c.id AS DOUBLE): compare the bare column with a BIGINT
+scan sales AS s: all 64 partitions
+  because client is compared with CAST(c.id AS DOUBLE), which is neither a constant nor a parameter
+when distributed: in 3 stages
+  x0 scan c: at the members over c, to every member
+  x1 join c: at the members over s, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- it runs at once: not repeatable
+SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north' AND random() < 2
+/*
+execution: distributed on 3 of 3 members
+tree: clients: all; sales: all
+scan clients AS c: all 64 partitions
+  because s.client = c.id joins the key, and no side of it is compared with a value
+scan sales AS s: all 64 partitions
+  because s.client = c.id joins the key, and no side of it is compared with a value
+co-located: c, s
+when distributed: in 2 stages
+  x0 join c: at the members over c, s, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- it runs at once: OR
+SELECT * FROM clients c JOIN sales s ON s.client = c.id OR c.region = 'north'
+/*
+execution: distributed on 3 of 3 members
+tree: clients: all; sales: all
+scan clients AS c: all 64 partitions
+  because id is compared with s.client, which is neither a constant nor a parameter
+scan sales AS s: all 64 partitions
+  because client is compared with c.id, which is neither a constant nor a parameter
+when distributed: in 3 stages
+  x0 scan c: at the members over c, to every member
+  x1 join c: at the members over s, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- parameters are those of the statement
+-- parameters: None, 'north'
+SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE s.day > ? AND c.region = ?
+/*
+execution: distributed on at most 3 of 3 members
+tree: clients: (?2[]); sales: (?2[])
+rewrites: join_keys_first
+scan clients AS c: of 64 partitions those of the parameters
+  because the keys of the join are known at run time: the partitions are those of (?2[])
+scan sales AS s: of 64 partitions those of the parameters
+  because the keys of the join are known at run time: the partitions are those of (?2[])
+co-located: c, s
+when distributed: in 2 stages
+  x0 join c: at the members over c, s, to the coordinator
+  final: at the coordinator over x0
+before that, ?2[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = $2)
+  keys of joins: about 10 expected, with more than 256 it runs undivided
+  execution: distributed on 3 of 3 members
+  tree: clients: all
+  scan clients: all 64 partitions
+    because no predicate on the partition key id
+  when distributed: two-stage
+*/
+----
+-- a subquery that runs first and keys behind it
+SELECT * FROM clients c JOIN sales s ON s.client = c.id JOIN visits v ON v.client = s.n AND v.place = 4 WHERE c.region = 'north' AND s.n IN (SELECT id FROM log WHERE client = 5)
+/*
+execution: distributed on at most 3 of 3 members
+tree: clients: (?1[]); sales: (?1[]); visits: ((?0[], 4))
+rewrites: materialize_subquery, join_keys_first
+scan clients AS c: of 64 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?1[])
+scan sales AS s: of 64 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?1[])
+scan visits AS v: of 64 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of ((?0[], 4))
+co-located: c, s
+when distributed: in 4 stages
+  x0 scan c: at the members over c, to every member
+  x1 scan s: at the members over s, c, to every member
+  x2 join c: at the members over v, x0, x1, to the coordinator
+  final: at the coordinator over x2
+before that, ?0[] from: SELECT id FROM log WHERE client = 5
+  execution: distributed on 3 of 3 members
+  tree: log: all
+  scan log: all 64 partitions
+    because no predicate on the partition key id
+  when distributed: two-stage
+before that, ?1[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  keys of joins: about 10 expected, with more than 256 it runs undivided
+  execution: distributed on 3 of 3 members
+  tree: clients: all
+  scan clients: all 64 partitions
+    because no predicate on the partition key id
+  when distributed: two-stage
+*/
+----
+-- lists that are there need no keys
+SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north' AND c.id IN (SELECT client FROM log WHERE id < 5)
+/*
+execution: distributed on at most 3 of 3 members
+tree: clients: (?0[]); sales: (?0[])
+rewrites: materialize_subquery
+scan clients AS c: of 64 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?0[])
+scan sales AS s: of 64 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?0[])
+co-located: c, s
+when distributed: in 2 stages
+  x0 join c: at the members over c, s, to the coordinator
+  final: at the coordinator over x0
+before that, ?0[] from: SELECT client FROM log WHERE id < 5
+  execution: distributed on 3 of 3 members
+  tree: log: all
+  scan log: all 64 partitions
+    because the range of (id) has more values than the limit of 512, or values that cannot be counted
+    primary key bounds: key < (5)
+  when distributed: two-stage
+*/
+----
+-- the rule has a switch
+-- set: disabled_rules = join_keys_first
+SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north'
+/*
+execution: distributed on 3 of 3 members
+tree: clients: all; sales: all
+scan clients AS c: all 64 partitions
+  because s.client = c.id joins the key, and no side of it is compared with a value
+scan sales AS s: all 64 partitions
+  because s.client = c.id joins the key, and no side of it is compared with a value
+co-located: c, s
+when distributed: in 2 stages
+  x0 join c: at the members over c, s, to the coordinator
+  final: at the coordinator over x0
+*/

@@ -1,0 +1,953 @@
+-- Subqueries that run first, and what of them stays in the statement.
+-- tables: shop
+CREATE TABLE vip (customer_id VARCHAR PRIMARY KEY, region VARCHAR, since DATE, best BIGINT, score DOUBLE);
+CREATE TABLE days (day DATE, n INTEGER, best UINTEGER, PRIMARY KEY (day, n)) PARTITION BY RANGE (day) SPLIT AT (DATE '2024-01-01', DATE '2024-02-01', DATE '2024-03-01');
+CREATE TABLE numbers (a BIGINT, b INTEGER, v BIGINT, PRIMARY KEY (a, b)) PARTITION BY HASH (a) PARTITIONS 7, HASH (b) PARTITIONS 3;
+CREATE TABLE one (k VARCHAR PRIMARY KEY, customer_id VARCHAR) REPLICATED;
+----
+-- steps: the example of the seed
+-- parameters: 'north'
+SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE region = ?)
+/*
+execution: distributed on at most 3 of 3 members
+tree: orders: (?1[])
+rewrites: materialize_subquery
+scan orders: of 271 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?1[])
+when distributed: two-stage
+before that, ?1[] from: SELECT customer_id FROM vip WHERE region = $1
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  scan vip: all 271 partitions
+    because no predicate on the partition key customer_id
+  when distributed: two-stage
+*/
+----
+-- steps: named parameters on both sides
+-- parameters: {'low': 1, 'region': 'é', 'high': 9}
+SELECT * FROM orders WHERE id > $low AND customer_id IN (SELECT customer_id FROM vip WHERE region = $region) AND id < $high
+/*
+execution: distributed on at most 3 of 3 members
+tree: orders: (?3[])
+rewrites: materialize_subquery
+scan orders: of 271 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?3[])
+when distributed: two-stage
+before that, ?3[] from: SELECT customer_id FROM vip WHERE region = $2
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  scan vip: all 271 partitions
+    because no predicate on the partition key customer_id
+  when distributed: two-stage
+*/
+----
+-- steps: any
+SELECT * FROM orders WHERE customer_id = ANY (SELECT customer_id FROM vip)
+/*
+execution: distributed on at most 3 of 3 members
+tree: orders: (?0[])
+rewrites: materialize_subquery
+scan orders: of 271 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?0[])
+when distributed: two-stage
+before that, ?0[] from: SELECT customer_id FROM vip
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  scan vip: all 271 partitions
+    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  when distributed: two-stage
+*/
+----
+-- steps: a scalar subquery
+SELECT * FROM orders WHERE customer_id = (SELECT max(customer_id) FROM vip)
+/*
+execution: distributed on at most 3 of 3 members
+tree: orders: (?0)
+rewrites: materialize_subquery
+scan orders: of 271 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?0)
+when distributed: two-stage
+before that, ?0 from: SELECT max(customer_id) FROM vip
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  scan vip: all 271 partitions
+    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  when distributed: two-stage
+*/
+----
+-- steps: a range between two scalar subqueries
+SELECT * FROM days WHERE day BETWEEN (SELECT min(since) FROM vip) AND (SELECT max(since) FROM vip)
+/*
+execution: distributed on at most 3 of 3 members
+tree: days: ([?0, ?1])
+rewrites: materialize_subquery
+scan days: of 4 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of ([?0, ?1])
+when distributed: two-stage
+before that, ?0 from: SELECT min(since) FROM vip
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  scan vip: all 271 partitions
+    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  when distributed: two-stage
+before that, ?1 from: SELECT max(since) FROM vip
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  scan vip: all 271 partitions
+    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  when distributed: two-stage
+*/
+----
+-- steps: an expression of a scalar subquery
+SELECT * FROM days WHERE day >= (SELECT max(since) FROM vip) - 7
+/*
+execution: distributed on at most 3 of 3 members
+tree: days: (>= CAST(?0 AS DATE) - 7)
+rewrites: materialize_subquery
+scan days: of 4 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (>= CAST(?0 AS DATE) - 7)
+when distributed: two-stage
+before that, ?0 from: SELECT max(since) FROM vip
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  scan vip: all 271 partitions
+    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  when distributed: two-stage
+*/
+----
+-- steps: two lists
+SELECT * FROM numbers WHERE a IN (SELECT best FROM vip) AND b IN (SELECT n FROM days)
+/*
+execution: distributed on at most 3 of 3 members
+tree: numbers: ((?0[], ?1[]))
+rewrites: materialize_subquery
+scan numbers: of 21 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of ((?0[], ?1[]))
+when distributed: two-stage
+before that, ?0[] from: SELECT best FROM vip
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  scan vip: all 271 partitions
+    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  when distributed: two-stage
+before that, ?1[] from: SELECT n FROM days
+  execution: distributed on 3 of 3 members
+  tree: days: all
+  scan days: all 4 partitions
+    because no predicate on the partition key day: the statement has no WHERE clause for it
+  when distributed: two-stage
+*/
+----
+-- steps: integers of another type
+SELECT * FROM numbers WHERE a IN (SELECT best FROM days)
+/*
+execution: distributed on at most 3 of 3 members
+tree: numbers: ((?0[], *))
+rewrites: materialize_subquery
+scan numbers: of 21 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of ((?0[], *))
+when distributed: two-stage
+before that, ?0[] from: SELECT best FROM days
+  execution: distributed on 3 of 3 members
+  tree: days: all
+  scan days: all 4 partitions
+    because no predicate on the partition key day: the statement has no WHERE clause for it
+  when distributed: two-stage
+*/
+----
+-- steps: inside of a join
+SELECT * FROM orders o JOIN customers c ON o.priority = c.name WHERE c.customer_id IN (SELECT customer_id FROM vip) AND c.score > 1
+/*
+execution: distributed on at most 3 of 3 members
+tree: orders: all; customers: (?0[])
+rewrites: materialize_subquery
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan customers AS c: of 271 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?0[])
+when distributed: in 3 stages
+  x0 scan c: at the members over c, to every member
+  x1 join o: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
+before that, ?0[] from: SELECT customer_id FROM vip
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  scan vip: all 271 partitions
+    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  when distributed: two-stage
+*/
+----
+-- steps: inside of a derived table
+SELECT * FROM (SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip)) LIMIT 3
+/*
+execution: distributed on at most 3 of 3 members
+tree: orders: (?0[])
+rewrites: materialize_subquery, derived_table_to_join
+scan orders: of 271 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?0[])
+when distributed: in 2 stages
+  x0 scan orders: at the members over orders, to the coordinator
+  final: at the coordinator over x0
+before that, ?0[] from: SELECT customer_id FROM vip
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  scan vip: all 271 partitions
+    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  when distributed: two-stage
+*/
+----
+-- steps: inside of a union
+SELECT id FROM orders WHERE customer_id IN (SELECT customer_id FROM vip) UNION ALL SELECT 1
+/*
+execution: distributed on at most 3 of 3 members
+tree: orders: (?0[])
+rewrites: materialize_subquery
+scan orders: of 271 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?0[])
+when distributed: in 2 stages
+  x0 scan orders: at the members over orders, to the coordinator
+  final: at the coordinator over x0
+before that, ?0[] from: SELECT customer_id FROM vip
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  scan vip: all 271 partitions
+    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  when distributed: two-stage
+*/
+----
+-- steps: only the inner one prunes
+SELECT * FROM orders WHERE priority IN (SELECT region FROM vip WHERE customer_id IN (SELECT customer_id FROM customers))
+/*
+execution: distributed on at most 3 of 3 members
+tree: orders: all; vip: (?0[])
+rewrites: materialize_subquery, in_pull_out
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id
+scan vip: of 271 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?0[])
+when distributed: in 3 stages
+  x0 scan vip: at the members over vip, to every member
+  x1 join orders: at the members over orders, x0, to the coordinator
+  final: at the coordinator over x1
+before that, ?0[] from: SELECT customer_id FROM customers
+  execution: distributed on 3 of 3 members
+  tree: customers: all
+  scan customers: all 271 partitions
+    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  when distributed: two-stage
+*/
+----
+-- steps: inside of a correlated subquery
+SELECT * FROM orders o WHERE EXISTS (FROM vip v WHERE v.region = o.priority AND v.customer_id IN (SELECT customer_id FROM customers))
+/*
+execution: distributed on at most 3 of 3 members
+tree: orders: all; vip: (?0[])
+rewrites: materialize_subquery, exists_to_semi_join
+scan orders AS o: all 271 partitions
+  because no predicate on the partition key customer_id
+scan vip AS v: of 271 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?0[])
+when distributed: in 3 stages
+  x0 scan v: at the members over v, to every member
+  x1 join o: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
+before that, ?0[] from: SELECT customer_id FROM customers
+  execution: distributed on 3 of 3 members
+  tree: customers: all
+  scan customers: all 271 partitions
+    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  when distributed: two-stage
+*/
+----
+-- steps: or
+-- parameters: 'C1'
+SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip) OR customer_id = ?
+/*
+execution: distributed on at most 3 of 3 members
+tree: orders: (?1[] | ?0)
+rewrites: materialize_subquery
+scan orders: of 271 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?1[] | ?0)
+when distributed: two-stage
+before that, ?1[] from: SELECT customer_id FROM vip
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  scan vip: all 271 partitions
+    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  when distributed: two-stage
+*/
+----
+-- what stays whole: correlated
+SELECT * FROM orders o WHERE customer_id IN (SELECT customer_id FROM vip v WHERE v.region = o.priority)
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; vip: all
+rewrites: in_to_exists, exists_to_semi_join
+scan orders AS o: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+scan vip AS v: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+co-located: o, v
+when distributed: in 2 stages
+  x0 join o: at the members over o, v, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- what stays whole: nothing but a column of the outer query
+SELECT * FROM orders WHERE customer_id IN (SELECT priority)
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+rewrites: in_pull_out
+scan orders: all 271 partitions
+  because "customer_id" = "priority" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+when distributed: in 2 stages
+  x0 scan orders: at the members over orders, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- what stays whole: volatile
+SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE random() < 0.5)
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; vip: all
+rewrites: in_pull_out
+scan orders: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+scan vip: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+co-located: orders, vip
+when distributed: gather (random() is evaluated elsewhere than for each row of the outermost SELECT (line 1, column 78))
+*/
+----
+-- what stays whole: clock
+SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE since < current_date)
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; vip: all
+rewrites: in_pull_out
+scan orders: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+scan vip: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+co-located: orders, vip
+when distributed: in 2 stages
+  x0 join orders: at the members over orders, vip, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- what stays whole: collation
+SELECT * FROM orders WHERE customer_id IN (SELECT customer_id COLLATE NOCASE FROM vip)
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; vip: all
+scan orders: all 271 partitions
+  because customer_id is compared with a subquery or a list that is not constant
+scan vip: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: gather (a collation decides what is equal)
+*/
+----
+-- what stays whole: inner collation
+SELECT * FROM orders WHERE customer_id = (SELECT k FROM (SELECT max(customer_id COLLATE NOCASE) AS k FROM vip))
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; vip: all
+rewrites: derived_table_to_join
+scan orders: all 271 partitions
+  because customer_id is compared with SELECT k FROM (SELECT MAX(customer_id COLLATE NOCASE) AS ..., which is neither a constant nor a parameter
+scan vip: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: gather (a collation decides what is equal)
+*/
+----
+-- what stays whole: bound to one key already
+SELECT * FROM orders WHERE customer_id = 'C1' AND customer_id IN (SELECT customer_id FROM vip)
+/*
+execution: local on 1 of 3 members
+tree: orders: (p262); vip: (p262)
+rewrites: in_pull_out
+scan orders: 1 of 271 partitions [p262]
+  partitioning key (customer_id): ('C1')
+  primary key bounds: ('C1')
+scan vip: 1 of 271 partitions [p262]
+  partitioning key (customer_id): ('C1')
+  primary key bounds: ('C1')
+co-located: orders, vip
+when distributed: in 2 stages
+  x0 join orders: at the members over orders, vip, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- what stays whole: bound to a few keys
+SELECT * FROM orders WHERE customer_id IN ('C1', 'C2') AND customer_id IN (SELECT customer_id FROM vip)
+/*
+execution: distributed on 2 of 3 members
+tree: orders: (p128 | p262); vip: (p128 | p262)
+rewrites: in_pull_out
+scan orders: 2 of 271 partitions [p128, p262]
+  partitioning key (customer_id): ('C1'), ('C2')
+  primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
+scan vip: 2 of 271 partitions [p128, p262]
+  partitioning key (customer_id): ('C1'), ('C2')
+  primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
+co-located: orders, vip
+when distributed: in 2 stages
+  x0 join orders: at the members over orders, vip, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- what stays whole: not a key
+SELECT * FROM orders WHERE priority IN (SELECT region FROM vip)
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; vip: all
+rewrites: in_pull_out
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id
+scan vip: all 271 partitions
+  because no predicate on the partition key customer_id
+when distributed: in 3 stages
+  x0 scan vip: at the members over vip, to every member
+  x1 join orders: at the members over orders, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- what stays whole: a function of the key
+SELECT * FROM orders WHERE lower(customer_id) IN (SELECT customer_id FROM vip)
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; vip: all
+scan orders: all 271 partitions
+  because customer_id is wrapped in lower(): compare the bare column
+scan vip: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 3 stages
+  x0 scan vip: at the members over vip, to every member
+  x1 join orders: at the members over orders, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- what stays whole: another type
+SELECT * FROM numbers WHERE a IN (SELECT score FROM vip)
+/*
+execution: distributed on 3 of 3 members
+tree: numbers: all; vip: all
+scan numbers: all 21 partitions
+  because a is compared with a subquery or a list that is not constant
+scan vip: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 3 stages
+  x0 scan vip: at the members over vip, to every member
+  x1 join numbers: at the members over numbers, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- what stays whole: an unbounded branch
+SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip) OR id = 1
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; vip: all
+scan orders: all 271 partitions
+  because customer_id is compared with a subquery or a list that is not constant
+scan vip: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 3 stages
+  x0 scan vip: at the members over vip, to every member
+  x1 join orders: at the members over orders, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- what stays whole: no table in it
+SELECT * FROM orders WHERE customer_id IN (SELECT unnest(['C1', 'C2']))
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because customer_id is compared with a subquery or a list that is not constant
+when distributed: in 2 stages
+  x0 scan orders: at the members over orders, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- what stays whole: a replicated table
+SELECT * FROM airlines WHERE code IN (SELECT region FROM vip)
+/*
+execution: distributed on 3 of 3 members
+tree: airlines: any; vip: all
+rewrites: in_pull_out
+scan airlines: replicated, every member has it
+scan vip: all 271 partitions
+  because no predicate on the partition key customer_id
+when distributed: in 2 stages
+  x0 scan vip: at the members over vip, to the coordinator
+  final: at the coordinator over airlines, x0
+*/
+----
+-- what stays whole: a column
+SELECT customer_id IN (SELECT customer_id FROM vip) FROM orders
+/*
+execution: distributed on 3 of 3 members
+tree: vip: all; orders: all
+scan vip: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 3 stages
+  x0 scan vip: at the members over vip, to every member
+  x1 join orders: at the members over orders, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- what stays whole: all
+SELECT * FROM orders WHERE customer_id < ALL (SELECT customer_id FROM vip)
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; vip: all
+scan orders: all 271 partitions
+  because customer_id is compared with ALL (SELECT customer_id FROM vip), which is neither a constant nor a parameter
+scan vip: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 3 stages
+  x0 scan vip: at the members over vip, to every member
+  x1 join orders: at the members over orders, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- what stays whole: rows
+SELECT * FROM numbers WHERE (a, b) IN (SELECT n, n FROM days)
+/*
+execution: distributed on 3 of 3 members
+tree: numbers: all; days: all
+rewrites: in_pull_out
+scan numbers: all 21 partitions
+  because "a" = "n" joins the key, and no side of it is compared with a value; "b" = "n" joins the key, and no side of it is compared with a value; a is part of a row in (a, b) IN (SELECT n, n FROM days) that may be NULL, or is compared with something else than a row of values
+scan days: all 4 partitions
+  because no predicate on the partition key day
+when distributed: in 3 stages
+  x0 scan days: at the members over days, to every member
+  x1 join numbers: at the members over numbers, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- what stays whole: condition of an outer join
+SELECT * FROM orders LEFT JOIN vip ON orders.customer_id IN (SELECT customer_id FROM vip)
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; vip: all; vip: all
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan vip: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+scan vip: all 271 partitions
+  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+when distributed: in 4 stages
+  x0 scan vip: at the members over vip, to every member
+  x1 scan vip: at the members over vip, to every member
+  x2 join orders: at the members over orders, x1, x0, to the coordinator
+  final: at the coordinator over x2
+*/
+----
+-- what stays whole: a column that is called by its text
+SELECT (SELECT max(id) FROM orders WHERE customer_id IN (SELECT customer_id FROM vip)) FROM airlines
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; vip: all; airlines: any
+rewrites: in_pull_out
+scan orders: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+scan vip: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+scan airlines: replicated, every member has it
+co-located: orders, vip
+when distributed: in 3 stages
+  x0 join orders: at the members over orders, vip, to the coordinator
+  x1 subquery: at the coordinator over x0, to the coordinator
+  final: at the coordinator over airlines, x1
+*/
+----
+-- a step is bounded where the rows are, 1
+SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip
+)
+/*
+execution: distributed on at most 3 of 3 members
+tree: orders: (?0[])
+rewrites: materialize_subquery
+scan orders: of 271 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?0[])
+when distributed: two-stage
+before that, ?0[] from: SELECT customer_id FROM vip
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  scan vip: all 271 partitions
+    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  when distributed: two-stage
+*/
+----
+-- a step is bounded where the rows are, 2
+SELECT * FROM orders WHERE customer_id IN (SELECT DISTINCT customer_id FROM vip
+)
+/*
+execution: distributed on at most 3 of 3 members
+tree: orders: (?0[])
+rewrites: materialize_subquery
+scan orders: of 271 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?0[])
+when distributed: two-stage
+before that, ?0[] from: SELECT DISTINCT customer_id FROM vip
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  rewrites: derived_table_to_join
+  scan vip: all 271 partitions
+    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  when distributed: in 2 stages
+    x0 scan vip: at the members over vip, to the coordinator
+    final: at the coordinator over x0
+*/
+----
+-- a step is bounded where the rows are, 3
+SELECT * FROM orders WHERE customer_id IN (SELECT ALL customer_id FROM vip
+)
+/*
+execution: distributed on at most 3 of 3 members
+tree: orders: (?0[])
+rewrites: materialize_subquery
+scan orders: of 271 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?0[])
+when distributed: two-stage
+before that, ?0[] from: SELECT ALL customer_id FROM vip
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  rewrites: derived_table_to_join
+  scan vip: all 271 partitions
+    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  when distributed: in 2 stages
+    x0 scan vip: at the members over vip, to the coordinator
+    final: at the coordinator over x0
+*/
+----
+-- a step is bounded where the rows are, 4
+SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip LIMIT 2
+)
+/*
+execution: distributed on at most 3 of 3 members
+tree: orders: (?0[])
+rewrites: materialize_subquery
+scan orders: of 271 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?0[])
+when distributed: two-stage
+before that, ?0[] from: SELECT customer_id FROM vip LIMIT 2
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  rewrites: derived_table_to_join
+  scan vip: all 271 partitions
+    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  when distributed: in 3 stages
+    x0 scan vip: at the members over vip, to the coordinator
+    x1 subquery: at the coordinator over x0, to the coordinator
+    final: at the coordinator over x1
+*/
+----
+-- a step is bounded where the rows are, 5
+SELECT * FROM orders WHERE customer_id IN (SELECT max(customer_id) FROM vip
+)
+/*
+execution: distributed on at most 3 of 3 members
+tree: orders: (?0[])
+rewrites: materialize_subquery
+scan orders: of 271 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?0[])
+when distributed: two-stage
+before that, ?0[] from: SELECT max(customer_id) FROM vip
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  rewrites: derived_table_to_join
+  scan vip: all 271 partitions
+    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  when distributed: in 3 stages
+    x0 scan vip: at the members over vip, to the coordinator
+    x1 subquery: at the coordinator over x0, to the coordinator
+    final: at the coordinator over x1
+*/
+----
+-- a step is bounded where the rows are, 6
+SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip -- all
+)
+/*
+execution: distributed on at most 3 of 3 members
+tree: orders: (?0[])
+rewrites: materialize_subquery
+scan orders: of 271 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?0[])
+when distributed: two-stage
+before that, ?0[] from: SELECT customer_id FROM vip
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  scan vip: all 271 partitions
+    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  when distributed: two-stage
+*/
+----
+-- a step is bounded where the rows are, 7
+SELECT * FROM orders WHERE customer_id IN (FROM (SELECT customer_id FROM vip)
+)
+/*
+execution: distributed on at most 3 of 3 members
+tree: orders: (?0[])
+rewrites: materialize_subquery
+scan orders: of 271 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?0[])
+when distributed: two-stage
+before that, ?0[] from: FROM (SELECT customer_id FROM vip)
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  rewrites: derived_table_to_join
+  scan vip: all 271 partitions
+    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  when distributed: in 2 stages
+    x0 scan vip: at the members over vip, to the coordinator
+    final: at the coordinator over x0
+*/
+----
+-- a scalar step is bounded to two rows
+SELECT * FROM orders WHERE customer_id = (SELECT customer_id FROM vip ORDER BY since LIMIT 1)
+/*
+execution: distributed on at most 3 of 3 members
+tree: orders: (?0)
+rewrites: materialize_subquery
+scan orders: of 271 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?0)
+when distributed: two-stage
+before that, ?0 from: SELECT customer_id FROM vip ORDER BY since LIMIT 1
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  rewrites: derived_table_to_join
+  scan vip: all 271 partitions
+    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  when distributed: in 2 stages
+    x0 scan vip: at the members over vip, to the coordinator
+    final: at the coordinator over x0
+*/
+----
+-- a step may have steps
+-- parameters: 0.5
+SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE customer_id IN (SELECT customer_id FROM customers WHERE score > ?))
+/*
+execution: distributed on at most 3 of 3 members
+tree: orders: (?1[])
+rewrites: materialize_subquery
+scan orders: of 271 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?1[])
+when distributed: two-stage
+before that, ?1[] from: SELECT customer_id FROM vip WHERE customer_id IN (SELECT customer_id FROM customers WHERE score > $1)
+  execution: distributed on at most 3 of 3 members
+  tree: vip: (?1[])
+  rewrites: materialize_subquery
+  scan vip: of 271 partitions those of the parameters
+    because the values of the subquery are known at run time: the partitions are those of (?1[])
+  when distributed: two-stage
+  before that, ?1[] from: SELECT customer_id FROM customers WHERE score > $1
+    execution: distributed on 3 of 3 members
+    tree: customers: all
+    scan customers: all 271 partitions
+      because no predicate on the partition key customer_id
+    when distributed: two-stage
+*/
+----
+-- common table expressions go with a step: a name of WITH
+-- parameters: 'x'
+WITH v AS (SELECT * FROM vip WHERE region = ?) SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM v)
+/*
+execution: distributed on at most 3 of 3 members
+tree: orders: (?1[])
+rewrites: materialize_subquery
+scan orders: of 271 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?1[])
+when distributed: two-stage
+before that, ?1[] from: SELECT customer_id FROM v
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  rewrites: derived_table_to_join
+  scan vip: all 271 partitions
+    because no predicate on the partition key customer_id
+  when distributed: in 2 stages
+    x0 scan vip: at the members over vip, to the coordinator
+    final: at the coordinator over x0
+*/
+----
+-- common table expressions go with a step: a name of WITH that is a table's as well
+-- parameters: 'x'
+WITH vip AS (SELECT * FROM customers WHERE name = ?) SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip)
+/*
+execution: distributed on at most 3 of 3 members
+tree: orders: (?1[])
+rewrites: materialize_subquery
+scan orders: of 271 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?1[])
+when distributed: two-stage
+before that, ?1[] from: SELECT customer_id FROM vip
+  execution: distributed on 3 of 3 members
+  tree: customers: all
+  rewrites: derived_table_to_join
+  scan customers: all 271 partitions
+    because no predicate on the partition key customer_id
+  when distributed: in 2 stages
+    x0 scan customers: at the members over customers, to the coordinator
+    final: at the coordinator over x0
+*/
+----
+-- common table expressions go with a step: only what is needed goes with it
+-- parameters: 'x'
+WITH v AS (SELECT * FROM vip WHERE region = ?), o AS (SELECT * FROM orders), w(k) AS (SELECT customer_id FROM v) SELECT * FROM orders WHERE customer_id IN (SELECT k FROM w) AND id IN (SELECT id FROM o)
+/*
+execution: distributed on at most 3 of 3 members
+tree: orders: all; orders: (?1[])
+rewrites: materialize_subquery, derived_table_to_join, in_pull_out
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id
+scan orders: of 271 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?1[])
+when distributed: in 3 stages
+  x0 scan orders: at the members over orders, to every member
+  x1 join orders: at the members over orders, x0, to the coordinator
+  final: at the coordinator over x1
+before that, ?1[] from: SELECT k FROM w
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  rewrites: derived_table_to_join
+  scan vip: all 271 partitions
+    because no predicate on the partition key customer_id
+  when distributed: in 2 stages
+    x0 scan vip: at the members over vip, to the coordinator
+    final: at the coordinator over x0
+*/
+----
+-- common table expressions go with a step: a name of WITH that the rest needs too
+-- parameters: 'x'
+WITH v AS (SELECT * FROM vip WHERE region = ?) SELECT * FROM orders o JOIN v ON o.priority = v.region WHERE o.customer_id IN (SELECT customer_id FROM v)
+/*
+execution: distributed on at most 3 of 3 members
+tree: vip: all; orders: (?1[])
+rewrites: materialize_subquery, derived_table_to_join
+scan vip: all 271 partitions
+  because no predicate on the partition key customer_id
+scan orders AS o: of 271 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?1[])
+when distributed: in 3 stages
+  x0 scan vip: at the members over vip, to every member
+  x1 join o: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
+before that, ?1[] from: SELECT customer_id FROM v
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  rewrites: derived_table_to_join
+  scan vip: all 271 partitions
+    because no predicate on the partition key customer_id
+  when distributed: in 2 stages
+    x0 scan vip: at the members over vip, to the coordinator
+    final: at the coordinator over x0
+*/
+----
+-- names that cannot go with a step: of the same WITH
+WITH vip AS (SELECT * FROM customers), w AS (SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip)) SELECT * FROM w
+/*
+execution: distributed on 3 of 3 members
+tree: customers: all; orders: all
+rewrites: derived_table_to_join, in_pull_out
+scan customers: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+scan orders: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+co-located: customers, orders
+when distributed: in 2 stages
+  x0 join orders: at the members over orders, customers, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- names that cannot go with a step: of a part
+SELECT * FROM (WITH vip AS (SELECT * FROM customers) SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip))
+/*
+execution: distributed on 3 of 3 members
+tree: customers: all; orders: all
+rewrites: derived_table_to_join, in_pull_out
+scan customers: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+scan orders: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+co-located: customers, orders
+when distributed: in 2 stages
+  x0 join orders: at the members over orders, customers, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- an insert runs its query in steps
+INSERT INTO customers (customer_id) SELECT customer_id FROM orders WHERE customer_id IN (SELECT customer_id FROM vip)
+/*
+INSERT into customers from:
+execution: distributed on at most 3 of 3 members
+tree: orders: (?0[])
+rewrites: materialize_subquery
+scan orders: of 271 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?0[])
+when distributed: two-stage
+before that, ?0[] from: SELECT customer_id FROM vip
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  scan vip: all 271 partitions
+    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  when distributed: two-stage
+*/
+----
+-- explain shows the steps
+-- parameters: 'north'
+SELECT count(*) FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE region = ?)
+/*
+execution: distributed on at most 3 of 3 members
+tree: orders: (?1[])
+rewrites: materialize_subquery
+scan orders: of 271 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?1[])
+when distributed: two-stage
+before that, ?1[] from: SELECT customer_id FROM vip WHERE region = $1
+  execution: distributed on 3 of 3 members
+  tree: vip: all
+  scan vip: all 271 partitions
+    because no predicate on the partition key customer_id
+  when distributed: two-stage
+*/
+----
+-- explain without pruning shows the whole
+-- set: pruning = off
+SELECT count(*) FROM orders WHERE customer_id IN (SELECT customer_id FROM vip)
+/*
+execution: distributed on 3 of 3 members
+pruning: off, topology version 3
+tree: orders: all; vip: all
+rewrites: in_pull_out
+scan orders: all 271 partitions
+  because pruning is off: SET pruning = on
+scan vip: all 271 partitions
+  because pruning is off: SET pruning = on
+co-located: orders, vip
+when distributed: in 2 stages
+  x0 join orders: at the members over orders, vip, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- explain of one key from another one key
+-- parameters: 'a'
+SELECT * FROM orders WHERE customer_id = (SELECT customer_id FROM one WHERE k = ?)
+/*
+execution: distributed on at most 3 of 3 members
+tree: orders: (?1)
+rewrites: materialize_subquery
+scan orders: of 271 partitions those of the parameters
+  because the values of the subquery are known at run time: the partitions are those of (?1)
+when distributed: two-stage
+before that, ?1 from: SELECT customer_id FROM one WHERE k = $1
+  execution: local on 1 of 3 members
+  tree: one: any
+  scan one: replicated, every member has it
+    primary key bounds: ('a')
+  when distributed: two-stage
+*/

@@ -1,0 +1,170 @@
+"""Names that mislead: a public class name that means two things, and private names that tests reach into.
+
+Both lists below are what is left from before these rules. They only get shorter: a test fails where one of them names what is gone.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "secateur"
+TESTS = ROOT / "tests"
+
+STILL_DEFINED_TWICE: set[str] = {
+    "Aggregate",
+    "Answer",
+    "Box",
+    "Catalog",
+    "Change",
+    "ChangeStatement",
+    "Column",
+    "Connection",
+    "Constant",
+    "CopyFrom",
+    "CopyTo",
+    "CreateTableAs",
+    "Cut",
+    "Equalities",
+    "Exchange",
+    "Explain",
+    "FileFormat",
+    "Finish",
+    "FragmentRows",
+    "Function",
+    "Input",
+    "InsertRows",
+    "InsertSelect",
+    "JoinKind",
+    "LightJob",
+    "Load",
+    "ManyRows",
+    "Materialized",
+    "MemberCaller",
+    "Needs",
+    "Outbox",
+    "Outcome",
+    "Parameter",
+    "ParameterList",
+    "Receiver",
+    "Route",
+    "Rows",
+    "Scan",
+    "Scope",
+    "SelectStatement",
+    "ShowSettings",
+    "Sort",
+    "SortKey",
+    "Span",
+    "Stage",
+    "Step",
+    "Target",
+    "WholeChange",
+}
+
+STILL_PATCHED: dict[str, int] = {
+    "engine/test_aggregate_members.py": 1,
+    "engine/test_hash_join_members.py": 1,
+    "property/placed.py": 5,
+    "property/test_exchanges.py": 5,
+    "property/test_join_keys.py": 1,
+    "property/test_kernels_agree.py": 2,
+    "property/test_key_slices.py": 1,
+    "property/test_storage_model.py": 1,
+    "property/worlds.py": 1,
+    "system/test_changes.py": 1,
+    "system/test_failover_copies.py": 1,
+    "system/test_join_keys.py": 1,
+    "system/test_many_changes.py": 2,
+    "system/test_whole_changes.py": 1,
+    "unit/client/test_arrow_data.py": 1,
+    "unit/client/test_load.py": 5,
+    "unit/client/test_select.py": 1,
+    "unit/client/test_step_luck.py": 1,
+    "unit/cluster/test_statements.py": 1,
+    "unit/cluster/test_write_gate.py": 1,
+    "unit/cluster/test_writes.py": 2,
+    "unit/engine/kernels/test_arrow_kernel.py": 2,
+    "unit/engine/kernels/test_duckdb_kernel.py": 1,
+    "unit/engine/processors/test_aggregate.py": 6,
+    "unit/engine/processors/test_hash_join.py": 1,
+    "unit/engine/processors/test_ordering.py": 3,
+    "unit/engine/test_exchange.py": 1,
+    "unit/engine/test_row_pieces.py": 1,
+    "unit/planner/placement/test_placed_plans.py": 3,
+    "unit/planner/placement/test_semi_joins.py": 2,
+    "unit/storage/test_key_windows.py": 2,
+    "unit/storage/test_partition.py": 2,
+    "unit/storage/test_scan_form.py": 2,
+    "unit/storage/test_store_loads.py": 1,
+    "unit/wire/test_channel.py": 1,
+}
+"""File of tests -> how often it sets a private name."""
+
+
+def classes_of(package: Path) -> dict[str, list[str]]:
+    """Public class name -> the files that define one at their top level."""
+    found = defaultdict(list)
+    for path in sorted(package.rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found[node.name].append(path.relative_to(package).as_posix())
+    return dict(found)
+
+
+def test_no_public_class_name_is_defined_twice() -> None:
+    twice = {name: paths for name, paths in classes_of(PACKAGE).items() if len(paths) > 1 and name not in STILL_DEFINED_TWICE}
+    assert twice == {}, "one word has one meaning: call one of them by the word that its field has for it"
+
+
+def test_names_that_are_defined_once_are_not_excused() -> None:
+    found = classes_of(PACKAGE)
+    assert {name for name in STILL_DEFINED_TWICE if len(found.get(name, ())) < 2} == set()
+
+
+def is_private(name: str) -> bool:
+    """Whether a dotted name has a part that belongs to a module or a class alone."""
+    return any(part.startswith("_") and not part.endswith("__") for part in name.split("."))
+
+
+def patches_of(source: str) -> Iterator[int]:
+    """Lines that set a private name: ``monkeypatch.setattr(x, "_y", ...)``, ``monkeypatch.setattr("a._b", ...)`` and ``x._y = ...`` unless ``x`` is self."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="setattr" | "delattr" | "object"), args=[*arguments]):
+                if any(is_private(part.value) for part in arguments[:2] if isinstance(part, ast.Constant) and isinstance(part.value, str)) or (
+                    arguments and is_private(ast.unparse(arguments[0]))
+                ):
+                    yield node.lineno
+            case ast.Assign(targets=targets):
+                for target in targets:
+                    if isinstance(target, ast.Attribute) and is_private(target.attr) and ast.unparse(target.value) not in ("self", "cls"):
+                        yield node.lineno
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        pytest.param('monkeypatch.setattr(module, "_LIMIT", 3)', 1, id="a constant of a module"),
+        pytest.param('monkeypatch.setattr("secateur.client.load._RETRY_S", 0.1)', 1, id="a constant by its dotted name"),
+        pytest.param('monkeypatch.setattr(module._Class, "cost", 3)', 1, id="an attribute of a private class"),
+        pytest.param("connection._session = None", 1, id="an attribute"),
+        pytest.param("class A:\n    def __init__(self):\n        self._x = 1", 0, id="its own attribute"),
+        pytest.param('monkeypatch.setattr(time, "monotonic", clock)', 0, id="a public name"),
+    ],
+)
+def test_the_rule_finds_what_it_forbids(source: str, count: int) -> None:
+    assert len(list(patches_of(source))) == count
+
+
+def test_no_test_sets_a_private_name() -> None:
+    found = Counter({path.relative_to(TESTS).as_posix(): len(list(patches_of(path.read_text(encoding="utf-8")))) for path in sorted(TESTS.rglob("*.py"))})
+    more = {path: count for path, count in found.items() if count > STILL_PATCHED.get(path, 0)}
+    fewer = {path: found[path] for path, count in STILL_PATCHED.items() if found[path] < count}
+    assert more == {}, "what a test needs to be smaller is a documented setting: CostModel for the planner, EngineLimits for the engine"
+    assert fewer == {}, "fewer than STILL_PATCHED says: write the smaller number there"
