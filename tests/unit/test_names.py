@@ -136,10 +136,9 @@ def patches_of(source: str) -> Iterator[int]:
     """Lines that set a private name: ``monkeypatch.setattr(x, "_y", ...)``, ``monkeypatch.setattr("a._b", ...)`` and ``x._y = ...`` unless ``x`` is self."""
     for node in ast.walk(ast.parse(source)):
         match node:
-            case ast.Call(func=ast.Attribute(attr="setattr" | "delattr" | "object"), args=[*arguments]):
-                if any(is_private(part.value) for part in arguments[:2] if isinstance(part, ast.Constant) and isinstance(part.value, str)) or (
-                    arguments and is_private(ast.unparse(arguments[0]))
-                ):
+            case ast.Call(func=ast.Attribute(attr="setattr" | "delattr" | "object"), args=[target, *rest]):
+                names = [part.value for part in (target, *rest[:1]) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+                if any(is_private(name) for name in (*names, ast.unparse(target))):
                     yield node.lineno
             case ast.Assign(targets=targets):
                 for target in targets:
