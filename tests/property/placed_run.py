@@ -10,6 +10,7 @@ import argparse
 import multiprocessing
 import os
 import random
+import re
 import sys
 import time
 from collections import Counter
@@ -20,13 +21,13 @@ import duckdb
 import pytest
 
 import secateur
-from placed import EXCHANGES, Placeable, exchange_by, placed_world
+from placed import EXCHANGES, Changes, Placeable, exchange_by, placed_world
 from secateur.engine.plan import Strategy
 from secateur.planner import gathered
 from secateur.planner.fragments.canonical import DIFFERS
 from worlds import World, depends_on_optimizer, examined_closely, sorted_rows
 
-__all__ = ["STATEMENTS_PER_WORLD", "Compared", "compare_on_cluster", "compare_world"]
+__all__ = ["STATEMENTS_PER_WORLD", "Compared", "compare_changes", "compare_on_cluster", "compare_world"]
 
 STATEMENTS_PER_WORLD = 40
 _ATTEMPTS_MAX = 2 * STATEMENTS_PER_WORLD
@@ -109,6 +110,47 @@ def compare_on_cluster(seed: int, members: int, statements: int = STATEMENTS_PER
                 raise AssertionError(f"seed {seed} on {members} members: {sql} with {maker.params!r}: {error}") from error
             wrong = found != expected and not depends_on_optimizer(world, sql, maker.params)
             assert not wrong, f"seed {seed} on {members} members: {sql} with {maker.params!r}"
+    return compared
+
+
+def compare_changes(seed: int, members: int, statements: int = STATEMENTS_PER_WORLD) -> int:
+    """Make changes on a real cluster and in DuckDB, and compare the changed table after each; how many DuckDB made.
+
+    Raises:
+        AssertionError: A table has other rows than in DuckDB, or another number of rows was changed.
+        DatabaseError: A change fails.
+    """
+    rng = random.Random(31_000 + seed)
+    world = placed_world(rng)
+    compared = 0
+    with (
+        secateur.start(members=members, runtime="embedded") as cluster,
+        cluster.connect() as connection,
+        duckdb.connect() as duck,
+    ):
+        _load(world, connection)
+        duck.execute("SET TimeZone = 'UTC'")
+        for name, ddl in world.ddl.items():
+            duck.execute(re.sub(r" (REPLICATED|PARTITION BY .*)$", "", ddl))
+            for row in world.oracle(f"SELECT * FROM {name}", ()):
+                duck.execute(f"INSERT INTO {name} VALUES ({', '.join('?' * len(row))})", row)
+        for _ in range(statements):
+            maker = Changes(rng, tuple(world.tables))
+            table, sql = maker.change()
+            try:
+                ((expected,),) = duck.execute(sql, maker.params).fetchall()
+            except duckdb.Error:
+                continue
+            compared += 1
+            where = f"seed {seed} on {members} members: {sql} with {maker.params!r}"
+            try:
+                count = connection.execute(sql, maker.params).rowcount
+                found = sorted_rows(connection.execute(f"SELECT * FROM {table}").fetchall())
+            except secateur.Error as error:
+                raise AssertionError(f"{where}: {error}") from error
+            rows = sorted_rows(duck.execute(f"SELECT * FROM {table}").fetchall())
+            assert found == rows, f"{where}: the table has {sorted(set(found) - set(rows))} instead of {sorted(set(rows) - set(found))}"
+            assert count == expected, f"{where}: {count} rows are said to have changed, not {expected}"
     return compared
 
 

@@ -10,7 +10,7 @@ import os
 
 import pytest
 
-from placed_run import STATEMENTS_PER_WORLD, compare_on_cluster, compare_world, gathers_small
+from placed_run import STATEMENTS_PER_WORLD, compare_changes, compare_on_cluster, compare_world, gathers_small
 from secateur.engine.plan import Strategy
 
 WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "6"))
@@ -31,3 +31,8 @@ def test_placed_answers_equal_duckdb(seed: int) -> None:
 @pytest.mark.parametrize("members", [1, 3])
 def test_members_answer_as_duckdb(members: int) -> None:
     assert compare_on_cluster(FIRST_SEED, members, STATEMENTS_ON_CLUSTER) >= 0.8 * STATEMENTS_ON_CLUSTER
+
+
+@pytest.mark.parametrize("members", [1, 3])
+def test_changes_leave_the_rows_that_duckdb_has(members: int) -> None:
+    assert compare_changes(FIRST_SEED, members, STATEMENTS_ON_CLUSTER) >= 0.6 * STATEMENTS_ON_CLUSTER

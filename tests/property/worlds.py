@@ -26,6 +26,7 @@ from secateur.partitioning.conform import conform
 from secateur.partitioning.split import split
 from secateur.partitioning.statistics import NO_STATISTICS, ColumnStatistics, StatisticsPicture, TableStatistics
 from secateur.partitioning.table import TableDef
+from secateur.partitioning.types import TypeKind
 from secateur.planner.planner import Planner
 from secateur.planner.statement import CreateTable, CreateView, Materialized, SelectStatement, SubqueryUse
 from secateur.planner.views.view import ViewDef
@@ -133,9 +134,12 @@ class World:
             self.store.write(table.table_id, partition, part.slice(0, half), "overwrite")
             self.store.write(table.table_id, partition, part.slice(half), "append")
         self.duck.execute("SET TimeZone = 'UTC'")
+        # Arrow has no HUGEINT, so that its columns come as DECIMAL(38, 0), which calculates otherwise.
+        huge = [f'"{column.name}"::HUGEINT AS "{column.name}"' for column in table.columns if column.type.kind is TypeKind.HUGEINT]
+        replaced = f" REPLACE ({', '.join(huge)})" if huge else ""
         for name, rows in ((table.name, data), (f"placed_{table.name}", pa.concat_tables(placed))):
             self.duck.register("rows", rows)
-            self.duck.execute(f'CREATE TABLE "{name}" AS SELECT * FROM rows')
+            self.duck.execute(f'CREATE TABLE "{name}" AS SELECT *{replaced} FROM rows')
             self.duck.unregister("rows")
         self.version += 1
 

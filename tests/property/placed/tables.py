@@ -1,0 +1,97 @@
+"""The tables of the statements, in all ways of being placed, and how the planner is made to prefer an exchange."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from secateur.planner.placement import search, semi_joins
+from worlds import World
+
+__all__ = ["EXCHANGES", "TABLES", "columns_of", "exchange_by", "placed_world"]
+
+EXCHANGES = ("broadcast", "route", "shuffle")
+
+_TYPES = {
+    "k": "INTEGER",
+    "j": "INTEGER",
+    "i": "BIGINT",
+    "s": "VARCHAR",
+    "d": "DATE",
+    "m": "DECIMAL(8, 2)",
+    "f": "DOUBLE",
+    "w": "DECIMAL(38, 6)",
+    "h": "HUGEINT",
+}
+TABLES = {
+    "orders": "kjisdmfw",
+    "items": "kjisdmh",
+    "hashed": "jkisfw",
+    "ranged": "kjisdw",
+    "single": "kjis",
+    "copied": "kjish",
+    "nothing": "kjis",
+}
+"""What the columns of a table are: the keys ``k`` and ``j``, and one column of each kind."""
+_SCHEMES = {
+    "orders": ["HASH (k) PARTITIONS 5"],
+    "items": ["HASH (k) PARTITIONS 5", "HASH (k) PARTITIONS 5", "HASH (k, j) PARTITIONS 4"],
+    "hashed": ["HASH (j) PARTITIONS 4", "HASH (k, j) PARTITIONS 4", "HASH (j, k) PARTITIONS 6"],
+    "ranged": [
+        "RANGE (k) SPLIT AT (0, 2), HASH (j) PARTITIONS 2",
+        "RANGE (j) SPLIT AT (1, 2, 40)",
+        "RANGE (k) SPLIT AT (-1, 3)",
+    ],
+    "single": ["HASH (k) PARTITIONS 1"],
+    "copied": [""],
+    "nothing": ["HASH (k) PARTITIONS 5", "HASH (j) PARTITIONS 3"],
+}
+_KINDS = {"k": "i", "j": "i"}
+_WIDE = "12345678901234567890123456789.012345, -12345678901234567890123456789.012346, 99999999999999999999999999999.999999"
+_VALUES = {
+    "k": "k",
+    "j": "j",
+    "i": "CASE WHEN random() < 0.25 THEN NULL ELSE CAST(floor(random() * 6) AS BIGINT) - 1 END",
+    "s": "[NULL, '', 'a', 'A', 'b', 'é', 'it''s', '--'][1 + CAST(floor(random() * 8) AS INTEGER)]",
+    "d": "CASE WHEN random() < 0.2 THEN NULL ELSE DATE '2024-01-01' + CAST(floor(random() * 4) AS INTEGER) END",
+    "m": "CASE WHEN random() < 0.2 THEN NULL ELSE CAST(floor(random() * 8) / 4 AS DECIMAL(8, 2)) END",
+    "f": "CASE WHEN random() < 0.2 THEN NULL ELSE floor(random() * 8) / 4 - 1 END",
+    "w": f"([NULL, 0, 1.5, {_WIDE}]::DECIMAL(38, 6)[])[1 + CAST(floor(random() * 6) AS INTEGER)]",
+    "h": "([NULL, 0, 1, 9223372036854775808, -12345678901234567890123456789012345678]::HUGEINT[])[1 + CAST(floor(random() * 5) AS INTEGER)]",
+}
+
+
+def columns_of(table: str) -> tuple[tuple[str, str], ...]:
+    """The columns of a table, each with the kind of its values."""
+    return tuple((column, _KINDS.get(column, column)) for column in TABLES[table])
+
+
+def exchange_by(patch: pytest.MonkeyPatch, exchange: str) -> None:
+    """Let the planner prefer one of :data:`EXCHANGES` wherever it is right, whatever it costs."""
+    never = float("inf")
+    patch.setattr(search, "_ROUTED_MIN", 0.0 if exchange == "route" else never)
+    patch.setattr(search, "_SHUFFLED_MIN", 0.0 if exchange == "shuffle" else never)
+    patch.setattr(search, "_SHUFFLE_SHARE", 1e-6 if exchange == "shuffle" else 0.5)
+    patch.setattr(semi_joins, "_SAVED_MIN", never if exchange == "shuffle" else -1.0)
+    patch.setattr(semi_joins, "_SHARE_MAX", 1.0)
+
+
+def placed_world(rng: random.Random, names: Sequence[str] = ()) -> World:
+    """Some of seven small tables, or those that are named.
+
+    They are a co-located pair, others by other keys, ranges, one partition, copies at all members, no rows.
+    """
+    world = World()
+    world.duck.execute(f"SELECT setseed({rng.random()})")
+    for name in names or ["orders", "items", *rng.sample(list(TABLES)[2:], 3)]:
+        columns = ", ".join(f"{column} {_TYPES[column]}" for column in TABLES[name])
+        scheme = rng.choice(_SCHEMES[name])
+        listed = ", ".join(_VALUES[column] for column in TABLES[name])
+        share = 0 if name == "nothing" else rng.choice([0.15, 0.5, 0.8])
+        placement = f"PARTITION BY {scheme}" if scheme else "REPLICATED"
+        ddl = f"CREATE TABLE {name} ({columns}, PRIMARY KEY (k, j)) {placement}"
+        world.ddl[name] = ddl
+        world.fill(ddl, f"SELECT {listed} FROM range(-2, 4) a(k), range(3) b(j) WHERE random() < {share}")
+    return world
