@@ -11,7 +11,7 @@ from secateur.errors import SqlSyntaxError
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 
-__all__ = ["Span", "is_default", "read_expression"]
+__all__ = ["Span", "is_default", "read_expression", "read_parenthesized"]
 
 _OPENING: Final = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
 _CLOSING: Final = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
@@ -54,6 +54,21 @@ def read_expression(cursor: TokenCursor, *ends: str, what: str = "a value") -> S
     if start == end:
         raise cursor.expected(what)
     return Span(start, end)
+
+
+def read_parenthesized(cursor: TokenCursor) -> Span:
+    """Step over what stands in parentheses, from the opening one, which comes next, to the one that closes it.
+
+    Raises:
+        SqlSyntaxError: No parenthesis closes it.
+    """
+    start, depth = cursor.offset, 0
+    while not cursor.at_end:
+        token = cursor.take()
+        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        if not depth:
+            return Span(start, token.end + 1)
+    raise cursor.expected("more")
 
 
 def is_default(cursor: TokenCursor, *ends: str) -> bool:

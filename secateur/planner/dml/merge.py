@@ -24,7 +24,7 @@ from secateur.partitioning.table import TableDef
 from secateur.planner.dml.assignments import read_assignments, read_column
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.effects import EffectsQuery, Value, action_text, column_of, say_effects, target_text
-from secateur.planner.dml.expressions import Span, is_default, read_expression
+from secateur.planner.dml.expressions import Span, is_default, read_expression, read_parenthesized
 from secateur.planner.dml.returning import read_returning
 from secateur.planner.dml.target import Target, read_target
 from secateur.planner.dml.update import assigned_values
@@ -218,7 +218,7 @@ def _read_source(cursor: TokenCursor) -> tuple[Span, str]:
     """``u``, ``u AS s``, ``(query) AS s`` or ``(query) AS s(a, b)``, and the name by which the statement calls it."""
     start, alias = cursor.offset, ""
     if cursor.at("("):
-        end = read_expression(cursor, "ON", "USING", "AS", *_names_ahead(cursor)).end
+        end = read_parenthesized(cursor).end
     else:
         alias = cursor.name("the name of a table, or a query in parentheses")
         end = cursor.offset
@@ -229,22 +229,10 @@ def _read_source(cursor: TokenCursor) -> tuple[Span, str]:
         assert token is not None
         end = token.end + 1
         if cursor.at("("):
-            end = read_expression(cursor, "ON", "USING").end
+            end = read_parenthesized(cursor).end
     if not alias:
         raise cursor.expected("AS and a name for the query")
     return Span(start, end), alias
-
-
-def _names_ahead(cursor: TokenCursor) -> tuple[str, ...]:
-    """The alias of a query in parentheses that has no AS, as a word that ends it."""
-    depth, ahead = 0, 0
-    while (token := cursor.peek(ahead)) is not None:
-        depth += (token.text == "(") - (token.text == ")")
-        ahead += 1
-        if not depth:
-            behind = cursor.peek(ahead)
-            return (behind.text.upper(),) if behind is not None and is_name(behind) else ()
-    return ()
 
 
 def _read_clause(cursor: TokenCursor, table: TableDef) -> _Clause:
