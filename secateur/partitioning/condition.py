@@ -182,7 +182,8 @@ class Box:
 def _choice_to_wire(choice: Choice) -> list[Any]:
     spans = [[span.lower, span.upper, span.lower_closed, span.upper_closed] for span in choice.domain.spans]
     tests = [[test.comparison.value, [operand_to_wire(operand) for operand in test.operands], subject_to_wire(test.subject)] for test in choice.tests]
-    return [list(choice.domain.points), spans, tests]
+    # In an order of their own: that of a set differs from process to process, and the id of a plan is a digest of these bytes.
+    return [sorted(choice.domain.points, key=repr), spans, tests]
 
 
 def _choice_from_wire(data: list[Any]) -> Choice:

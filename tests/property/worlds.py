@@ -32,6 +32,7 @@ from secateur.planner.statement import CreateTable, CreateView, Materialized, Se
 from secateur.planner.views.view import ViewDef
 from secateur.storage import snapshot
 from secateur.storage.member_store import MemberStore
+from secateur.wire import pack, unpack
 
 __all__ = [
     "DAYS",
@@ -339,7 +340,8 @@ def examined(world: World, sql: str, params: Sequence[Any], rng: random.Random, 
         return None
     statement = world.prepare(sql, params, settings)
     params = statement.params or ()
-    plan = SelectPlan.from_wire(statement.plan.to_wire())
+    plan = SelectPlan.from_wire(unpack(pack(statement.plan.to_wire())))
+    assert plan.named().plan_id == plan.plan_id, "a member that passes the plan on would be taken for one that sends another"
     kept = world.kept(plan, params)
     owners = Owners(rng.randint(1, 4), rng.random())
     try:

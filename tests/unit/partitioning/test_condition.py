@@ -59,3 +59,11 @@ def test_boxes_survive_msgpack() -> None:
     tests = (Test(Comparison.IN, (ParameterList(2),)), Test(Comparison.BETWEEN, (Parameter(0), Constant(DAY))))
     box = Box.of({"a": Constraint((Choice(points([DAY]), tests),))})
     assert Box.from_wire(unpack(pack(box.to_wire()))) == box
+
+
+def test_a_box_travels_in_the_same_bytes_whatever_the_order_in_which_its_values_were_found() -> None:
+    """The order of a set differs with its history, and that of texts from process to process."""
+    found = [Domain(frozenset(values)) for values in ([0, 8, 16], [16, 8, 0])]
+    assert len({tuple(domain.points) for domain in found}) == 2
+    boxes = [Box.of({"a": Constraint((Choice(domain),))}) for domain in found]
+    assert len({pack(box.to_wire()) for box in boxes}) == 1

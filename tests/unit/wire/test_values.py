@@ -154,6 +154,13 @@ def test_law_unpack_undoes_pack(value: object) -> None:
     assert unpack(pack(value)) == value
 
 
+@given(PLAIN)
+def test_law_what_was_unpacked_packs_into_the_same_bytes(value: object) -> None:
+    """The id of a plan is a digest of its bytes, and whoever gets it has to come to the same."""
+    packed = pack(value)
+    assert pack(unpack(packed)) == packed
+
+
 def _array(count: int, element: bytes) -> bytes:
     return b"\xdd" + struct.pack(">I", count) + element * count
 
