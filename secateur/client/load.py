@@ -147,12 +147,11 @@ def load_rows(
                 is_first, deadline_s = False, time.monotonic() + _RETRY_S
             if isinstance(error.cause, MemberLostError):
                 lost = error.cause
+                lost_members.note(error.member, lost)
             if time.monotonic() >= deadline_s:
                 raise lost or error.failure from error.cause
             _wait_for_owners(session)
             wait_while_silent(session, error.member, deadline_s)
-            if isinstance(error.cause, MemberLostError):
-                lost_members.note(error.member, error.cause)
         except PartitionLostError:
             # Unless the newest topology says so too, a backup has taken over; nothing was loaded so far.
             if seen == (seen := session.refresh_topology().version) or not isinstance(data, pa.Table):

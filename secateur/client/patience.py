@@ -49,6 +49,8 @@ class Patience:
             raise error
         session = self._session
         member = session.member_named_by(error) if isinstance(error, (MemberLostError, UnreachableError)) else None
+        if member is not None and isinstance(error, MemberLostError):
+            self._lost.note(member, error)
         stale_plan = not isinstance(error, PartitionLostError)
         if stale_plan and time.monotonic() >= self._deadline_s:
             raise error
@@ -56,8 +58,6 @@ class Patience:
         session.refresh_topology()
         if member is not None:
             wait_while_silent(session, member, self._deadline_s)
-            if isinstance(error, MemberLostError):
-                self._lost.note(member, error)  # one that fell silent counts once the cluster has given it up
         self._moved = session.topology.version != known
         if error.details.get("lease_ended"):  # the member will hear from its cluster again, or others take its place; the plan is as good as it was
             self.pause()
