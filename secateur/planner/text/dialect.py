@@ -153,7 +153,19 @@ def parse_query(sql: str, tokens: Sequence[Token]) -> exp.Expr:
     tree = trees[0] if trees else None
     if not isinstance(tree, (exp.Query, exp.Values)):
         raise syntax_error("expected a query", sql, tokens[0].start if tokens else 0)
+    _hold_joins_in_selects(tree)
     return tree
+
+
+def _hold_joins_in_selects(tree: exp.Expr) -> None:
+    """``FROM a JOIN b SELECT ...`` becomes the tree of ``SELECT ... FROM a JOIN b``: sqlglot hangs its joins on ``a``, where nobody looks for them."""
+    for from_ in tree.find_all(exp.From):
+        select, first = from_.parent, from_.this
+        if isinstance(select, exp.Select) and isinstance(first, exp.Expr) and (joins := first.args.get("joins")):
+            first.set("joins", None)
+            rest = {key: select.args.pop(key) for key in list(select.args)[list(select.args).index("from_") + 1 :]}
+            select.set("joins", [*joins, *(rest.pop("joins", None) or [])])
+            select.args.update(rest)  # behind the joins, as they are written: scans are numbered in this order
 
 
 def to_sql(node: exp.Expr) -> str:
