@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from sqlglot import exp
@@ -20,6 +21,7 @@ from secateur.engine.plan import Strategy
 from secateur.engine.stage import Exchange, Stage, stage_relation
 from secateur.errors import DatabaseError
 from secateur.partitioning.types import SqlType
+from secateur.planner.checks.placed import Source, clocks_difference, unsaid_filters
 from secateur.planner.checks.recomposed import difference
 from secateur.planner.checks.select_node import named_columns
 from secateur.planner.fragments.arrow_form import arrow_form
@@ -113,9 +115,10 @@ def staged(
         differs: Why it is gathered whatever else there is to say of it.
     """
     gathered = _rows_of_scans(read)
+    said = cache(lambda: _said(gathered, read))
 
     def whole(fragment_of: FragmentOf, *, filters_all: bool = True) -> tuple[Stage, ...]:
-        scans = gathered_scans(read.scans, gathered, estimates, filters_all=filters_all)
+        scans = gathered_scans(read.scans, said(), estimates, filters_all=filters_all)
         return gathered_stages(query, read.scans, scans, schemas, tuple(columns), fragment_of)
 
     if small is not None:
@@ -157,6 +160,7 @@ class _Settled:
         reading: DuckDB's reading.
         rows_of: For each scan what restricts the rows that the query may need.
         reads_clock: Whether it has the time as one more parameter.
+        clock: The number of that parameter, counted from 1, or None.
         binder: DuckDB's binder for its parts.
 
     Raises:
@@ -171,7 +175,9 @@ class _Settled:
         self.query = query
         self.reading = read.second
         unstable = self.reading.unstable()
-        self.reads_clock = settle_unstable(query.tree, self.reading, query.parameters.total + 1)
+        clock = query.parameters.total + 1
+        self.reads_clock = settle_unstable(query.tree, self.reading, clock)
+        self.clock = clock if self.reads_clock else None
         self.rows_of = {scan.scan.relation: rows_of(scan, unstable) for scan in read.scans} if unstable else rows_of_scans
         self.binder = _Binder([*params, datetime.now(UTC)] if self.reads_clock else params)
 
@@ -185,7 +191,7 @@ def _placed(settled: _Settled, schemas: Schemas, columns: Columns, estimates: Ma
     query = settled.query
     if query.is_placed:
         raise Cut("a common table expression has the name of a relation of the plan: call it otherwise than a letter and a number")
-    drafts, parts = place(query, settled.reading, tuple(columns), schemas, settled.binder.describe, settled.rows_of, estimates.__getitem__)
+    drafts, parts = place(query, settled.reading, tuple(columns), schemas, settled.binder.describe, settled.rows_of, estimates.__getitem__, settled.clock)
     for draft in drafts[:-1]:
         _check_restored(draft.columns)
     return drafts, parts
@@ -303,7 +309,8 @@ def _check(query: Query, reading: SecondReading, halves: Halves) -> None:
     # Clocks have become a parameter: then the statement is what its tree says.
     texts = [halves.partial, halves.final, *([to_sql(query.tree)] if reading.unstable() else [])]
     partial, final, *settled = read_statements(texts)
-    found = difference(settled[0] if settled else reading, partial, final, halves, lambda star: columns, is_one_table=True)
+    found = clocks_difference(reading, settled[0], query.parameters.total + 1) if settled else None
+    found = found or difference(settled[0] if settled else reading, partial, final, halves, lambda star: columns, is_one_table=True)
     if found is not None:
         raise Differs(found)
 
@@ -316,6 +323,15 @@ def _scan_stage(index: int, read: ScanReading, fragment: Fragment) -> Stage:
 def _rows_of_scans(read: QueryReading) -> dict[str, ScanRows]:
     unstable = None if read.second is None else read.second.unstable()
     return {scan.scan.relation: rows_of(scan, unstable) for scan in read.scans}
+
+
+def _said(rows: Mapping[str, ScanRows], read: QueryReading) -> dict[str, ScanRows]:
+    """The same without filters that do not read back as conditions of the statement."""
+    filters = {relation: found.where for relation, found in rows.items() if found.where}
+    unsaid = frozenset(filters)
+    if filters and read.second is not None:
+        unsaid = unsaid_filters(read.second, filters, {scan.scan.relation: Source.of(scan.scan) for scan in read.scans})
+    return {relation: replace(found, conjuncts=(), where="") if relation in unsaid else found for relation, found in rows.items()}
 
 
 def rows_of(read: ScanReading, unstable: Collection[str] | None) -> ScanRows:

@@ -28,7 +28,7 @@ from secateur.planner.fragments.two_stage import Halves
 from secateur.planner.text.folding import folded
 from secateur.planner.text.second_reading import SecondReading
 
-__all__ = ["difference", "spelling_difference"]
+__all__ = ["difference", "spelling_difference", "tree_difference"]
 
 _BEHIND_WHERE: Final = ("having", "qualify", "sample")
 
@@ -76,7 +76,12 @@ def difference(
     """
     if whole is None or partial is None or final is None:
         return "the statement"
-    a, p, f = SelectNode.of(whole.tree, star), SelectNode.of(partial.tree), SelectNode.of(final.tree)
+    return tree_difference(whole.tree, partial.tree, final.tree, halves, star, is_one_table=is_one_table)
+
+
+def tree_difference(whole: Node, partial: Node, final: Node, halves: Halves, star: Callable[[Node], Sequence[Node]], *, is_one_table: bool) -> str | None:
+    """:func:`difference` of DuckDB's trees of the three texts."""
+    a, p, f = SelectNode.of(whole, star), SelectNode.of(partial), SelectNode.of(final)
     if a is None or p is None or f is None:
         return "the statement"
     columns = _columns_of(p, halves)

@@ -16,9 +16,9 @@ from secateur.planner.relations.calls import aggregates_in
 from secateur.planner.text.folding import folded
 from secateur.planner.text.second_reading import SecondReading
 
-__all__ = ["is_stable", "settle_unstable"]
+__all__ = ["CLOCKS", "is_stable", "settle_unstable"]
 
-_CLOCKS: Final = {
+CLOCKS: Final = {
     **dict.fromkeys(("now", "current_timestamp", "get_current_timestamp", "transaction_timestamp"), "TIMESTAMPTZ"),
     **dict.fromkeys(("current_date", "today"), "DATE"),
     **dict.fromkeys(("localtimestamp", "current_localtimestamp"), "TIMESTAMP"),
@@ -45,17 +45,17 @@ def settle_unstable(tree: exp.Expr, reading: SecondReading, clock: int) -> bool:
     unstable = reading.unstable()
     if not unstable:
         return False
-    calls = [(name, node) for node in tree.walk() if (name := _name(node)) in _CLOCKS or name in _RANDOM]
-    strange = sorted(unstable.keys() - _CLOCKS.keys() - _RANDOM)
+    calls = [(name, node) for node in tree.walk() if (name := _name(node)) in CLOCKS or name in _RANDOM]
+    strange = sorted(unstable.keys() - CLOCKS.keys() - _RANDOM)
     if strange or len(calls) != sum(unstable.values()):
         raise Cut(f"what {', '.join(strange or sorted(unstable))} gives depends on when and where it is evaluated")
     for name, node in calls:
         if name in _RANDOM and not _is_for_each_row(node, tree, reading):
             raise Cut(f"{name}() is evaluated elsewhere than for each row of the outermost SELECT", node)
-    clocks = [(name, node) for name, node in calls if name in _CLOCKS]
+    clocks = [(name, node) for name, node in calls if name in CLOCKS]
     for name, node in clocks:
         shown = exp.cast(exp.Parameter(this=exp.Literal.number(clock)), "TIMESTAMPTZ", dialect="duckdb")
-        node.replace(shown if _CLOCKS[name] == "TIMESTAMPTZ" else exp.cast(shown, _CLOCKS[name], dialect="duckdb"))
+        node.replace(shown if CLOCKS[name] == "TIMESTAMPTZ" else exp.cast(shown, CLOCKS[name], dialect="duckdb"))
     return bool(clocks)
 
 

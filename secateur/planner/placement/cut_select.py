@@ -9,10 +9,10 @@ from sqlglot import exp
 
 from secateur.engine.processors.sort_key import SortKey
 from secateur.engine.row_limit import RowLimit
-from secateur.planner.checks.recomposed import difference
+from secateur.planner.checks.placed import Cutting
 from secateur.planner.checks.select_node import Node, named_columns
 from secateur.planner.fragments.aggregates import AGGREGATES
-from secateur.planner.fragments.canonical import Cut, Differs, has_shadowed_names, is_canonical
+from secateur.planner.fragments.canonical import Cut, has_shadowed_names, is_canonical
 from secateur.planner.fragments.merged_order import merge_keys
 from secateur.planner.fragments.two_stage import Cutter, Halves
 from secateur.planner.placement.blocks import ORDERING, TOP_CLAUSES, behind_from, canonical_block, core_of, is_windowed, parts_in, title_of
@@ -24,7 +24,6 @@ from secateur.planner.placement.workbench import Workbench
 from secateur.planner.relations.calls import windows_in
 from secateur.planner.text.dialect import quoted, to_sql
 from secateur.planner.text.folding import folded
-from secateur.planner.text.second_reading import read_statements
 from secateur.planner.text.trees import copied
 
 __all__ = ["Passing", "cut_select", "named_as_asked", "passing", "without_order_and_limit"]
@@ -75,38 +74,31 @@ def cut_select(bench: Workbench, select: exp.Select, columns: Callable[[], Colum
         halves = _columns_alone(canonical, source, bench.drafts.next_relation)
         scans = list(filter(bench.is_partitioned_scan, sources))
         key = _dealing_key(canonical, bench) if is_dealt(sum(map(bench.cost_of, scans))) and not in_pieces else None
-        _check(bench, select, halves, from_, sources)
+        cutting = _cutting(bench, select, halves, from_, sources)
         if key is not None and types_of([to_sql(key)])[0] in _DEALT_BY:
-            return _dealt(bench, select, halves, key, columns)
+            return _dealt(bench, select, cutting, key, columns)
         bench.note_gathered(select, scans, str(refused))
     else:
-        _check(bench, select, halves, from_, sources)
+        cutting = _cutting(bench, select, halves, from_, sources)
     relations = relations_in(select)
     partial = bench.parsed(halves.partial, relations)
     described = bench.drafts.describe(halves.partial, relations_in(partial))
-    relation = bench.drafts.add(title_of(select), halves.partial, relations_in(partial), described, at_coordinator=False)
+    relation = bench.drafts.add(title_of(select), halves.partial, relations_in(partial), described, at_coordinator=False, cutting=cutting)
     final = bench.parsed(halves.final, [*relations, relation])
     final.meta[_NAMES] = columns
     final.meta[_PASSING] = Passing(relation, merge_keys(halves.order, described), halves.limit)
     return final
 
 
-def _check(bench: Workbench, select: exp.Select, halves: Halves, from_: str, sources: Sequence[str]) -> None:
-    """Check that the two parts of a SELECT are that SELECT.
-
-    Raises:
-        Differs: They are not.
-    """
+def _cutting(bench: Workbench, select: exp.Select, halves: Halves, from_: str, sources: Sequence[str]) -> Cutting:
+    """What the two parts of a SELECT claim to be."""
 
     def star(item: Node) -> list[Node]:
         named = f"{quoted(item['relation_name'])}.*" if item["relation_name"] else "*"
         columns = bench.drafts.describe(f"SELECT {named} FROM {from_}", sources)
         return named_columns((name for name, _ in columns), is_starred=True)
 
-    whole, partial, final = read_statements([to_sql(select), halves.partial, halves.final])
-    found = difference(whole, partial, final, halves, star, is_one_table=False)
-    if found is not None:
-        raise Differs(found)
+    return Cutting(to_sql(select), halves, star)
 
 
 def passing(final: exp.Expr) -> Passing | None:
@@ -162,14 +154,15 @@ def _partition_of(window: exp.Window, named: Mapping[str, exp.Window]) -> list[e
     return list(window.args.get("partition_by") or [])
 
 
-def _dealt(bench: Workbench, select: exp.Select, halves: Halves, key: exp.Column, columns: Callable[[], Columns]) -> exp.Expr:
+def _dealt(bench: Workbench, select: exp.Select, cutting: Cutting, key: exp.Column, columns: Callable[[], Columns]) -> exp.Expr:
     """The columns that a SELECT is about, dealt to the members by a key, and the SELECT over what each of them gets."""
+    halves = cutting.halves
     relations = relations_in(select)
     partial = bench.parsed(halves.partial, relations)
     described = bench.drafts.describe(halves.partial, relations_in(partial))
     name = described[[to_sql(item.unalias()) for item in partial.expressions].index(to_sql(key))][0]
     route = Route(None, f"dealt by {name}", (name,))
-    relation = bench.drafts.add(title_of(select), halves.partial, relations_in(partial), described, at_coordinator=False, route=route)
+    relation = bench.drafts.add(title_of(select), halves.partial, relations_in(partial), described, at_coordinator=False, route=route, cutting=cutting)
     whole = bench.parsed(halves.final, [*relations, relation])
     assert isinstance(whole, exp.Select)
     if not any(whole.args.get(part) for part in (*ORDERING, "distinct")):

@@ -10,6 +10,7 @@ from sqlglot import exp
 from secateur.engine.processors.sort_key import SortKey
 from secateur.engine.row_limit import RowLimit
 from secateur.partitioning.types import SqlType
+from secateur.planner.checks.placed import Cutting, PlacedText
 from secateur.planner.fragments.canonical import Cut
 from secateur.planner.fragments.merged_order import order_clause
 from secateur.planner.placement.spread import Route
@@ -34,6 +35,9 @@ class Draft:
         route: How its rows reach its consumers at the members; None where all of them go to all.
         order: What its rows come in order of at each member, to be merged; nothing: they come in no order.
         limit: Which of its rows are the answer; None for all.
+        is_scan: Whether its rows are those of one scan.
+        cutting: What it is the first part of; None for anything else.
+        keyed: The query of which its rows are those of a look-up; None for anything else.
     """
 
     name: str
@@ -45,6 +49,15 @@ class Draft:
     route: Route | None = None
     order: tuple[SortKey, ...] = ()
     limit: RowLimit | None = None
+    is_scan: bool = False
+    cutting: Cutting | None = None
+    keyed: str | None = None
+
+    @property
+    def placed_text(self) -> PlacedText:
+        """What is checked of it."""
+        names = tuple(name for name, _ in self.columns)
+        return PlacedText(self.sql, names, self.is_scan, self.cutting, self.keyed, self.order, self.limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +95,17 @@ class Drafts:
         return f"x{len(self.drafts)}"
 
     def add(
-        self, name: str, sql: str, relations: Sequence[str], columns: Columns, *, at_coordinator: bool, row_by_row: bool = False, route: Route | None = None
+        self,
+        name: str,
+        sql: str,
+        relations: Sequence[str],
+        columns: Columns,
+        *,
+        at_coordinator: bool,
+        row_by_row: bool = False,
+        route: Route | None = None,
+        is_scan: bool = False,
+        cutting: Cutting | None = None,
     ) -> str:
         """Add a draft; returns the name of the relation that its rows are.
 
@@ -93,7 +116,7 @@ class Drafts:
         if [text for _, text in self.describe(sql, relations)] != [text for _, text in columns]:
             raise Cut("its parts have other types than the whole")
         relation = self.next_relation
-        self.drafts.append(Draft(name, sql, tuple(relations), columns, at_coordinator, row_by_row, route))
+        self.drafts.append(Draft(name, sql, tuple(relations), columns, at_coordinator, row_by_row, route, is_scan=is_scan, cutting=cutting))
         self._schemas[relation] = dict(columns)
         return relation
 
@@ -101,6 +124,11 @@ class Drafts:
         """Have some rows of the last draft be the answer."""
         index = int(relation[1:])
         self.drafts[index] = replace(self.drafts[index], limit=limit)
+
+    def note_keyed(self, relation: str, query: str) -> None:
+        """Remember of which query the rows of a draft are those of a look-up."""
+        index = int(relation[1:])
+        self.drafts[index] = replace(self.drafts[index], keyed=query)
 
     def sort(self, relation: str, order: tuple[SortKey, ...]) -> None:
         """Have the rows of a draft come in order from each member."""

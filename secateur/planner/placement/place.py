@@ -19,7 +19,8 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.errors import DatabaseError
-from secateur.planner.fragments.canonical import Cut
+from secateur.planner.checks.placed import placed_difference
+from secateur.planner.fragments.canonical import Cut, Differs
 from secateur.planner.fragments.merged_order import is_worth_merging
 from secateur.planner.placement.blocks import ORDERING, core_of, inside_of, is_source, nested_queries, ordered_source, title_of, without_order
 from secateur.planner.placement.correlated import Lookup, lookup_of, with_asked_keys
@@ -53,6 +54,7 @@ def place(
     describe: Callable[[str, Mapping[str, Schema]], Columns],
     rows_of: Mapping[str, ScanRows],
     estimate_of: Callable[[str], Estimate],
+    clock: int | None = None,
 ) -> tuple[tuple[Draft, ...], str | None]:
     """Place a query.
 
@@ -64,18 +66,25 @@ def place(
         describe: DuckDB's binder.
         rows_of: For each scan what restricts the rows that the query may need.
         estimate_of: What is thought of the rows of a scan.
+        clock: The number of the parameter that has become of the statement's clocks, counted from 1; None where there are none.
 
     Returns:
         Its stages in the order in which they can run, the last one has the answer; and what the coordinator gathers for them, and why, or None.
 
     Raises:
         Cut: It is not taken apart; the message says why.
+        Differs: The texts of the stages are not the statement.
     """
     if reading.has_collations:
         raise Cut("a collation decides what is equal")
-    placer = _Placer(query, Workbench(query.scans, reading, schemas, describe, rows_of, estimate_of))
+    bench = Workbench(query.scans, reading, schemas, describe, rows_of, estimate_of)
+    placer = _Placer(query, bench)
     try:
-        return placer.place(columns), placer.gathered()
+        drafts = placer.place(columns)
+        found = placed_difference(reading, [draft.placed_text for draft in drafts], bench.sources(), clock)
+        if found is not None:
+            raise Differs(found)
+        return drafts, placer.gathered()
     except DatabaseError as error:
         raise Cut(f"its parts do not bind: {error.message}") from error
 
@@ -223,7 +232,9 @@ class _Placer:
                 if lookup is not None:
                     asked = with_asked_keys(lookup, select, self._bench.names(select))
                     lookup = asked if self._bench.stands_alone(asked.rows) else lookup
-                    rows = lookup.over(self._computed(lookup.rows, "keys"))
+                    relation = self._computed(lookup.rows, "keys")
+                    self._bench.drafts.note_keyed(relation, to_sql(lookup.rows))
+                    rows = lookup.over(relation)
                     query.replace(exp.Subquery(this=rows) if isinstance(query, exp.Subquery) else rows)
         return len(self._bench.drafts.drafts) > before
 

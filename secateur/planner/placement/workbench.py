@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from secateur.engine.kernels.result_types import sql_type
 from secateur.errors import DatabaseError
+from secateur.planner.checks.placed import Source
 from secateur.planner.placement.blocks import ORDERING, TOP_CLAUSES, core_of, inside_of, is_source, nested_queries, parts_in
 from secateur.planner.placement.cost import Estimate
 from secateur.planner.placement.drafts import Columns, Drafts, Gathered, Schema
@@ -67,6 +68,14 @@ class Workbench:
         self._orderless = reading.has_orderless_aggregates
         self._aggregates = reading.aggregates()
         self._moved_scans: dict[Hashable, str] = {}
+
+    def sources(self) -> dict[str, Source]:
+        """The scans, for the check of what has been made of them."""
+        return {relation: self._source(scan) for relation, scan in self._scans.items()}
+
+    def _source(self, scan: Scan) -> Source:
+        rows = self.rows_of[scan.relation]
+        return Source.of(scan, (scan.table.table_id, rows.read, rows.where))
 
     def cost_of(self, relation: str) -> float:
         """What it costs to send the rows of a scan to every member."""
@@ -165,7 +174,7 @@ class Workbench:
             if scan.system is not None:
                 sql = f"SELECT {', '.join(map(quoted, scan.columns))} FROM {relation}"
                 columns = self.drafts.describe(sql, [relation])
-                moved = self.drafts.add(f"scan {scan.alias}", sql, [relation], columns, at_coordinator=True, row_by_row=True)
+                moved = self.drafts.add(f"scan {scan.alias}", sql, [relation], columns, at_coordinator=True, row_by_row=True, is_scan=True)
                 mention.set("this", exp.to_identifier(moved))
                 as_mention(mention, moved)
 
@@ -191,7 +200,7 @@ class Workbench:
             sql, relations = reduced_sql(scan.relation, names, joins, self.rows_of), list(dict.fromkeys([scan.relation, *reducing_scans(joins)]))
             columns = self.drafts.describe(sql, relations)
             moved = self._moved_scans[key] = self.drafts.add(
-                f"scan {scan.alias}", sql, relations, columns, at_coordinator=False, row_by_row=not joins, route=route
+                f"scan {scan.alias}", sql, relations, columns, at_coordinator=False, row_by_row=not joins, route=route, is_scan=True
             )
         return moved
 

@@ -1,0 +1,178 @@
+"""Conditions and FROM clauses of DuckDB's parse trees: their conjuncts, the tables that are joined, and the columns that a statement equates."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from secateur.planner.checks.select_node import Node
+from secateur.planner.text.folding import folded
+
+__all__ = ["Equalities", "base_of", "conditions_of", "flat_and", "inner_leaves", "leaves", "references", "said_in"]
+
+_PLAIN_JOINS: Final = frozenset({"REGULAR", "CROSS"})
+
+
+def flat_and(condition: Node | None) -> Iterator[Node]:
+    """The conjuncts of a condition in their order."""
+    pending = [] if condition is None else [condition]
+    while pending:
+        node = pending.pop()
+        if node.get("type") == "CONJUNCTION_AND":
+            pending.extend(reversed(node["children"]))
+        else:
+            yield node
+
+
+def conditions_of(node: Node) -> Iterator[Node]:
+    """The conjuncts of what filters in a SELECT or in a join."""
+    clauses = ("where_clause", "having", "qualify") if node.get("type") == "SELECT_NODE" else ("condition",) if node.get("type") == "JOIN" else ()
+    for clause in clauses:
+        yield from flat_and(node.get(clause))
+
+
+def references(node: Any) -> Iterator[Node]:
+    """The references to columns in a part of a tree, those of subqueries among them."""
+    pending: list[Any] = [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, dict):
+            if part.get("class") == "COLUMN_REF":
+                yield part
+            pending.extend(part.values())
+        elif isinstance(part, list):
+            pending.extend(part)
+
+
+def leaves(table: Node) -> Iterator[Node]:
+    """What a FROM clause joins."""
+    pending = [table]
+    while pending:
+        item = pending.pop()
+        if item.get("type") == "JOIN":
+            pending += (item["right"], item["left"])
+        else:
+            yield item
+
+
+def base_of(table: Node | None) -> str:
+    """The name of the first table in FROM; empty if there is another item."""
+    first = next(leaves(table), {}) if table else {}
+    return str(first.get("table_name", ""))
+
+
+def inner_leaves(table: Node) -> Iterator[Node]:
+    """What a FROM clause joins with inner joins alone: each row of its result has one row of each, which has met the conditions about it."""
+    pending = [table]
+    while pending:
+        item = pending.pop()
+        if item.get("type") != "JOIN":
+            yield item
+        elif _joins_plainly(item):
+            pending += (item["right"], item["left"])
+
+
+def said_in(bare: Any, own: Any, columns: Collection[str], *, exactly: bool = False) -> bool:
+    """Whether a condition on the bare columns of a scan is one of the user's.
+
+    Args:
+        bare: The condition, over names of columns without those of tables.
+        own: The user's.
+        columns: The columns of the scan.
+        exactly: Whether the user calls each column by its name; else also by one that a query around the scan gives to it.
+    """
+    known = {folded(name) for name in columns}
+    pending: list[tuple[Any, Any]] = [(bare, own)]
+    while pending:
+        left, right = pending.pop()
+        if isinstance(left, dict) and isinstance(right, dict):
+            if left.get("class") == right.get("class") == "COLUMN_REF":
+                names, theirs = ([folded(name) for name in side["column_names"]] for side in (left, right))
+                is_named = theirs[-len(names) :] == names
+                if names[0] not in known or not (is_named or (not exactly and known.isdisjoint(theirs[-len(names) :]))):
+                    return False
+            elif left.keys() != right.keys():
+                return False
+            else:
+                pending.extend((left[key], right[key]) for key in left)
+        elif isinstance(left, list) and isinstance(right, list):
+            if len(left) != len(right):
+                return False
+            pending.extend(zip(left, right, strict=True))
+        elif type(left) is not type(right) or left != right:
+            return False
+    return True
+
+
+class Equalities:
+    """The columns of scans that are equal in every row which inner joins make of them.
+
+    Args:
+        nodes: All nodes of the statement.
+        columns: The columns of each scan, by its relation.
+
+    Cost: linear in the conditions, times the scans of a FROM clause.
+    """
+
+    def __init__(self, nodes: Iterable[Node], columns: Mapping[str, Collection[str]]) -> None:
+        self._columns = {relation: frozenset(map(folded, names)) for relation, names in columns.items()}
+        self._classes: dict[tuple[str, str], set[tuple[str, str]]] = {}
+        for node in nodes:
+            if node.get("type") == "SELECT_NODE":
+                self._read(node)
+
+    def are_equal(self, one: tuple[str, str], other: tuple[str, str]) -> bool:
+        """Whether two columns, each a relation and the folded name of a column, are equal."""
+        return other in self._classes.get(one, ())
+
+    def _read(self, select: Node) -> None:
+        # What is below anything but an inner join is joined apart from the rest.
+        parts: list[tuple[list[Node], list[Node]]] = [([], list(flat_and(select["where_clause"])))]
+        pending: list[tuple[Node, list[Node], list[Node]]] = [(select["from_table"], *parts[0])]
+        while pending:
+            item, tables, conditions = pending.pop()
+            if item.get("type") != "JOIN":
+                tables.append(item)
+            elif _joins_plainly(item):
+                conditions += flat_and(item["condition"])
+                pending += [(item["right"], tables, conditions), (item["left"], tables, conditions)]
+                self._unite_named(item)
+            else:
+                for side in (item["left"], item["right"]):
+                    parts.append(([], []))
+                    pending.append((side, *parts[-1]))
+        everywhere = [table for tables, _ in parts for table in tables]
+        for tables, conditions in parts:
+            own = {str(table.get("table_name")) for table in tables}
+            for condition in conditions:
+                if condition.get("type") == "COMPARE_EQUAL":
+                    sides = [self._column(condition[side], everywhere) for side in ("left", "right")]
+                    if None not in sides and all(side is not None and side[0] in own for side in sides):
+                        self._unite(*(side for side in sides if side is not None))
+
+    def _unite_named(self, join: Node) -> None:
+        """The columns of USING; on the left they are those of one inner join after the other."""
+        for name in map(folded, join["using_columns"]):
+            sides = [[table["table_name"] for table in inner_leaves(join[side]) if self._has(table, name)] for side in ("left", "right")]
+            for left in sides[0]:
+                for right in sides[1]:
+                    self._unite((left, name), (right, name))
+
+    def _column(self, node: Node, tables: Iterable[Node]) -> tuple[str, str] | None:
+        """The relation and the column that a reference means."""
+        if node.get("class") != "COLUMN_REF" or not 1 <= len(node["column_names"]) <= 2:
+            return None
+        *alias, name = map(folded, node["column_names"])
+        found = [table for table in tables if (folded(table["alias"] or table.get("table_name", "")) == alias[0] if alias else self._has(table, name))]
+        return (found[0]["table_name"], name) if len(found) == 1 and self._has(found[0], name) else None
+
+    def _has(self, table: Node, name: str) -> bool:
+        return table.get("type") == "BASE_TABLE" and not table["column_name_alias"] and name in self._columns.get(table["table_name"], ())
+
+    def _unite(self, one: tuple[str, str], other: tuple[str, str]) -> None:
+        united = self._classes.get(one, {one}) | self._classes.get(other, {other})
+        self._classes.update(dict.fromkeys(united, united))
+
+
+def _joins_plainly(join: Node) -> bool:
+    return join["join_type"] == "INNER" and join["ref_type"] in _PLAIN_JOINS
