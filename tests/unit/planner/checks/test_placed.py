@@ -156,7 +156,9 @@ def test_each_fault_in_a_text_is_found(checked: Callable[[str], list[tuple[Any, 
     for number, text in enumerate(texts):
         for what, tree in changes(parse_query(text.sql, tokenize(text.sql))):
             faulty = to_sql(tree)
-            if read_statement(faulty) in (None, read_statement(text.sql)):
+            # What the first part of a SELECT leaves to the second, which does it once more, is no fault.
+            is_done_again = text.cutting is not None and what in ("DISTINCT is dropped", "LIMIT is dropped")
+            if is_done_again or read_statement(faulty) in (None, read_statement(text.sql)):
                 continue
             tried += 1
             changed = [replace(other, sql=faulty) if position == number else other for position, other in enumerate(texts)]
