@@ -295,6 +295,8 @@ class _Placed:
 
     def _is_cut(self, moved: PlacedText, cutting: Cutting, whole: Node, final: Node, limit: RowLimit | None) -> bool:
         halves, partial = cutting.halves, self._trees[moved.sql]
+        if tuple(item.get("alias") for item in partial.get("select_list", ())) != moved.columns:
+            return self._differs("the columns of the part at the members")
         if moved.order or limit is not None:
             if halves.passing is None or limit != halves.limit or not self._is_sorted(moved, halves, partial):
                 return self._differs("ORDER BY or LIMIT")
