@@ -11,14 +11,12 @@ from sqlglot import exp
 
 from secateur.engine.plan import Strategy
 from secateur.partitioning.statistics import ColumnStatistics, StatisticsPicture, TableStatistics
-from secateur.planner.checks.placed import PlacedText, placed_difference
+from secateur.planner.checks.placed import placed_difference
 from secateur.planner.fragments import merged_order
-from secateur.planner.fragments.canonical import DIFFERS
-from secateur.planner.placement import correlated, ctes, place, scan_rows, search, semi_joins, workbench
+from secateur.planner.placement import place, search, semi_joins
 from secateur.planner.text.dialect import parse_query, to_sql, tokenize
 from secateur.planner.text.second_reading import read_statement
 
-METRICS: Final = "SELECT count(*), sum(o.amount) FROM metrics m,"
 STATEMENTS: Final = (
     pytest.param("SELECT c.name, o.id FROM customers c JOIN orders o ON o.priority = c.name AND o.amount > 3 WHERE c.score > 1", id="a scan that moves"),
     pytest.param("SELECT c.name, o.* FROM customers c LEFT JOIN orders o ON o.priority = c.name AND o.amount > 3", id="an outer join, a star"),
@@ -40,22 +38,6 @@ STATEMENTS: Final = (
     pytest.param(
         "SELECT name FROM customers c WHERE name LIKE 'a%' AND EXISTS (SELECT * FROM orders o WHERE o.priority = c.name AND o.id > 7)", id="a look-up of EXISTS"
     ),
-    pytest.param(f"{METRICS} orders o, customers c WHERE o.customer_id = c.customer_id AND c.name = 'a' AND m.host = o.priority", id="a semi-join"),
-    pytest.param(f"{METRICS} orders o JOIN customers c USING (customer_id) WHERE c.name = 'a' AND m.host = o.priority", id="a semi-join by USING"),
-    pytest.param(
-        "SELECT priority FROM orders WHERE id > 7 UNION ALL SELECT name FROM customers UNION ALL SELECT host FROM metrics ORDER BY 1 DESC LIMIT 5",
-        id="a set operation",
-    ),
-    pytest.param(
-        "SELECT q.a, count(*) FROM (SELECT priority AS a, max(day) AS b FROM orders GROUP BY 1 ORDER BY 2 LIMIT 9) q JOIN customers ON a = name GROUP BY q.a",
-        id="a subquery that is computed",
-    ),
-    pytest.param(
-        "SELECT c.name, sum(o.amount), avg(o.id) FROM customers c JOIN orders o USING (customer_id) GROUP BY 1 HAVING count(*) > 1 ORDER BY 2 DESC LIMIT 7",
-        id="groups",
-    ),
-    pytest.param("SELECT c.name, o.day FROM customers c JOIN orders o USING (customer_id) ORDER BY o.day DESC, 1", id="an order"),
-    pytest.param("SELECT c.name, now() AS n FROM customers c JOIN orders o ON o.priority = c.name WHERE o.day < current_date", id="a clock"),
 )
 
 
@@ -166,64 +148,3 @@ def test_each_fault_in_a_text_is_found(checked: Callable[[str], list[tuple[Any, 
                 missed.append(f"x{number}, {what}: {faulty}")
     assert tried > 5
     assert not missed, "\n".join(missed)
-
-
-@pytest.mark.parametrize("sql", STATEMENTS)
-def test_rows_that_have_lost_a_column_or_its_name_are_found(checked: Callable[[str], list[tuple[Any, ...]]], sql: str) -> None:
-    ((user, texts, sources, clock),) = checked(sql)
-    for number, text in enumerate(texts[:-1]):
-        faulty: list[PlacedText] = [*texts]
-        faulty[number] = replace(text, columns=("other", *text.columns[1:]))
-        is_seen = text.scans or text.cutting is None
-        assert placed_difference(user, faulty, sources, clock) is not None or not is_seen, text
-
-
-def _without_where(rows: scan_rows.ScanRows, source: str, columns: Sequence[str]) -> str:
-    return f"SELECT {', '.join(columns)} FROM {source}"
-
-
-def _settled_everywhere(mention: exp.Table, relation: str) -> None:
-    select = mention.parent_select
-    where = None if select is None else select.args.get("where")
-    if isinstance(where, exp.Where):
-        where.set("this", exp.true())
-
-
-def _with_any_key(lookup: correlated.Lookup, relation: str) -> exp.Select:
-    select = OVER(lookup, relation)
-    return select.where(exp.false(), append=False, copy=False)
-
-
-def _nothing_read(mention: exp.Table, scan: Any) -> tuple[str, ...]:
-    return tuple(scan.columns[:1])
-
-
-OVER: Final = correlated.Lookup.over
-HINT: Final = scan_rows.hint_selection
-
-
-def _hinted_by_more(mention: exp.Table, scan: Any, columns: Sequence[str]) -> None:
-    HINT(mention, scan, columns)
-    select = mention.parent_select
-    if select is not None:
-        select.where(exp.column(columns[-1], table=scan.alias).is_(exp.null()), copy=False)
-
-
-@pytest.mark.parametrize(
-    ("holder", "name", "fault", "sql"),
-    [
-        pytest.param(scan_rows.ScanRows, "sql", _without_where, STATEMENTS[0].values[0], id="rows of a scan are not filtered"),
-        pytest.param(workbench, "settle_applied", _settled_everywhere, STATEMENTS[0].values[0], id="a condition is taken for applied"),
-        pytest.param(workbench, "hint_selection", _hinted_by_more, STATEMENTS[0].values[0], id="a condition for the optimizer leaves out rows"),
-        pytest.param(correlated.Lookup, "over", _with_any_key, STATEMENTS[5].values[0], id="a look-up by no key"),
-        pytest.param(ctes, "_alias", lambda node, cte: exp.TableAlias(this=node.this.copy()), STATEMENTS[3].values[0].replace("n = m", "TRUE"), id="names"),
-    ],
-)
-def test_a_defect_of_what_prints_texts_gathers_the_statement(
-    bench: Any, monkeypatch: pytest.MonkeyPatch, holder: Any, name: str, fault: Callable[..., Any], sql: str
-) -> None:
-    monkeypatch.setattr(holder, name, fault)
-    plan = bench.select(sql).plan
-    assert plan.strategy is Strategy.GATHER
-    assert (plan.gather_reason or "").startswith((DIFFERS, "its parts do not bind"))
-    assert plan.stages[-1].fragment.sql.startswith(sql[:6])
