@@ -9,13 +9,18 @@ from itertools import dropwhile
 import secateur
 from described_tables import DescribedTables
 from plan_files import Case, PlanFile
+from secateur.engine.plan import SelectPlan
 from secateur.errors import Error
+from secateur.planner.statement import Materialized, SelectStatement, Statement
 
 
 def described_answer(tables: DescribedTables, case: Case) -> str:
     """EXPLAIN of tables that are only described; the error where the statement is refused."""
+    parameters = () if case.parameters is None else case.parameters
     try:
-        explained = tables.explain(case.sql, () if case.parameters is None else case.parameters, **case.settings)
+        if case.shows_texts:
+            return texts_of(tables.prepare(case.sql, parameters, case.settings))
+        explained = tables.explain(case.sql, parameters, **case.settings)
     except Error as error:
         place = "".join(f", {name} {error.details[name]}" for name in ("line", "column") if name in error.details)
         told = "" if place.removeprefix(", ") in error.message else f" at{place.removeprefix(',')}"
@@ -23,6 +28,27 @@ def described_answer(tables: DescribedTables, case: Case) -> str:
     assert json.loads(json.dumps(explained.json)) == explained.json, "the form for programs is plain JSON"
     lines = [line for line in _without_dag(explained.text.splitlines()) if not line.startswith("pruning: on")]
     return "\n".join(re.sub(r" \[m\d[^\]]*\]", "", line) for line in lines)
+
+
+def texts_of(statement: Statement) -> str:
+    """The columns that a planned statement reads, and the texts that run in its place: whole on one member, and in stages where there are several."""
+    match statement:
+        case SelectStatement(materialized=Materialized(steps=steps)):
+            return "\n".join(["steps:", *(line for step in steps for line in _plan_texts(step.query.plan))])
+        case SelectStatement(plan=plan):
+            return "\n".join(_plan_texts(plan))
+        case _:
+            returning = getattr(statement, "returning", None)
+            behind = [] if returning is None else ["returning:", *_plan_texts(returning.plan)]
+            said = [str(getattr(statement, name).name) for name in ("kind", "meeting") if hasattr(statement, name)]
+            return "\n".join([f"{type(statement).__name__} {' '.join(said)}".rstrip() + ":", *_plan_texts(statement.select.plan), *behind])
+
+
+def _plan_texts(plan: SelectPlan) -> list[str]:
+    relations = [f"  {scan.relation} is {scan.table}({', '.join(scan.columns)})" for scan in plan.scans]
+    stages = [f"  {stage.name}: {stage.fragment.sql}" for stage in plan.stages] if len(plan.stages) > 1 else []
+    relations.append(f"  answers ({', '.join(f'{name} {kind}' for name, kind in plan.columns)})")
+    return ["on one member:", *relations, f"  {plan.local.sql}", *(["on several members:", *stages] if stages else [])]
 
 
 def answer(conn: secateur.Connection, case: Case) -> str:

@@ -8,6 +8,7 @@ Every other block is one case: a comment that is its title, directives, one stat
 
 - ``-- parameters: 'C2', 5`` or ``-- parameters: {'who': 'C2'}``: Python values for the placeholders. Without it they stay unbound;
 - ``-- set: pruning = off``: a setting of the session;
+- ``-- show: texts``: the columns that are read and the texts that members run, in place of EXPLAIN;
 - ``-- partitions=1 members=1 execution=local``: what the statement touches when it runs. Only for tables that have rows.
 
 Where the statement is refused, the expected text is the class of the error and its message.
@@ -60,6 +61,10 @@ class Case:
     def settings(self) -> dict[str, str]:
         text = self._directive("set")
         return {} if text is None else dict([(part.strip() for part in text.split("=", 1))])
+
+    @property
+    def shows_texts(self) -> bool:
+        return self._directive("show") == "texts"
 
     @property
     def touched(self) -> dict[str, str]:

@@ -52,8 +52,3 @@ def test_random_numbers(bench: Any, sql: str, reason: str | None) -> None:
     assert plan.stage_params([1]) == [1]
     assert plan.strategy is (Strategy.PLACED if reason is None else Strategy.GATHER)
     assert reason is None or plan.gather_reason.startswith((f"{reason}() is evaluated elsewhere", f"what {reason} gives"))
-
-
-def test_what_is_gathered_is_filtered_by_what_is_stable(bench: Any) -> None:
-    plan = bench.select(f"SELECT priority, random() FROM {FROM} WHERE id > 3 AND day < now() AND amount > random() GROUP BY 1").plan
-    assert plan.stages[0].fragment.sql.endswith(' FROM s0 WHERE ("id" > 3)')

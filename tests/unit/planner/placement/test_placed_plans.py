@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from secateur.engine.plan import Strategy
 from secateur.engine.stage import Exchange
 from secateur.planner.placement import search
 
@@ -25,24 +24,6 @@ from secateur.planner.placement import search
 )
 def test_what_only_passes_rows_on(bench: Any, sql: str, passes_on: bool) -> None:
     assert bench.select(sql).plan.stages[-1].fragment.row_by_row is passes_on
-
-
-def test_a_mention_that_renames_columns_moves_with_all_that_stand_before_them(bench: Any) -> None:
-    plan = bench.select("SELECT o.id FROM orders o LEFT JOIN customers AS c(a, b) ON o.priority = c.b").plan
-    assert plan.stages[0].fragment.sql == 'SELECT "customer_id", "name", "score" FROM s1'
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        pytest.param("((SELECT max(amount) AS m, priority FROM orders GROUP BY 2) x FULL JOIN orders y ON x.priority = y.priority)", id="a query first"),
-        pytest.param("(orders y FULL JOIN (SELECT max(amount) AS m, priority FROM orders GROUP BY 2) x ON x.priority = y.priority)", id="a query second"),
-    ],
-)
-def test_a_join_in_parentheses_is_no_query(bench: Any, source: str) -> None:
-    plan = bench.select(f"SELECT c.name, x.m, y.id FROM customers c JOIN {source} ON c.name = x.priority").plan
-    assert plan.strategy is Strategy.PLACED
-    assert all(stage.fragment.sql.startswith("SELECT") for stage in plan.stages)
 
 
 def test_a_key_by_which_rows_go_goes_along(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:

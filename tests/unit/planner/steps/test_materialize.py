@@ -36,31 +36,6 @@ def shown(found: Materialized | None) -> list[str]:
     return [*(f"{step.use.value}: {step.text}" for step in found.steps), *(str(scan.tree) for scan in found.outer.plan.scans)]
 
 
-@pytest.mark.parametrize(
-    ("subquery", "text"),
-    [
-        ("SELECT customer_id FROM vip", "SELECT DISTINCT customer_id FROM s0 AS \"vip\"\nLIMIT 10001"),
-        ("SELECT DISTINCT customer_id FROM vip", "SELECT DISTINCT * FROM (\nSELECT DISTINCT customer_id FROM s0 AS \"vip\"\n) AS subquery LIMIT 10001"),
-        ("SELECT ALL customer_id FROM vip", "SELECT DISTINCT * FROM (\nSELECT ALL customer_id FROM s0 AS \"vip\"\n) AS subquery LIMIT 10001"),
-        ("SELECT customer_id FROM vip LIMIT 2", "SELECT DISTINCT * FROM (\nSELECT customer_id FROM s0 AS \"vip\" LIMIT 2\n) AS subquery LIMIT 10001"),
-        ("SELECT max(customer_id) FROM vip", "SELECT DISTINCT * FROM (\nSELECT max(customer_id) FROM s0 AS \"vip\"\n) AS subquery LIMIT 10001"),
-        ("SELECT customer_id FROM vip -- all", "SELECT DISTINCT customer_id FROM s0 AS \"vip\"\nLIMIT 10001"),
-        ("FROM (SELECT customer_id FROM vip)", "SELECT DISTINCT * FROM (\nFROM (SELECT customer_id FROM s0 AS \"vip\")\n) AS subquery LIMIT 10001"),
-    ],
-)  # fmt: skip
-def test_a_step_is_bounded_where_the_rows_are(steps: Any, subquery: str, text: str) -> None:
-    found = materialized(steps, f"SELECT * FROM orders WHERE customer_id IN ({subquery}\n)")
-    assert found is not None
-    assert found.steps[0].query.plan.local.sql == text
-
-
-def test_a_scalar_step_is_bounded_to_two_rows(steps: Any) -> None:
-    found = materialized(steps, "SELECT * FROM orders WHERE customer_id = (SELECT customer_id FROM vip ORDER BY since LIMIT 1)")
-    assert found is not None
-    assert found.steps[0].use.values_max == 1
-    assert found.steps[0].query.plan.local.sql == 'SELECT * FROM (\nSELECT customer_id FROM s0 AS "vip" ORDER BY since LIMIT 1\n) AS subquery LIMIT 2'
-
-
 def test_the_form_in_steps_is_remembered_with_its_plan(steps: Any) -> None:
     sql = "SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE region = ?)"
     first: SelectStatement = steps.select(sql, ["a"])

@@ -17,46 +17,6 @@ def viewed(bench: Any) -> Any:
     return bench
 
 
-@pytest.mark.parametrize(
-    ("sql", "local"),
-    [
-        pytest.param(
-            "SELECT id FROM big",
-            'SELECT id FROM (SELECT customer_id, id, amount FROM s0 AS "orders" WHERE amount > 100) AS "big"',
-            id="by its name",
-        ),
-        pytest.param(
-            "SELECT x.id FROM big x",
-            'SELECT x.id FROM (SELECT customer_id, id, amount FROM s0 AS "orders" WHERE amount > 100) x',
-            id="by an alias",
-        ),
-        pytest.param(
-            "SELECT who FROM known",
-            'SELECT who FROM (SELECT customer_id, name FROM s0 AS "customers") AS "known"("who", "name")',
-            id="columns of its own",
-        ),
-        pytest.param(
-            "SELECT a FROM main.known AS x(a)",
-            'SELECT a FROM (SELECT * FROM (SELECT customer_id, name FROM s0 AS "customers") AS "known"("who", "name")) AS x(a)',
-            id="columns named twice",
-        ),
-        pytest.param("WITH big AS (SELECT 1 AS id) SELECT id FROM big", "WITH big AS (SELECT 1 AS id) SELECT id FROM big", id="hidden"),
-        pytest.param(
-            "WITH s0 AS (SELECT 1 AS id) SELECT s0.id FROM orders, s0",
-            'WITH s0 AS (SELECT 1 AS id) SELECT s0.id FROM temp.s0 AS "orders", s0',
-            id="a relation is not what a common table expression is called",
-        ),
-        pytest.param("SELECT main.orders.id FROM main.orders", 'SELECT orders.id FROM s0 AS "orders"', id="a schema"),
-    ],
-)
-def test_the_text_that_runs(viewed: Any, sql: str, local: str) -> None:
-    assert viewed.select(sql).plan.local.sql == local
-
-
-def test_a_scan_reads_the_columns_that_the_view_names(viewed: Any) -> None:
-    assert [scan.columns for scan in viewed.select("SELECT * FROM both_").plan.scans] == [("customer_id", "id", "amount"), ("customer_id", "name")]
-
-
 def test_a_plan_says_of_which_views_it_was_made(viewed: Any) -> None:
     ids = {name: viewed.views[name].view_id for name in ("big", "known", "both_")}
     assert viewed.select("SELECT 1 FROM orders").plan.views == ()

@@ -1,0 +1,390 @@
+-- The queries that UPDATE, DELETE, MERGE and INSERT become.
+-- tables: shop
+----
+-- an update is a query for rows: one column
+-- show: texts
+UPDATE customers SET score = score + 1 WHERE customer_id = 'C1'
+/*
+ChangeStatement UPDATE:
+on one member:
+  s0 is customers(customer_id, name, score)
+  answers (score DOUBLE, customer_id VARCHAR, name VARCHAR)
+  FROM s0 AS "customers" SELECT CAST((score + 1) AS DOUBLE) AS "score", "customers"."customer_id", "customers"."name" WHERE customer_id = 'C1'
+on several members:
+  scan:customers: SELECT CAST(("score" + 1) AS DOUBLE) AS c0, "customer_id" AS c1, "name" AS c2 FROM s0 WHERE "customer_id" = 'C1'
+  final: SELECT c0, c1, c2 FROM x0
+*/
+----
+-- an update is a query for rows: parameters and an alias
+-- parameters: 'Ada', 2, 'C1'
+-- show: texts
+UPDATE customers AS c SET name = ?, score=c.score*? WHERE c.customer_id = ?
+/*
+ChangeStatement UPDATE:
+on one member:
+  s0 is customers(customer_id, name, score)
+  answers (name VARCHAR, score DOUBLE, customer_id VARCHAR)
+  FROM s0 AS "c" SELECT CAST(($1) AS VARCHAR) AS "name", CAST((c.score*$2) AS DOUBLE) AS "score", "c"."customer_id" WHERE c.customer_id = $3
+on several members:
+  scan:c: SELECT CAST(($1) AS TEXT) AS c0, CAST(("score" * $2) AS DOUBLE) AS c1, "customer_id" AS c2 FROM s0 WHERE "customer_id" = $3
+  final: SELECT c0, c1, c2 FROM x0
+*/
+----
+-- an update is a query for rows: default
+-- show: texts
+UPDATE airlines SET NAME = DEFAULT
+/*
+ChangeStatement UPDATE:
+on one member:
+  s0 is airlines(code, name)
+  answers (name VARCHAR, code VARCHAR)
+  FROM s0 AS "airlines" SELECT CAST((NULL) AS VARCHAR) AS "name", "airlines"."code"
+on several members:
+  scan:airlines: SELECT CAST((NULL) AS TEXT) AS c0, "code" AS c1 FROM s0
+  final: SELECT c0, c1 FROM x0
+*/
+----
+-- an update is a query for rows: a call
+-- show: texts
+UPDATE airlines SET name = concat(name, ',', code) WHERE name IS DISTINCT FROM code
+/*
+ChangeStatement UPDATE:
+on one member:
+  s0 is airlines(code, name)
+  answers (name VARCHAR, code VARCHAR)
+  FROM s0 AS "airlines" SELECT CAST((concat(name, ',', code)) AS VARCHAR) AS "name", "airlines"."code" WHERE name IS DISTINCT FROM code
+on several members:
+  scan:airlines: SELECT CAST((CONCAT("name", ',', "code")) AS TEXT) AS c0, "code" AS c1 FROM s0 WHERE "name" IS DISTINCT FROM "code"
+  final: SELECT c0, c1 FROM x0
+*/
+----
+-- an update is a query for rows: from inside a value
+-- show: texts
+UPDATE airlines SET name = code IS DISTINCT FROM 'x' /* , */
+/*
+ChangeStatement UPDATE:
+on one member:
+  s0 is airlines(code, name)
+  answers (name VARCHAR, code VARCHAR)
+  FROM s0 AS "airlines" SELECT CAST((code IS DISTINCT FROM 'x') AS VARCHAR) AS "name", "airlines"."code"
+on several members:
+  scan:airlines: SELECT CAST(("code" IS DISTINCT FROM 'x') AS TEXT) AS c0, "code" AS c1 FROM s0
+  final: SELECT c0, c1 FROM x0
+*/
+----
+-- an update is a query for rows: a subquery over a replicated table
+-- show: texts
+UPDATE airlines SET name=(SELECT max(name) FROM airlines b WHERE b.code > airlines.code)
+/*
+ChangeStatement UPDATE:
+on one member:
+  s0 is airlines(code, name)
+  s1 is airlines(code, name)
+  answers (name VARCHAR, code VARCHAR)
+  FROM s0 AS "airlines" SELECT CAST(((SELECT max(name) FROM s1 b WHERE b.code > airlines.code)) AS VARCHAR) AS "name", "airlines"."code"
+*/
+----
+-- an update that looks beyond its partition is a query for effects: from
+-- show: texts
+UPDATE airlines AS a SET name = c.name FROM customers c WHERE c.customer_id = a.code
+/*
+WholeChange FIRST:
+on one member:
+  s0 is customers(customer_id, name)
+  s1 is airlines(code, name)
+  answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
+  SELECT CAST('UPDATE' AS VARCHAR) AS "action", "a"."code" AS "old 0", CAST(("a"."code") AS VARCHAR) AS "code", CAST((c.name) AS VARCHAR) AS "name" FROM s0 c, s1 AS "a" WHERE c.customer_id = a.code
+on several members:
+  join c: SELECT CAST('UPDATE' AS TEXT) AS "action", "a"."code" AS "old 0", CAST(("a"."code") AS TEXT) AS "code", CAST((c.name) AS TEXT) AS "name" FROM s0 AS c, s1 AS "a" WHERE c.customer_id = a.code
+  final: SELECT * FROM x0
+*/
+----
+-- an update that looks beyond its partition is a query for effects: a key column
+-- show: texts
+UPDATE airlines SET (code, name) = (lower(code), DEFAULT)
+/*
+WholeChange FIRST:
+on one member:
+  s0 is airlines(code, name)
+  answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
+  SELECT CAST('UPDATE' AS VARCHAR) AS "action", "airlines"."code" AS "old 0", CAST((lower(code)) AS VARCHAR) AS "code", CAST((NULL) AS VARCHAR) AS "name" FROM s0 AS "airlines"
+on several members:
+  scan:airlines: SELECT CAST('UPDATE' AS TEXT) AS c0, "code" AS c1, CAST((LOWER("code")) AS TEXT) AS c2, CAST((NULL) AS TEXT) AS c3 FROM s0
+  final: SELECT c0, c1, c2, c3 FROM x0
+*/
+----
+-- a deletion is a query for keys: everything
+-- show: texts
+DELETE FROM airlines
+/*
+ChangeStatement DELETE:
+on one member:
+  s0 is airlines(code)
+  answers (code VARCHAR)
+  FROM s0 AS "airlines" SELECT "airlines"."code"
+on several members:
+  scan:airlines: SELECT "code" AS c0 FROM s0
+  final: SELECT c0 FROM x0
+*/
+----
+-- a deletion is a query for keys: case
+-- show: texts
+delete from Airlines where name = 'x'
+/*
+ChangeStatement DELETE:
+on one member:
+  s0 is airlines(code, name)
+  answers (code VARCHAR)
+  FROM s0 AS "Airlines" SELECT "Airlines"."code" where name = 'x'
+on several members:
+  scan:Airlines: SELECT "code" AS c0 FROM s0 WHERE "name" = 'x'
+  final: SELECT c0 FROM x0
+*/
+----
+-- a deletion is a query for keys: an alias
+-- parameters: 'x'
+-- show: texts
+DELETE FROM airlines a WHERE a.name = ?
+/*
+ChangeStatement DELETE:
+on one member:
+  s0 is airlines(code, name)
+  answers (code VARCHAR)
+  FROM s0 AS "a" SELECT "a"."code" WHERE a.name = $1
+on several members:
+  scan:a: SELECT "code" AS c0 FROM s0 WHERE "name" = $1
+  final: SELECT c0 FROM x0
+*/
+----
+-- a deletion is a query for keys: a quoted alias
+-- show: texts
+DELETE FROM airlines AS "where" WHERE true
+/*
+ChangeStatement DELETE:
+on one member:
+  s0 is airlines(code)
+  answers (code VARCHAR)
+  FROM s0 AS "where" SELECT "where"."code" WHERE true
+on several members:
+  scan:where: SELECT "code" AS c0 FROM s0 WHERE TRUE
+  final: SELECT c0 FROM x0
+*/
+----
+-- a deletion is a query for keys: a comment
+-- show: texts
+DELETE FROM airlines -- all
+;
+/*
+ChangeStatement DELETE:
+on one member:
+  s0 is airlines(code)
+  answers (code VARCHAR)
+  FROM s0 AS "airlines" SELECT "airlines"."code"
+on several members:
+  scan:airlines: SELECT "code" AS c0 FROM s0
+  final: SELECT c0 FROM x0
+*/
+----
+-- a deletion is a query for keys: truncate
+-- show: texts
+TRUNCATE airlines
+/*
+ChangeStatement DELETE:
+on one member:
+  s0 is airlines(code)
+  answers (code VARCHAR)
+  FROM s0 AS "airlines" SELECT "airlines"."code"
+on several members:
+  scan:airlines: SELECT "code" AS c0 FROM s0
+  final: SELECT c0 FROM x0
+*/
+----
+-- a deletion is a query for keys: truncate table
+-- show: texts
+TRUNCATE TABLE airlines;
+/*
+ChangeStatement DELETE:
+on one member:
+  s0 is airlines(code)
+  answers (code VARCHAR)
+  FROM s0 AS "airlines" SELECT "airlines"."code"
+on several members:
+  scan:airlines: SELECT "code" AS c0 FROM s0
+  final: SELECT c0 FROM x0
+*/
+----
+-- a deletion that looks beyond its partition is a query for effects: using
+-- show: texts
+DELETE FROM airlines USING customers AS c WHERE c.name = airlines.code
+/*
+WholeChange FIRST:
+on one member:
+  s0 is customers(name)
+  s1 is airlines(code, name)
+  answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
+  SELECT CAST('DELETE' AS VARCHAR) AS "action", "airlines"."code" AS "old 0", CAST((NULL) AS VARCHAR) AS "code", CAST((NULL) AS VARCHAR) AS "name" FROM s0 AS c, s1 AS "airlines" WHERE c.name = airlines.code
+on several members:
+  join c: SELECT CAST('DELETE' AS TEXT) AS "action", "airlines"."code" AS "old 0", CAST((NULL) AS TEXT) AS "code", CAST((NULL) AS TEXT) AS "name" FROM s0 AS c, s1 AS "airlines" WHERE c.name = airlines.code
+  final: SELECT * FROM x0
+*/
+----
+-- a deletion that looks beyond its partition is a query for effects: a common table expression, and rows to return
+-- show: texts
+WITH x AS (SELECT 'a' AS k) DELETE FROM airlines WHERE code IN (SELECT k FROM x) RETURNING name
+/*
+WholeChange FIRST:
+on one member:
+  s0 is airlines(code, name)
+  answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
+  WITH x AS (SELECT 'a' AS k) SELECT CAST('DELETE' AS VARCHAR) AS "action", "airlines"."code" AS "old 0", CAST(("airlines"."code") AS VARCHAR) AS "code", CAST(("airlines"."name") AS VARCHAR) AS "name" FROM s0 AS "airlines" WHERE code IN (SELECT k FROM x)
+returning:
+on one member:
+  s0 is airlines(name)
+  answers (name VARCHAR)
+  SELECT name FROM s0 AS "airlines"
+on several members:
+  scan:airlines: SELECT "name" AS c0 FROM s0
+  final: SELECT c0 FROM x0
+*/
+----
+-- what is returned is a query over the table
+-- parameters: 1, 2
+-- show: texts
+DELETE FROM orders o WHERE id = ? RETURNING o.id + ? AS more
+/*
+WholeChange FIRST:
+on one member:
+  s0 is orders(customer_id, id, priority, amount, day)
+  answers (action VARCHAR, old 0 VARCHAR, old 1 BIGINT, customer_id VARCHAR, id BIGINT, priority VARCHAR, amount DECIMAL(10,2), day DATE)
+  SELECT CAST('DELETE' AS VARCHAR) AS "action", "o"."customer_id" AS "old 0", "o"."id" AS "old 1", CAST(("o"."customer_id") AS VARCHAR) AS "customer_id", CAST(("o"."id") AS BIGINT) AS "id", CAST(("o"."priority") AS VARCHAR) AS "priority", CAST(("o"."amount") AS DECIMAL(10,2)) AS "amount", CAST(("o"."day") AS DATE) AS "day" FROM s0 AS "o" WHERE id = $1
+on several members:
+  scan:o: SELECT CAST('DELETE' AS TEXT) AS c0, "customer_id" AS c1, "id" AS c2, CAST(("customer_id") AS TEXT) AS c3, CAST(("id") AS BIGINT) AS c4, CAST(("priority") AS TEXT) AS c5, CAST(("amount") AS DECIMAL(10, 2)) AS c6, CAST(("day") AS DATE) AS c7 FROM s0 WHERE "id" = $1
+  final: SELECT c0, c1, c2, c3, c4, c5, c6, c7 FROM x0
+returning:
+on one member:
+  s0 is orders(id)
+  answers (more BIGINT)
+  SELECT o.id + $2 AS more FROM s0 AS "o"
+on several members:
+  scan:o: SELECT "id" + $2 AS c0 FROM s0
+  final: SELECT c0 FROM x0
+*/
+----
+-- a merge has a part for each kind of rows
+-- show: texts
+MERGE INTO airlines a USING customers AS c ON a.code = c.customer_id WHEN MATCHED THEN UPDATE SET name = c.name WHEN NOT MATCHED THEN INSERT (code) VALUES (c.customer_id) WHEN NOT MATCHED BY SOURCE THEN DELETE
+/*
+WholeChange REFUSED:
+on one member:
+  s0 is customers(customer_id, name, score)
+  s1 is airlines(code, name)
+  s2 is airlines(code, name)
+  s3 is airlines(code, name)
+  answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
+  WITH "source rows" AS MATERIALIZED (SELECT * FROM s0 AS c) SELECT CAST('UPDATE' AS VARCHAR) AS "action", "a"."code" AS "old 0", CAST(("a"."code") AS VARCHAR) AS "code", CAST((CAST((c.name) AS VARCHAR)) AS VARCHAR) AS "name" FROM s1 AS "a" JOIN "source rows" AS "c" ON (a.code = c.customer_id) UNION ALL SELECT CAST('INSERT' AS VARCHAR) AS "action", CAST(NULL AS VARCHAR) AS "old 0", CAST((CAST((c.customer_id) AS VARCHAR)) AS VARCHAR) AS "code", CAST((NULL) AS VARCHAR) AS "name" FROM (SELECT "c".* FROM "source rows" AS "c" LEFT JOIN s2 AS "a" ON (a.code = c.customer_id) WHERE "a"."code" IS NULL) AS "c" UNION ALL SELECT CAST('DELETE' AS VARCHAR) AS "action", "a"."code" AS "old 0", CAST(("a"."code") AS VARCHAR) AS "code", CAST(("a"."name") AS VARCHAR) AS "name" FROM (SELECT "a".* FROM s3 AS "a" LEFT JOIN (SELECT *, TRUE AS "is source" FROM "source rows") AS "c" ON (a.code = c.customer_id) WHERE "c"."is source" IS NULL) AS "a"
+on several members:
+  scan:c: SELECT "customer_id", "name", "score" FROM s0
+  final: WITH "source rows" AS MATERIALIZED (SELECT * FROM s0 AS c) SELECT CAST('UPDATE' AS VARCHAR) AS "action", "a"."code" AS "old 0", CAST(("a"."code") AS VARCHAR) AS "code", CAST((CAST((c.name) AS VARCHAR)) AS VARCHAR) AS "name" FROM s1 AS "a" JOIN "source rows" AS "c" ON (a.code = c.customer_id) UNION ALL SELECT CAST('INSERT' AS VARCHAR) AS "action", CAST(NULL AS VARCHAR) AS "old 0", CAST((CAST((c.customer_id) AS VARCHAR)) AS VARCHAR) AS "code", CAST((NULL) AS VARCHAR) AS "name" FROM (SELECT "c".* FROM "source rows" AS "c" LEFT JOIN s2 AS "a" ON (a.code = c.customer_id) WHERE "a"."code" IS NULL) AS "c" UNION ALL SELECT CAST('DELETE' AS VARCHAR) AS "action", "a"."code" AS "old 0", CAST(("a"."code") AS VARCHAR) AS "code", CAST(("a"."name") AS VARCHAR) AS "name" FROM (SELECT "a".* FROM s3 AS "a" LEFT JOIN (SELECT *, TRUE AS "is source" FROM "source rows") AS "c" ON (a.code = c.customer_id) WHERE "c"."is source" IS NULL) AS "a"
+*/
+----
+-- of the clauses of one kind the first decides
+-- parameters: 5, 2
+-- show: texts
+MERGE INTO airlines a USING customers AS c ON a.code = c.customer_id WHEN MATCHED AND score > ? THEN DELETE WHEN MATCHED AND score > ? THEN DO NOTHING WHEN MATCHED THEN UPDATE SET name = 'x'
+/*
+WholeChange REFUSED:
+on one member:
+  s0 is customers(customer_id, name, score)
+  s1 is airlines(code, name)
+  answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
+  WITH "source rows" AS MATERIALIZED (SELECT * FROM s0 AS c) SELECT CAST(CASE WHEN (score > $1) THEN 'DELETE' WHEN (score > $2) THEN NULL ELSE 'UPDATE' END AS VARCHAR) AS "action", "a"."code" AS "old 0", CAST(("a"."code") AS VARCHAR) AS "code", CAST((CASE WHEN (score > $1) THEN "a"."name" WHEN (score > $2) THEN "a"."name" ELSE CAST(('x') AS VARCHAR) END) AS VARCHAR) AS "name" FROM s1 AS "a" JOIN "source rows" AS "c" ON (a.code = c.customer_id)
+on several members:
+  join a: SELECT CAST(CASE WHEN (score > $1) THEN 'DELETE' WHEN (score > $2) THEN NULL ELSE 'UPDATE' END AS TEXT) AS "action", "a"."code" AS "old 0", CAST(("a"."code") AS TEXT) AS "code", CAST((CASE WHEN (score > $1) THEN "a"."name" WHEN (score > $2) THEN "a"."name" ELSE CAST(('x') AS TEXT) END) AS TEXT) AS "name" FROM s1 AS "a" JOIN (SELECT * FROM s0 AS c) AS "c" ON (a.code = c.customer_id)
+  final: SELECT * FROM x0
+*/
+----
+-- sources, 1
+-- show: texts
+MERGE INTO airlines USING customers ON code = customer_id WHEN MATCHED THEN DELETE
+/*
+WholeChange REFUSED:
+on one member:
+  s0 is customers(customer_id, name, score)
+  s1 is airlines(code, name)
+  answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
+  WITH "source rows" AS MATERIALIZED (SELECT * FROM s0 AS "customers" ) SELECT CAST('DELETE' AS VARCHAR) AS "action", "airlines"."code" AS "old 0", CAST(("airlines"."code") AS VARCHAR) AS "code", CAST(("airlines"."name") AS VARCHAR) AS "name" FROM s1 AS "airlines" JOIN "source rows" AS "customers" ON (code = customer_id)
+on several members:
+  join airlines: SELECT CAST('DELETE' AS TEXT) AS "action", "airlines"."code" AS "old 0", CAST(("airlines"."code") AS TEXT) AS "code", CAST(("airlines"."name") AS TEXT) AS "name" FROM s1 AS "airlines" JOIN (SELECT * FROM s0 AS "customers") AS "customers" ON (code = customer_id)
+  final: SELECT * FROM x0
+*/
+----
+-- sources, 2
+-- show: texts
+MERGE INTO airlines USING customers x ON code = customer_id WHEN MATCHED THEN DELETE
+/*
+WholeChange REFUSED:
+on one member:
+  s0 is customers(customer_id, name, score)
+  s1 is airlines(code, name)
+  answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
+  WITH "source rows" AS MATERIALIZED (SELECT * FROM s0 x) SELECT CAST('DELETE' AS VARCHAR) AS "action", "airlines"."code" AS "old 0", CAST(("airlines"."code") AS VARCHAR) AS "code", CAST(("airlines"."name") AS VARCHAR) AS "name" FROM s1 AS "airlines" JOIN "source rows" AS "x" ON (code = customer_id)
+on several members:
+  join airlines: SELECT CAST('DELETE' AS TEXT) AS "action", "airlines"."code" AS "old 0", CAST(("airlines"."code") AS TEXT) AS "code", CAST(("airlines"."name") AS TEXT) AS "name" FROM s1 AS "airlines" JOIN (SELECT * FROM s0 AS x) AS "x" ON (code = customer_id)
+  final: SELECT * FROM x0
+*/
+----
+-- sources, 3
+-- show: texts
+MERGE INTO airlines USING (SELECT * FROM customers) x ON code = customer_id WHEN MATCHED THEN DELETE
+/*
+WholeChange REFUSED:
+on one member:
+  s0 is customers(customer_id, name, score)
+  s1 is airlines(code, name)
+  answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
+  WITH "source rows" AS MATERIALIZED (SELECT * FROM (SELECT * FROM s0 AS "customers") x) SELECT CAST('DELETE' AS VARCHAR) AS "action", "airlines"."code" AS "old 0", CAST(("airlines"."code") AS VARCHAR) AS "code", CAST(("airlines"."name") AS VARCHAR) AS "name" FROM s1 AS "airlines" JOIN "source rows" AS "x" ON (code = customer_id)
+on several members:
+  join airlines: SELECT CAST('DELETE' AS TEXT) AS "action", "airlines"."code" AS "old 0", CAST(("airlines"."code") AS TEXT) AS "code", CAST(("airlines"."name") AS TEXT) AS "name" FROM s1 AS "airlines" JOIN (SELECT * FROM (SELECT * FROM s0 AS "customers") AS x) AS "x" ON (code = customer_id)
+  final: SELECT * FROM x0
+*/
+----
+-- sources, 4
+-- show: texts
+MERGE INTO airlines USING (VALUES ('a', 'b')) AS x(customer_id, name) ON code = customer_id WHEN MATCHED THEN DELETE
+/*
+WholeChange REFUSED:
+on one member:
+  s0 is airlines(code, name)
+  answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
+  WITH "source rows" AS MATERIALIZED (SELECT * FROM (VALUES ('a', 'b')) AS x(customer_id, name)) SELECT CAST('DELETE' AS VARCHAR) AS "action", "airlines"."code" AS "old 0", CAST(("airlines"."code") AS VARCHAR) AS "code", CAST(("airlines"."name") AS VARCHAR) AS "name" FROM s0 AS "airlines" JOIN "source rows" AS "x" ON (code = customer_id)
+*/
+----
+-- the row that is there is looked for by its key
+-- parameters: 'AA', 'y'
+-- show: texts
+INSERT INTO airlines AS a VALUES (?, 'x') ON CONFLICT DO UPDATE SET name = a.name || excluded.name WHERE name <> ?
+/*
+WholeChange FIRST:
+on one member:
+  s0 is airlines(code, name)
+  answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
+  SELECT CAST(CASE WHEN "a"."code" IS NULL THEN 'INSERT' ELSE 'UPDATE' END AS VARCHAR) AS "action", "a"."code" AS "old 0", CAST((CASE WHEN "a"."code" IS NULL THEN excluded."code" ELSE "a"."code" END) AS VARCHAR) AS "code", CAST((CASE WHEN "a"."code" IS NULL THEN excluded."name" ELSE CAST((a.name || excluded.name) AS VARCHAR) END) AS VARCHAR) AS "name" FROM (SELECT {'code': "code", 'name': "name"} AS excluded FROM (VALUES (CAST($1 AS VARCHAR), CAST('x' AS VARCHAR))) AS v("code", "name")) AS "source row" LEFT JOIN (SELECT * FROM s0 AS "airlines" WHERE ("code" = CAST($1 AS VARCHAR))) AS "a" ON "a"."code" = excluded."code" WHERE "a"."code" IS NULL OR (name <> $2)
+*/
+----
+-- rows to return of a plain insertion need no look at the table
+-- show: texts
+INSERT INTO airlines (code) VALUES ('AA') RETURNING code
+/*
+WholeChange REFUSED:
+on one member:
+  answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
+  SELECT CAST('INSERT' AS VARCHAR) AS "action", CAST(NULL AS VARCHAR) AS "old 0", CAST(("code") AS VARCHAR) AS "code", CAST((NULL) AS VARCHAR) AS "name" FROM (VALUES (CAST('AA' AS VARCHAR))) AS v("code")
+returning:
+on one member:
+  s0 is airlines(code)
+  answers (code VARCHAR)
+  SELECT code FROM s0 AS "airlines"
+on several members:
+  scan:airlines: SELECT "code" AS c0 FROM s0
+  final: SELECT c0 FROM x0
+*/
