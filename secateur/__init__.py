@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 from secateur.client import Connection, Cursor, Explain, Job, JobInfo, JobStatus, LightJob, QueryStats, TableHandle, connect
-from secateur.client.dbapi import (
+from secateur.client.dbapi.pep249 import (
     BINARY,
     DATETIME,
     NUMBER,

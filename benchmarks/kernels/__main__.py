@@ -31,10 +31,10 @@ from rich.console import Console
 from rich.table import Table
 from sqlglot import exp
 
-from secateur.engine.kernels.arrow_fragment import ArrowFragment
-from secateur.engine.kernels.duckdb_kernel import default_kernel
+from secateur.engine.kernels.arrow.fragment import ArrowFragment
+from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.kernels.fragment import Fragment, KernelName, run_with
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.types.column_type import parse_type
 from secateur.planner.fragments.arrow_compiler import compile_arrow
 
 _ROUNDS: Final = 7

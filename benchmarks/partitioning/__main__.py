@@ -26,13 +26,13 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from secateur.partitioning.affinity import assign
-from secateur.partitioning.build import build_scheme
-from secateur.partitioning.range_spec import split_at
-from secateur.partitioning.scheme import HashComponent, PartitionScheme
-from secateur.partitioning.split import split
-from secateur.partitioning.table import Column, TableDef
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.schemes.build import build_scheme
+from secateur.partitioning.schemes.range_spec import split_at
+from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
+from secateur.partitioning.tables.split import split
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.topology.affinity import assign
+from secateur.partitioning.types.column_type import parse_type
 
 _RUNS: Final = 7
 _SCALAR_CALLS: Final = 100_000

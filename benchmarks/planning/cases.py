@@ -10,13 +10,13 @@ from datetime import date, timedelta
 from typing import Any, Final
 
 import secateur
-from secateur.client.parameters import plain_values
+from secateur.client.dbapi.parameters import plain_values
+from secateur.client.execution.statement import SelectStatement as ClientStatement
 from secateur.client.session import Session
-from secateur.client.statement import SelectStatement as ClientStatement
-from secateur.partitioning.affinity import assign
-from secateur.partitioning.statistics import NO_STATISTICS, StatisticsPicture
-from secateur.partitioning.table import TableDef
-from secateur.partitioning.topology import MemberAddress, Ownership, Topology
+from secateur.partitioning.tables.statistics import NO_STATISTICS, StatisticsPicture
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.affinity import assign
+from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
 from secateur.planner.explain.explain import explain
 from secateur.planner.planner import Planner
 from secateur.planner.statement import CreateTable, SelectStatement

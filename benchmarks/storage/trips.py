@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from secateur.partitioning.scheme import HashComponent, PartitionScheme
-from secateur.partitioning.table import Column, TableDef
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.column_type import parse_type
 
 __all__ = ["readings", "readings_rows", "trips", "trips_rows"]
 

@@ -6,7 +6,7 @@ import os
 from typing import Final
 
 from secateur.client.address import parse_address
-from secateur.client.connection import Connection
+from secateur.client.dbapi.connection import Connection
 from secateur.client.own_clusters import own_token
 from secateur.client.session import Session
 from secateur.errors import InterfaceError

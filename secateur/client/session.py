@@ -15,13 +15,13 @@ from typing import Any, Final, NoReturn
 from weakref import WeakSet
 
 from secateur.client.channel_pool import ChannelPool
-from secateur.client.parameters import parameter_types
-from secateur.client.pruning import Pruning
-from secateur.client.rows_to_come import GRANT_BYTES, RowsToCome
-from secateur.client.statement import InsertRows, Prepared, read_prepared
-from secateur.client.statement_cache import Cached, StatementCache, StatementKey
-from secateur.client.statement_timeout import NO_TIMEOUT
-from secateur.client.step_luck import StepLuck
+from secateur.client.dbapi.parameters import parameter_types
+from secateur.client.execution.filter_backoff import StepLuck
+from secateur.client.execution.pruning import Pruning
+from secateur.client.execution.result_stream import GRANT_BYTES, RowsToCome
+from secateur.client.execution.statement import InsertRows, Prepared, read_prepared
+from secateur.client.execution.statement_cache import Cached, StatementCache, StatementKey
+from secateur.client.execution.statement_timeout import NO_TIMEOUT
 from secateur.errors import (
     DeadlineError,
     Error,
@@ -33,8 +33,8 @@ from secateur.errors import (
     TopologyChangedError,
     UnreachableError,
 )
-from secateur.partitioning.table import TableDef
-from secateur.partitioning.topology import Topology
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.topology import Topology
 from secateur.wire import Answer, CallControl, Channel, Payload, unpack
 
 __all__ = ["Session", "Sign"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from secateur.engine.messages import OPS
+from secateur.engine.exchange.messages import OPS
 from secateur.errors import AuthenticationError
 from secateur.wire import Request, Role
 

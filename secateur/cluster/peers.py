@@ -8,7 +8,7 @@ from typing import Any
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import peer_at
 from secateur.errors import InterfaceError, MemberLostError
-from secateur.partitioning.topology import Topology
+from secateur.partitioning.topology.topology import Topology
 from secateur.wire import Answer, Payload, Peer, Role
 
 __all__ = ["Peers"]
@@ -100,7 +100,7 @@ class Peers:
         return False
 
     async def send(self, member_id: str, header: dict[str, Any], payload: Payload) -> None:
-        """Send a one-way message to a member, in order; see :class:`secateur.engine.transport.Transport`."""
+        """Send a one-way message to a member, in order; see :class:`secateur.engine.exchange.transport.Transport`."""
         await self.peer(member_id).notify(header["op"], header, payload)
 
     async def close(self) -> None:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Final
 
 from secateur.cluster.peers import Peers
-from secateur.engine.plan import SelectPlan
+from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import DeadlineError, Error, MemberLostError, UnreachableError
 from secateur.wire import Peer, unpack
 

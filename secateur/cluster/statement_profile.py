@@ -1,4 +1,4 @@
-"""What a member that answers a query says of the run: the figures of EXPLAIN ANALYZE, in the form of :mod:`secateur.client.run_profile`."""
+"""What a member that answers a query says of the run: the figures of EXPLAIN ANALYZE, in the form of :mod:`secateur.client.execution.run_profile`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from secateur.engine.metrics import VertexMetrics
-from secateur.engine.plan import SelectPlan
-from secateur.engine.result import ResultCollector
-from secateur.engine.select_job import merge_names, vertex_names
-from secateur.partitioning.topology import Topology
+from secateur.engine.runtime.metrics import VertexMetrics
+from secateur.engine.runtime.result import ResultCollector
+from secateur.engine.sql.select_job import merge_names, vertex_names
+from secateur.engine.sql.select_plan import SelectPlan
+from secateur.partitioning.topology.topology import Topology
 
 __all__ = ["CountedResult", "job_work", "local_work", "work_of"]
 
@@ -103,7 +103,7 @@ def work_of(
     kernel_s: float = 0.0,
     busy_s: float = 0.0,
 ) -> dict[str, Any]:
-    """What a stage did on a member, as :class:`~secateur.client.run_profile.StageWork` reads it."""
+    """What a stage did on a member, as :class:`~secateur.client.execution.run_profile.StageWork` reads it."""
     return {
         "stage": stage,
         "member": member,

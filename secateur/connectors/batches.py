@@ -11,10 +11,10 @@ from secateur.dag.codec import portable
 from secateur.dag.placement import Anywhere, Placement
 from secateur.dag.processor import Emitter, Params, Processor
 from secateur.dag.supplier import ProcessorMetaSupplier, ProcessorSupplier
-from secateur.engine.batches import batches_of
+from secateur.engine.exchange.batches import batches_of
 from secateur.errors import DagError
-from secateur.partitioning.needs import Needs
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.needs import Needs
 from secateur.wire.arrow_ipc import decode_table, encode_table
 
 __all__ = ["BatchSource", "batch_source"]

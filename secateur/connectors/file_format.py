@@ -10,9 +10,9 @@ from typing import Final, assert_never
 import pyarrow as pa
 import pyarrow.dataset as pads
 
-from secateur.engine.batches import BATCH_ROWS
+from secateur.engine.exchange.batches import BATCH_ROWS
 from secateur.errors import DagError, DataError
-from secateur.partitioning.empty_rows import empty_batch
+from secateur.partitioning.types.empty_rows import empty_batch
 
 __all__ = ["FileFormat", "file_format", "read_file"]
 

@@ -15,8 +15,8 @@ from secateur.dag.placement import Placement, Spread, Unrestricted
 from secateur.dag.processor import Params, Processor, ProcessorContext
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SupplierContext
 from secateur.errors import DagError
-from secateur.partitioning.needs import Needs
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.needs import Needs
 
 __all__ = ["FileSource", "file_source"]
 

@@ -13,8 +13,8 @@ from secateur.dag.placement import Anywhere, Placement, Unrestricted
 from secateur.dag.processor import Params, ProcessorContext
 from secateur.dag.supplier import FactorySupplier, ProcessorMetaSupplier, ProcessorSupplier
 from secateur.errors import DagError
-from secateur.partitioning.needs import Needs
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.needs import Needs
 
 __all__ = ["GeneratorFunction", "GeneratorSource", "generator_source"]
 

@@ -13,8 +13,8 @@ from secateur.dag.placement import Anywhere, Placement
 from secateur.dag.processor import Params
 from secateur.dag.supplier import FactorySupplier, ProcessorMetaSupplier, ProcessorSupplier
 from secateur.errors import DagError
-from secateur.partitioning.needs import Needs
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.needs import Needs
 
 __all__ = ["IterableSource", "iterable_source"]
 

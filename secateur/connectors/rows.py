@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from secateur.engine.batches import batches_of
+from secateur.engine.exchange.batches import batches_of
 from secateur.errors import DagError, DataError
 
 __all__ = ["BATCH_ROWS_OF_PYTHON", "checked_batch_rows", "rows_to_batches"]

@@ -12,11 +12,11 @@ from secateur.dag.parameter import Param, bind_value
 from secateur.dag.placement import Anywhere, OnPartitions, Placement
 from secateur.dag.processor import Params
 from secateur.dag.supplier import MetaContext
-from secateur.engine.partitions_reader import KeyLookup, PartitionsReader, ReadRequest
+from secateur.engine.sql.partitions_reader import KeyLookup, PartitionsReader, ReadRequest
 from secateur.errors import DagError, NoRangeError
-from secateur.partitioning.coerce import coerce
-from secateur.partitioning.needs import Needs
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.needs import Needs
+from secateur.partitioning.types.coerce import coerce
 
 __all__ = ["TableSource", "table_source"]
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 from secateur.dag.codec import portable
 from secateur.dag.processor import Outbox, Processor, ProcessorContext
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SupplierContext
-from secateur.engine.services import MemberServices
+from secateur.engine.runtime.services import MemberServices
 from secateur.errors import DagError, NotSupportedError
-from secateur.partitioning.conform import conform
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.tables.conform import conform
+from secateur.partitioning.tables.table import TableDef
 
 __all__ = ["TableSink", "table_sink"]
 
@@ -24,7 +24,7 @@ _FLUSH_BYTES: Final = 64 << 20
 
 
 def table_sink(name: str, *, mode: str = "upsert") -> TableSink:
-    """A sink that writes rows into a table: columns are matched by name and converted as in :meth:`~secateur.client.table_handle.TableHandle.load`.
+    """A sink that writes rows into a table: columns are matched by name and converted as in :meth:`~secateur.client.loads.table_handle.TableHandle.load`.
 
     Each processor gathers rows, and writes those of each partition to its primary, wherever that is, which hands them to its backups; the job ends well only
     when all of them have all rows. Feed it through an edge ``.partitioned(table=name).distributed()``, as a pipeline does: then rows travel once, to the member

@@ -34,7 +34,7 @@ from secateur.dag.edge import (
 from secateur.dag.supplier import ProcessorMetaSupplier, ReplicatedMetaSupplier
 from secateur.dag.vertex import Vertex
 from secateur.errors import DagError, Error, ProtocolError, SerializationError
-from secateur.partitioning.scheme import PartitionScheme
+from secateur.partitioning.schemes.scheme import PartitionScheme
 
 __all__ = [
     "Portable",

@@ -15,8 +15,8 @@ from secateur.dag.vertex import Vertex
 from secateur.drawing.diagram import Diagram
 from secateur.drawing.drawable import Drawable
 from secateur.errors import DagError
-from secateur.partitioning.needs import Needs
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.needs import Needs
 
 __all__ = ["DAG", "FrozenDAG"]
 

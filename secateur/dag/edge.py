@@ -13,7 +13,7 @@ from secateur.errors import DagError
 
 if TYPE_CHECKING:
     from secateur.dag.vertex import Vertex
-    from secateur.partitioning.scheme import PartitionScheme
+    from secateur.partitioning.schemes.scheme import PartitionScheme
 
 __all__ = [
     "AllToOne",

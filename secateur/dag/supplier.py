@@ -26,9 +26,9 @@ from secateur.dag.job_config import JobConfig
 from secateur.dag.placement import Anywhere, Placement, Unrestricted
 from secateur.dag.processor import Params, Processor
 from secateur.errors import DagError, InternalError, TopologyChangedError
-from secateur.partitioning.needs import Needs
-from secateur.partitioning.table import TableDef
-from secateur.partitioning.topology import Topology
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.needs import Needs
+from secateur.partitioning.topology.topology import Topology
 
 __all__ = [
     "FactorySupplier",

@@ -15,8 +15,8 @@ from secateur.dag.placement import OnMembers, Placement
 from secateur.dag.processor import Params, Processor
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, meta_supplier_of
 from secateur.errors import DagError
-from secateur.partitioning.needs import Needs
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.needs import Needs
 
 __all__ = ["force_total_parallelism_one", "lazy_total_parallelism_one"]
 

@@ -9,9 +9,9 @@ from typing import Any, Literal, overload
 
 import pyarrow as pa
 
-from secateur.client.connection import Connection
-from secateur.client.job import Job
-from secateur.client.light_job import LightJob
+from secateur.client.dbapi.connection import Connection
+from secateur.client.jobs.job import Job
+from secateur.client.jobs.light_job import LightJob
 from secateur.connectors.batches import batch_source
 from secateur.connectors.files import file_source
 from secateur.connectors.generator import GeneratorFunction, generator_source

@@ -17,14 +17,14 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.engine.input_alias import InputAlias
 from secateur.engine.kernels.fragment import Fragment
-from secateur.engine.stage import Stage, stage_relation
+from secateur.engine.sql.input_alias import InputAlias
+from secateur.engine.sql.stage import Stage, stage_relation
+from secateur.planner.binding.query import Query
 from secateur.planner.gathered_cost import GATHERED_BYTES_MAX, GATHERED_PARTS_MIN, gathered_ms, placed_ms
 from secateur.planner.placement.cost import Estimate
 from secateur.planner.placement.drafts import Columns, Schema
 from secateur.planner.placement.scan_rows import ScanRows
-from secateur.planner.query import Query
 from secateur.planner.scans.scan_reading import ScanReading
 
 __all__ = ["FragmentOf", "GatheredScan", "gathered_scans", "gathered_stages", "why_gathered"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from secateur.partitioning.reach import COMBINATIONS_PER_PARTITION
+from secateur.partitioning.pruning.select_partitions import COMBINATIONS_PER_PARTITION
 
 __all__ = ["PlanSettings", "split_rules"]
 

@@ -11,12 +11,16 @@ from typing import Any, Final, TypeAlias
 from sqlglot import Token, TokenType
 
 from secateur.errors import Error, LimitExceededError, NotSupportedError, ParameterError
-from secateur.planner.catalog_view import Catalog, CatalogView
+from secateur.planner.binding.catalog_view import Catalog, CatalogView
+from secateur.planner.binding.dialect_check import check_dialect
+from secateur.planner.binding.functions import refuse_calls_of
+from secateur.planner.binding.parameter_types import specimen, types_of
+from secateur.planner.binding.pivot import read_pivot, read_unpivot
+from secateur.planner.binding.refused import STATEMENTS as REFUSED_STATEMENTS
 from secateur.planner.ddl.alter_table import read_alter_table
 from secateur.planner.ddl.create_index import read_create_index, read_drop_index
 from secateur.planner.ddl.create_table import read_create_table, read_drop_table
 from secateur.planner.ddl.create_table_as import is_create_table_as, read_create_table_as
-from secateur.planner.dialect_check import check_dialect
 from secateur.planner.dml.change_planner import ChangePlanner
 from secateur.planner.dml.composed import Composed
 from secateur.planner.dml.copy import read_copy
@@ -27,11 +31,7 @@ from secateur.planner.dml.target import read_relation
 from secateur.planner.dml.update import read_update
 from secateur.planner.dml.with_clause import split_with
 from secateur.planner.explain.read_explain import read_explain
-from secateur.planner.functions import refuse_calls_of
-from secateur.planner.parameter_types import specimen, types_of
-from secateur.planner.pivot import read_pivot, read_unpivot
 from secateur.planner.plan_settings import PlanSettings
-from secateur.planner.refused import STATEMENTS as REFUSED_STATEMENTS
 from secateur.planner.select import BoundSelect
 from secateur.planner.set_option import is_show_settings, read_set, read_show_settings
 from secateur.planner.statement import (

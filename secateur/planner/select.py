@@ -14,28 +14,28 @@ from typing import Any, Final
 
 from sqlglot import Token, exp
 
-from secateur.engine.kernels.arrow_fragment import ArrowFragment
-from secateur.engine.kernels.duckdb_kernel import default_kernel
+from secateur.engine.kernels.arrow.fragment import ArrowFragment
+from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.kernels.fragment import Fragment
-from secateur.engine.key_search import KeySearch
-from secateur.engine.plan import ScanPlan, SelectPlan, Strategy
+from secateur.engine.sql.key_search import KeySearch
+from secateur.engine.sql.select_plan import ScanPlan, SelectPlan, Strategy
 from secateur.errors import DatabaseError, DataError, NotSupportedError, ProgrammingError
-from secateur.partitioning.empty_rows import empty_table
-from secateur.partitioning.nodes import All, Everywhere
-from secateur.partitioning.statistics import StatisticsPicture
-from secateur.partitioning.table import TableDef
-from secateur.partitioning.tree import PartitionTree
-from secateur.partitioning.types import SqlType
-from secateur.planner.binding_errors import in_users_terms
+from secateur.partitioning.pruning.nodes import All, Everywhere
+from secateur.partitioning.pruning.tree import PartitionTree
+from secateur.partitioning.tables.statistics import StatisticsPicture
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.column_type import SqlType
+from secateur.partitioning.types.empty_rows import empty_table
+from secateur.planner.binding.binding_errors import in_users_terms
+from secateur.planner.binding.evaluation import evaluate, is_bounded_over_no_rows, is_small, refuse_large_constants
+from secateur.planner.binding.query import Query, Scan, bind_query
 from secateur.planner.checks.columns_by_position import read_by_position
 from secateur.planner.checks.recomposed import spelling_difference
 from secateur.planner.checks.select_node import named_columns
-from secateur.planner.evaluation import evaluate, is_bounded_over_no_rows, is_small, refuse_large_constants
 from secateur.planner.fragments.arrow_form import arrow_form
 from secateur.planner.fragments.canonical import Cut, Differs, canonical_select
 from secateur.planner.placement.cost import Estimate, estimate_of
 from secateur.planner.plan_settings import PlanSettings
-from secateur.planner.query import Query, Scan, bind_query
 from secateur.planner.scans.scan_reading import QueryReading, ScanReading, read_query
 from secateur.planner.stages import as_written, sent_if_placed, staged, why_whole
 from secateur.planner.statement import SelectStatement

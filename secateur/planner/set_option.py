@@ -10,8 +10,8 @@ from typing import Final
 from sqlglot import Token
 
 from secateur.errors import ProgrammingError, UnknownTableError
-from secateur.partitioning.reach import COMBINATIONS_PER_PARTITION
-from secateur.planner.near_names import near_names
+from secateur.partitioning.pruning.select_partitions import COMBINATIONS_PER_PARTITION
+from secateur.planner.binding.suggestions import near_names
 from secateur.planner.plan_settings import split_rules
 from secateur.planner.rewrites.rules import rule_names
 from secateur.planner.statement import SetOption, Setting, ShowSettings

@@ -14,13 +14,14 @@ from typing import Any
 
 from sqlglot import exp
 
-from secateur.engine.kernels.duckdb_kernel import default_kernel
+from secateur.engine.kernels.duckdb.kernel import default_kernel
+from secateur.engine.kernels.duckdb.result_types import is_restored
 from secateur.engine.kernels.fragment import Fragment
-from secateur.engine.kernels.result_types import is_restored
-from secateur.engine.plan import Strategy
-from secateur.engine.stage import Exchange, Stage, stage_relation
+from secateur.engine.sql.select_plan import Strategy
+from secateur.engine.sql.stage import Exchange, Stage, stage_relation
 from secateur.errors import DatabaseError
-from secateur.partitioning.types import SqlType
+from secateur.partitioning.types.column_type import SqlType
+from secateur.planner.binding.query import Query
 from secateur.planner.checks.placed import Source, clocks_difference, unsaid_filters
 from secateur.planner.checks.recomposed import difference
 from secateur.planner.checks.select_node import named_columns
@@ -35,7 +36,6 @@ from secateur.planner.placement.drafts import Draft
 from secateur.planner.placement.place import place
 from secateur.planner.placement.scan_rows import ScanRows, is_about_scan
 from secateur.planner.placement.sent_bytes import sent_bytes
-from secateur.planner.query import Query
 from secateur.planner.scans.scan_reading import QueryReading, ScanReading
 from secateur.planner.scans.scope import Scope
 from secateur.planner.text.dialect import parse_query, to_sql, tokenize

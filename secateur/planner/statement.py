@@ -8,12 +8,12 @@ from typing import Final, TypeAlias, assert_never
 
 import pyarrow as pa
 
-from secateur.client.files.file_options import FileOptions
-from secateur.engine.plan import SelectPlan
-from secateur.engine.row_effects import Meeting
-from secateur.partitioning.index import IndexDef
-from secateur.partitioning.range_changes import RangeChange
-from secateur.partitioning.table import TableDef
+from secateur.client.copy.file_options import FileOptions
+from secateur.engine.sql.row_effects import Meeting
+from secateur.engine.sql.select_plan import SelectPlan
+from secateur.partitioning.schemes.range_changes import RangeChange
+from secateur.partitioning.tables.index import IndexDef
+from secateur.partitioning.tables.table import TableDef
 from secateur.planner.scans.scan_bounds import ScanBounds
 from secateur.planner.views.view import ViewDef
 
@@ -349,7 +349,7 @@ class WholeChange:
 
     Attributes:
         table: The table that is changed.
-        select: The query for what becomes of its rows, as :class:`~secateur.engine.row_effects.RowEffects` reads it.
+        select: The query for what becomes of its rows, as :class:`~secateur.engine.sql.row_effects.RowEffects` reads it.
         meeting: What it means that a row is found twice.
         returning: A query over the rows concerned, in place of the table; None when nothing is to be returned.
         names_action: Whether ``returning`` has one parameter more than the statement: the action of the row.

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from secateur.partitioning.empty_rows import empty_table
+from secateur.partitioning.types.empty_rows import empty_table
 from secateur.storage.gather import gather
 from secateur.storage.key_order import Cells
 from secateur.storage.layout import TableLayout

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from secateur.errors import DataError, NotSupportedError
-from secateur.partitioning.decimals import unscaled
-from secateur.partitioning.types import SqlType, TypeKind
+from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.decimals import unscaled
 from secateur.storage.key_view import (
     Cell,
     CellView,
@@ -115,7 +115,7 @@ class KeyColumn:
         return bytes_view(array)
 
     def cell(self, value: Any) -> Cell:
-        """The cell of a canonical Python value (what ``secateur.partitioning.coerce`` returns), not None.
+        """The cell of a canonical Python value (what ``secateur.partitioning.types.coerce`` returns), not None.
 
         Raises:
             DataError: The value is of another Python type.

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from secateur.errors import DataError, ParameterError, SchemeError
-from secateur.partitioning.key_range import KeyRange
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.pruning.key_range import KeyRange
+from secateur.partitioning.tables.table import TableDef
 from secateur.storage.gather import single_array
 from secateur.storage.key_column import KeyColumn
 from secateur.storage.key_view import Cell, CellView
@@ -23,7 +23,7 @@ Cells: TypeAlias = tuple[Cell, ...]
 
 @dataclass(frozen=True, slots=True)
 class CellRange:
-    """A :class:`~secateur.partitioning.key_range.KeyRange` in cells: from before or after all keys that begin with ``lower``, to the same of ``upper``."""
+    """A :class:`~secateur.partitioning.pruning.key_range.KeyRange` in cells: from before or after all keys that begin with ``lower``, to the same of ``upper``."""
 
     lower: Cells
     after_lower: bool

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from secateur.errors import Error
-from secateur.partitioning.key_range import KeyRange, KeyRanges
+from secateur.partitioning.pruning.key_range import KeyRange, KeyRanges
 from secateur.storage.key_order import CellRange
 from secateur.storage.layout import TableLayout
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from secateur.errors import DataError, DuplicateKeyError, NullKeyError, TopologyChangedError
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.tables.table import TableDef
 from secateur.storage.key_order import KeyOrder
 
 __all__ = ["TableLayout"]

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from secateur.errors import TableExistsError
-from secateur.partitioning.empty_rows import empty_table
-from secateur.partitioning.key_range import IndexSlice, KeyRanges, KeySlice
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.pruning.key_range import IndexSlice, KeyRanges, KeySlice
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.empty_rows import empty_table
 from secateur.storage.change import ChangeCount, Operation, load_mode
 from secateur.storage.hosted_tables import HostedTable, HostedTables
 from secateur.storage.key_order import CellRange

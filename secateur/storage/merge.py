@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from secateur.partitioning.empty_rows import empty_table
+from secateur.partitioning.types.empty_rows import empty_table
 from secateur.storage.change import Operation, Repeats
 from secateur.storage.gather import concatenate, gather
 from secateur.storage.layout import TableLayout

@@ -7,7 +7,7 @@ from typing import Final
 import pyarrow as pa
 
 from secateur.errors import LoadFailedError
-from secateur.partitioning.empty_rows import empty_table
+from secateur.partitioning.types.empty_rows import empty_table
 from secateur.storage.change import ChangeCount, Operation
 from secateur.storage.delta import Delta
 from secateur.storage.key_order import Cells

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from secateur.partitioning.empty_rows import empty_table
-from secateur.partitioning.key_range import KeyRange
+from secateur.partitioning.pruning.key_range import KeyRange
+from secateur.partitioning.types.empty_rows import empty_table
 from secateur.storage.key_order import CellRange, Cells, KeyOrder
 from secateur.storage.layout import TableLayout
 from secateur.storage.overlay import Overlay

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 import pyarrow as pa
 
 from secateur.errors import InternalError, LoadFailedError
-from secateur.partitioning.empty_rows import empty_table
+from secateur.partitioning.types.empty_rows import empty_table
 from secateur.storage.change import MIXED, MixedAttempt, Operation, load_mode
 from secateur.storage.hosted_tables import HostedTable, HostedTables
 from secateur.storage.load import Load, Preparation, PreparedPart, StagedPart

@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from secateur.partitioning.distinct_sketch import DistinctSketch
-from secateur.partitioning.empty_rows import empty_table
-from secateur.partitioning.encoding import EncodedColumn, WordKeys, encode_array, fixed_width
-from secateur.partitioning.hashing import SPARK_SEED, hash_columns
-from secateur.partitioning.statistics import ColumnStatistics, TableStatistics
-from secateur.partitioning.table import TableDef
-from secateur.partitioning.types import SqlType, TypeKind
+from secateur.partitioning.schemes.hashing import SPARK_SEED, hash_columns
+from secateur.partitioning.tables.distinct_sketch import DistinctSketch
+from secateur.partitioning.tables.statistics import ColumnStatistics, TableStatistics
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.empty_rows import empty_table
+from secateur.partitioning.types.encoding import EncodedColumn, WordKeys, encode_array, fixed_width
 from secateur.storage.snapshot import PartitionSnapshot
 
 __all__ = ["SAMPLED_ROWS_MAX", "ColumnSummary", "TableSummary", "summarize", "total"]

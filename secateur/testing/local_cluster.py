@@ -18,15 +18,15 @@ from secateur.dag.dag import DAG, FrozenDAG
 from secateur.dag.job_config import JobConfig
 from secateur.dag.processor import Params
 from secateur.engine.kernels.fragment import run
-from secateur.engine.result import JobResult
-from secateur.engine.runtime import JobRuntime
-from secateur.engine.services import EngineLimits, MemberServices
+from secateur.engine.runtime.result import JobResult
+from secateur.engine.runtime.runtime import JobRuntime
+from secateur.engine.runtime.services import EngineLimits, MemberServices
 from secateur.errors import UnknownTableError
-from secateur.partitioning.affinity import assign
-from secateur.partitioning.conform import conform
-from secateur.partitioning.split import split
-from secateur.partitioning.table import TableDef
-from secateur.partitioning.topology import MemberAddress, Ownership, Topology
+from secateur.partitioning.tables.conform import conform
+from secateur.partitioning.tables.split import split
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.affinity import assign
+from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
 from secateur.storage.change import load_mode
 from secateur.storage.member_store import MemberStore
 from secateur.testing.local_network import LocalNetwork

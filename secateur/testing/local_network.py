@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from secateur.engine.transport import Payload
+from secateur.engine.exchange.transport import Payload
 from secateur.errors import MemberLostError
 from secateur.wire.values import pack, unpack
 

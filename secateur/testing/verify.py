@@ -17,12 +17,12 @@ import pyarrow as pa
 from secateur.dag.job_config import JobConfig
 from secateur.dag.processor import Params, Processor, ProcessorContext
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SupplierContext, meta_supplier_of
-from secateur.engine.gather_budget import GatherBudget
-from secateur.engine.kernels.cancellation import Cancellation
+from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import run
-from secateur.engine.services import MemberServices
-from secateur.partitioning.empty_rows import empty_batch, empty_table
-from secateur.partitioning.topology import MemberAddress, Topology
+from secateur.engine.runtime.gather_budget import GatherBudget
+from secateur.engine.runtime.services import MemberServices
+from secateur.partitioning.topology.topology import MemberAddress, Topology
+from secateur.partitioning.types.empty_rows import empty_batch, empty_table
 from secateur.storage.member_store import MemberStore
 from secateur.testing.same_rows import difference
 from secateur.testing.scenario import SCENARIOS, Scenario

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from secateur.partitioning.types import SqlType, TypeKind
+from secateur.partitioning.types.column_type import SqlType, TypeKind
 
 __all__ = ["SHORT_ROWS_MAX", "ShortTable", "is_short", "shorten", "travels_short"]
 

@@ -12,10 +12,10 @@ from secateur.connectors.table import table_source
 from secateur.dag import DAG, Edge, EdgeConfig, Emitter, OnMembers, Placement, Processor, ProcessorMetaSupplier, ProcessorSupplier, between
 from secateur.dag.supplier import FactorySupplier
 from secateur.engine.processors import filter_rows
-from secateur.partitioning.build import build_scheme
-from secateur.partitioning.scheme import HashComponent
-from secateur.partitioning.table import Column, TableDef
-from secateur.partitioning.types import parse_type, type_of_arrow
+from secateur.partitioning.schemes.build import build_scheme
+from secateur.partitioning.schemes.scheme import HashComponent
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.column_type import parse_type, type_of_arrow
 
 
 def orders_table() -> TableDef:

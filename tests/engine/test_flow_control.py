@@ -13,7 +13,7 @@ import pytest
 
 from secateur.dag import DAG, EdgeConfig, JobConfig, Processor, between
 from secateur.engine.processors import map_batches
-from secateur.engine.services import EngineLimits
+from secateur.engine.runtime.services import EngineLimits
 from secateur.errors import LimitExceededError
 from secateur.testing.local_cluster import LocalCluster, until
 from small_jobs import Forever, Numbers, Place, pipeline

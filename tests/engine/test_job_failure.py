@@ -12,9 +12,9 @@ import pytest
 from secateur.connectors.collect import collect
 from secateur.connectors.table import table_source
 from secateur.dag import DAG, JobConfig, Processor, ProcessorSupplier, between
-from secateur.engine.services import EngineLimits
+from secateur.engine.runtime.services import EngineLimits
 from secateur.errors import DagError, DataError, JobFailedError, MemberLostError, ProtocolError, SerializationError, TopologyChangedError, UnknownTableError
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.tables.table import TableDef
 from secateur.testing.local_cluster import LocalCluster, until
 from small_jobs import Forever, Numbers, Place, pipeline, read_by_key
 

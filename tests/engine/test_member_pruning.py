@@ -13,8 +13,8 @@ from secateur.connectors.collect import collect
 from secateur.connectors.table import table_source
 from secateur.dag import DAG, JobConfig, Param, between
 from secateur.engine.processors import map_batches
-from secateur.engine.services import EngineLimits
-from secateur.partitioning.table import TableDef
+from secateur.engine.runtime.services import EngineLimits
+from secateur.partitioning.tables.table import TableDef
 from secateur.testing.local_cluster import LocalCluster
 from small_jobs import read_by_key
 

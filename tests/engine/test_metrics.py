@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from secateur.connectors.collect import collect
 from secateur.dag import DAG, EdgeConfig, JobConfig, Processor, between
-from secateur.engine.metrics import InputMetrics, OutputMetrics, TaskletMetrics, VertexMetrics
+from secateur.engine.runtime.metrics import InputMetrics, OutputMetrics, TaskletMetrics, VertexMetrics
 from secateur.testing.local_cluster import LocalCluster, until
 
 RunTest = Callable[[Any], Any]

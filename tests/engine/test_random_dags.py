@@ -14,7 +14,7 @@ import pytest
 
 from secateur.connectors.collect import collect
 from secateur.dag import DAG, Edge, EdgeConfig, Emitter, JobConfig, Processor, from_
-from secateur.engine.services import EngineLimits
+from secateur.engine.runtime.services import EngineLimits
 from secateur.errors import Error
 from secateur.testing.local_cluster import LocalCluster, until
 

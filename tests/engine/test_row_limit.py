@@ -11,18 +11,18 @@ import pyarrow as pa
 import pytest
 
 from secateur.engine.kernels.fragment import Fragment
-from secateur.engine.plan import ScanPlan, SelectPlan, Strategy
-from secateur.engine.result_queue import ResultQueue
-from secateur.engine.row_limit import LimitedRows, RowLimit
-from secateur.engine.row_stream import JobRows
-from secateur.engine.select_job import select_dag
-from secateur.engine.stage import Stage
+from secateur.engine.processors.row_limit import LimitedRows, RowLimit
+from secateur.engine.runtime.result_queue import ResultQueue
+from secateur.engine.sql.row_stream import JobRows
+from secateur.engine.sql.select_job import select_dag
+from secateur.engine.sql.select_plan import ScanPlan, SelectPlan, Strategy
+from secateur.engine.sql.stage import Stage
 from secateur.errors import DataError, JobCancelledError
-from secateur.partitioning.nodes import All
-from secateur.partitioning.scheme import HashComponent, PartitionScheme
-from secateur.partitioning.table import Column, TableDef
-from secateur.partitioning.tree import PartitionTree
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.pruning.nodes import All
+from secateur.partitioning.pruning.tree import PartitionTree
+from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.column_type import parse_type
 from secateur.testing.local_cluster import LocalCluster, until
 
 BIGINT = parse_type("BIGINT")

@@ -13,16 +13,16 @@ import pytest
 
 from secateur.connectors import table_source
 from secateur.dag import DAG, EdgeConfig, JobConfig, between
-from secateur.engine.kernels.cancellation import Cancellation
+from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.parted_answer import MadeAnswer, WholeAnswer
 from secateur.engine.processors.result_sink import ResultSink
-from secateur.engine.result_queue import ResultQueue
-from secateur.engine.row_stream import AnswerRows, FragmentRows, JobRows, RowStream
+from secateur.engine.runtime.result_queue import ResultQueue
+from secateur.engine.sql.row_stream import AnswerRows, FragmentRows, JobRows, RowStream
 from secateur.errors import DataError, JobCancelledError, MemberLostError
-from secateur.partitioning.build import build_scheme
-from secateur.partitioning.scheme import HashComponent
-from secateur.partitioning.table import Column, TableDef
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.schemes.build import build_scheme
+from secateur.partitioning.schemes.scheme import HashComponent
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.column_type import parse_type
 from secateur.testing.local_cluster import LocalCluster, until
 
 ROWS = pa.table({"a": list(range(3_000_000))})

@@ -12,19 +12,19 @@ import pyarrow as pa
 import pytest
 
 from secateur.engine.kernels.fragment import Fragment
-from secateur.engine.plan import ScanPlan, SelectPlan, Strategy
-from secateur.engine.result import JobResult
-from secateur.engine.select_job import describe_select, select_dag
-from secateur.engine.services import EngineLimits
-from secateur.engine.stage import Exchange, Stage
+from secateur.engine.runtime.result import JobResult
+from secateur.engine.runtime.services import EngineLimits
+from secateur.engine.sql.select_job import describe_select, select_dag
+from secateur.engine.sql.select_plan import ScanPlan, SelectPlan, Strategy
+from secateur.engine.sql.stage import Exchange, Stage
 from secateur.errors import DataError, DeadlineError, LimitExceededError
-from secateur.partitioning.build import build_scheme
-from secateur.partitioning.components import RangeComponent, RangePartition
-from secateur.partitioning.nodes import All
-from secateur.partitioning.scheme import HashComponent, PartitionScheme
-from secateur.partitioning.table import Column, TableDef
-from secateur.partitioning.tree import PartitionTree
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.pruning.nodes import All
+from secateur.partitioning.pruning.tree import PartitionTree
+from secateur.partitioning.schemes.build import build_scheme
+from secateur.partitioning.schemes.components import RangeComponent, RangePartition
+from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.column_type import parse_type
 from secateur.testing.local_cluster import LocalCluster
 
 RunTest = Callable[[Any], Any]

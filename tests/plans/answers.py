@@ -9,7 +9,7 @@ from itertools import dropwhile
 import secateur
 from described_tables import DescribedTables
 from plan_files import Case, PlanFile
-from secateur.engine.plan import SelectPlan
+from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import Error
 from secateur.planner.statement import Materialized, SelectStatement, Statement
 

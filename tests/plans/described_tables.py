@@ -8,11 +8,11 @@ from types import MappingProxyType
 from typing import Any
 
 from secateur.errors import UnknownTableError
-from secateur.partitioning.affinity import assign
-from secateur.partitioning.statistics import NO_STATISTICS, ColumnStatistics, StatisticsPicture, TableStatistics
-from secateur.partitioning.table import TableDef
-from secateur.partitioning.topology import MemberAddress, Ownership, Topology
-from secateur.partitioning.types import TypeKind
+from secateur.partitioning.tables.statistics import NO_STATISTICS, ColumnStatistics, StatisticsPicture, TableStatistics
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.affinity import assign
+from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
+from secateur.partitioning.types.column_type import TypeKind
 from secateur.planner.explain.explain import Explain, explain
 from secateur.planner.planner import Planner
 from secateur.planner.statement import CreateIndex, CreateTable, CreateView, SelectStatement, Statement

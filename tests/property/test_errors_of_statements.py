@@ -10,7 +10,7 @@ import pytest
 
 import secateur
 from secateur.errors import Error, InternalError, JobFailedError, MemberLostError, ProtocolError
-from secateur.planner.functions import VALUE_FUNCTIONS
+from secateur.planner.binding.functions import VALUE_FUNCTIONS
 
 NEVER = (ProtocolError, JobFailedError, MemberLostError, InternalError)
 """What says that something is broken. Nothing is."""

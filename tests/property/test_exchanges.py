@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from secateur.engine.plan import Strategy
-from secateur.engine.stage import Exchange
-from secateur.partitioning.table import TableDef
+from secateur.engine.sql.select_plan import Strategy
+from secateur.engine.sql.stage import Exchange
+from secateur.partitioning.tables.table import TableDef
 from secateur.planner import gathered
 from secateur.planner.placement import search, semi_joins
 from worlds import World, check

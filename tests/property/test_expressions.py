@@ -13,9 +13,9 @@ from uuid import UUID
 import duckdb
 import pytest
 
-from secateur.partitioning.expression import UNKNOWN
-from secateur.partitioning.operand import Cast, Computed, operand_from_wire, operand_to_wire, resolve_operand
-from secateur.partitioning.types import SqlType, parse_type
+from secateur.partitioning.pruning.expression import UNKNOWN
+from secateur.partitioning.pruning.operand import Cast, Computed, operand_from_wire, operand_to_wire, resolve_operand
+from secateur.partitioning.types.column_type import SqlType, parse_type
 from secateur.planner.predicates.constants import operand_of
 from secateur.planner.text.dialect import parse_query, tokenize
 from secateur.planner.text.parameters import read_parameters

@@ -12,10 +12,10 @@ from unittest import mock
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.key_range import Cut, KeyRange, unite_ranges
-from secateur.partitioning.scheme import PartitionScheme
-from secateur.partitioning.table import Column, TableDef
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.pruning.key_range import Cut, KeyRange, unite_ranges
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.column_type import parse_type
 from secateur.storage import snapshot
 from secateur.storage.member_store import MemberStore
 

@@ -15,11 +15,11 @@ import pytest
 from secateur.connectors import batch_source, collect, table_source
 from secateur.dag import DAG, Edge, JobConfig, Param, Processor, force_total_parallelism_one, from_, lazy_total_parallelism_one
 from secateur.dag.edge import AllToOne, Distributed, DistributedTo, Local
-from secateur.partitioning.build import build_scheme
-from secateur.partitioning.required_owners import coordinators
-from secateur.partitioning.scheme import HashComponent
-from secateur.partitioning.table import Column, TableDef
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.schemes.build import build_scheme
+from secateur.partitioning.schemes.scheme import HashComponent
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.topology.required_owners import coordinators
+from secateur.partitioning.types.column_type import parse_type
 from secateur.testing.local_cluster import LocalCluster
 
 MEMBERS = ("m1", "m2", "m3", "m4")

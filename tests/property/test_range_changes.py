@@ -19,13 +19,13 @@ import pyarrow as pa
 import pytest
 
 from predicates import Predicates
-from secateur.cluster.member_ranges import check_catch_all, cuts_catch_all
+from secateur.cluster.member.ranges import check_catch_all, cuts_catch_all
 from secateur.errors import NoRangeError, SchemeError, TopologyChangedError
-from secateur.partitioning.range_changes import alter_ranges
-from secateur.partitioning.ranges_on_demand import with_cells
-from secateur.partitioning.scheme import PartitionScheme
-from secateur.partitioning.split import split
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.schemes.range_changes import alter_ranges
+from secateur.partitioning.schemes.ranges_on_demand import with_cells
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.tables.split import split
+from secateur.partitioning.tables.table import TableDef
 from secateur.planner.statement import AlterTable
 from worlds import DAYS, INTEGERS, TEXTS, World, check
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from secateur.errors import DuplicateKeyError, LoadFailedError
-from secateur.partitioning.key_range import Cut, KeyPrefix, KeyRange, unite_ranges
-from secateur.partitioning.scheme import PartitionScheme
-from secateur.partitioning.table import Column, TableDef
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.pruning.key_range import Cut, KeyPrefix, KeyRange, unite_ranges
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.column_type import parse_type
 from secateur.storage import partition as partition_module
 from secateur.storage import snapshot as snapshot_module
 from secateur.storage.member_store import MemberStore

@@ -25,8 +25,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.components import HashComponent, RangePartition
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.schemes.components import HashComponent, RangePartition
+from secateur.partitioning.tables.table import TableDef
 from secateur.planner.planner import Planner
 from secateur.planner.statement import CreateTable
 from worlds import World, has_range

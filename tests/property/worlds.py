@@ -17,16 +17,16 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from secateur.cluster.statement_replies import bounded_depth
+from secateur.cluster.controller.statement_replies import bounded_depth
 from secateur.engine.kernels.fragment import run
-from secateur.engine.plan import ScanPlan, SelectPlan
-from secateur.engine.stage import Exchange, stage_relation
+from secateur.engine.sql.select_plan import ScanPlan, SelectPlan
+from secateur.engine.sql.stage import Exchange, stage_relation
 from secateur.errors import DatabaseError, DataError, UnknownTableError
-from secateur.partitioning.conform import conform
-from secateur.partitioning.split import split
-from secateur.partitioning.statistics import NO_STATISTICS, ColumnStatistics, StatisticsPicture, TableStatistics
-from secateur.partitioning.table import TableDef
-from secateur.partitioning.types import TypeKind
+from secateur.partitioning.tables.conform import conform
+from secateur.partitioning.tables.split import split
+from secateur.partitioning.tables.statistics import NO_STATISTICS, ColumnStatistics, StatisticsPicture, TableStatistics
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.column_type import TypeKind
 from secateur.planner.planner import Planner
 from secateur.planner.statement import CreateTable, CreateView, Materialized, SelectStatement, SubqueryUse
 from secateur.planner.views.view import ViewDef

@@ -10,11 +10,11 @@ import pytest
 
 import secateur
 from secateur.cluster import Cluster
-from secateur.partitioning.comparison import Comparison
-from secateur.partitioning.condition import Box, Choice, Constraint, Test
-from secateur.partitioning.nodes import All, AnyOf, Everywhere, Keys, Node, Nothing, Partitions, intersect, node_from_wire, node_to_wire, unite
-from secateur.partitioning.operand import Parameter
-from secateur.partitioning.tree import PartitionTree
+from secateur.partitioning.pruning.comparison import Comparison
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.nodes import All, AnyOf, Everywhere, Keys, Node, Nothing, Partitions, intersect, node_from_wire, node_to_wire, unite
+from secateur.partitioning.pruning.operand import Parameter
+from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.wire import pack, unpack
 from worlds import World, check
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import secateur
-from secateur.client.statement import ChangeStatement
+from secateur.client.execution.statement import ChangeStatement
 from secateur.cluster import Cluster
 from secateur.cluster.callers import CONTROLLER_CALLERS, MEMBER_CALLERS
 from secateur.cluster.request_args import CONTROLLER_ARGS, MEMBER_ARGS

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import secateur
-from secateur.client.statement import ChangeStatement
+from secateur.client.execution.statement import ChangeStatement
 from secateur.cluster import Cluster
 from secateur.errors import DataError, DuplicateKeyError, NullKeyError, ParameterError, PruningMismatchError, UnknownTableError
 
@@ -279,7 +279,7 @@ def test_verify_compares_before_it_writes(shared: Cluster, table_name: str, monk
         create(conn, table_name)
         conn.execute("SET pruning = verify")
         assert conn.execute(f"UPDATE {table_name} SET v = -5 WHERE id = ?", [3]).rowcount == 1
-        monkeypatch.setattr("secateur.client.select.same_rows", lambda left, right: False)
+        monkeypatch.setattr("secateur.client.execution.select.same_rows", lambda left, right: False)
         with pytest.raises(PruningMismatchError):
             conn.execute(f"DELETE FROM {table_name} WHERE id = ?", [3])
         assert conn.execute("SET pruning = on") is not None

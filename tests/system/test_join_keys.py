@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import secateur
-from secateur.client import materialize
-from secateur.client.outcome import StepFound
+from secateur.client.execution import materialize
+from secateur.client.execution.outcome import StepFound
 from secateur.cluster import Cluster
 from secateur.planner.steps import join_keys
 

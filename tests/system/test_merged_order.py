@@ -10,7 +10,7 @@ import pytest
 
 import secateur
 from secateur.client import Connection
-from secateur.engine.kernels.duckdb_kernel import default_kernel
+from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.planner import stages
 from secateur.planner.placement import place
 

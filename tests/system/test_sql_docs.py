@@ -9,8 +9,8 @@ import pytest
 
 import secateur
 from secateur.errors import NotSupportedError, UnknownColumnError
+from secateur.planner.binding.refused import STATEMENTS
 from secateur.planner.ddl.create_table import REFUSED_CLAUSES, REFUSED_OBJECTS
-from secateur.planner.refused import STATEMENTS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sql.md").read_text(encoding="utf-8")
 

@@ -181,7 +181,7 @@ def test_executemany_counts_all(conn: secateur.Connection, counters: str) -> Non
 def test_a_wrong_pruning_is_found_before_anything_is_changed(conn: secateur.Connection, counters: str, monkeypatch: pytest.MonkeyPatch) -> None:
     conn.execute("SET pruning = verify")
     assert conn.execute(f"UPDATE {counters} SET v = 1 FROM (SELECT 1 AS one) WHERE id = 3").rowcount == 1
-    monkeypatch.setattr("secateur.client.select.same_rows", lambda *_: False)
+    monkeypatch.setattr("secateur.client.execution.select.same_rows", lambda *_: False)
     with pytest.raises(PruningMismatchError):
         conn.execute(f"UPDATE {counters} SET v = 2 FROM (SELECT 1 AS one) WHERE id = 3")
     assert conn.execute("SET pruning = on").execute(f"SELECT v FROM {counters} WHERE id = 3").fetchone() == (1,)

@@ -1,4 +1,4 @@
-"""Decimals are computed in ``partitioning/decimals.py`` alone.
+"""Decimals are computed in ``partitioning/types/decimals.py`` alone.
 
 Python rounds ``-value`` and ``abs(value)`` of a Decimal to the digits of the thread's decimal context. That other modules do not compute with one is held
 twice: here by the words of the source, and by ``tests/conftest.py``, which lets every test run in a context of five digits in which rounding raises.
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "secateur"
-HOME = PACKAGE / "partitioning" / "decimals.py"
+HOME = PACKAGE / "partitioning" / "types" / "decimals.py"
 ROUNDING = frozenset(
     {
         *("quantize", "scaleb", "fma", "normalize", "to_integral_value", "to_integral_exact", "to_integral", "remainder_near", "next_plus", "next_minus"),

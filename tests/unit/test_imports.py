@@ -41,7 +41,7 @@ HOMES = {
     "pyspark": ["connectors/spark/"],
     "py4j": ["connectors/spark/"],
     "sqlglot": ["planner/"],
-    "duckdb": ["engine/kernels/", "client/files/"],
+    "duckdb": ["engine/kernels/", "client/copy/"],
 }
 
 PUBLIC_NAMES = [
@@ -170,7 +170,7 @@ def test_each_library_sits_behind_one_place(path: Path) -> None:
         pytest.param("cluster/x.py", "import ray", 1, id="library-elsewhere"),
         pytest.param("cluster/runtimes/ray.py", "import ray.util", 0, id="library-at-home"),
         pytest.param("engine/kernels/x.py", "import duckdb", 0, id="library-in-its-folder"),
-        pytest.param("client/files/x.py", "import duckdb", 0, id="library-of-copy"),
+        pytest.param("client/copy/x.py", "import duckdb", 0, id="library-of-copy"),
         pytest.param("client/x.py", "import duckdb", 1, id="library-of-copy-elsewhere"),
         pytest.param("engine/x.py", "from duckdb import connect", 1, id="library-beside-its-folder"),
     ],

@@ -151,7 +151,7 @@ def patches_of(source: str) -> Iterator[int]:
     ("source", "count"),
     [
         pytest.param('monkeypatch.setattr(module, "_LIMIT", 3)', 1, id="a constant of a module"),
-        pytest.param('monkeypatch.setattr("secateur.client.load._RETRY_S", 0.1)', 1, id="a constant by its dotted name"),
+        pytest.param('monkeypatch.setattr("secateur.client.loads.load._RETRY_S", 0.1)', 1, id="a constant by its dotted name"),
         pytest.param('monkeypatch.setattr(module._Class, "cost", 3)', 1, id="an attribute of a private class"),
         pytest.param("connection._session = None", 1, id="an attribute"),
         pytest.param("class A:\n    def __init__(self):\n        self._x = 1", 0, id="its own attribute"),

@@ -25,11 +25,11 @@ EXCEPTIONS = {
     ("UnreachableError", "cluster/plan_source.py", "the controller does not answer", "not error.details.get('refused')"),
     ("LimitExceededError", "wire/connection.py", "message", "True"),
     ("LimitExceededError", "wire/peer.py", "requests to", "True"),
-    ("LimitExceededError", "cluster/planning.py", "statements wait to be planned", "True"),
+    ("LimitExceededError", "cluster/controller/planning.py", "statements wait to be planned", "True"),
 }
 """Errors that differ from their class: class, file, part of the message, and what is said."""
 
-READS = {"client/select.py", "client/rows_to_come.py"}
+READS = {"client/execution/select.py", "client/execution/result_stream.py"}
 """Where reads end, which have changed nothing."""
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from secateur.cluster.controller import Controller
+from secateur.cluster.controller.controller import Controller
 from secateur.cluster.loop_thread import LoopThread
-from secateur.cluster.member import Member
-from secateur.cluster.member_host import MemberHost
+from secateur.cluster.member.host import MemberHost
+from secateur.cluster.member.member import Member
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import DeadlineError
 

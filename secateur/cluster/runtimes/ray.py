@@ -20,9 +20,9 @@ from ray.actor import ActorHandle
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from secateur.cluster.controller import Controller
+from secateur.cluster.controller.controller import Controller
 from secateur.cluster.loop_thread import LoopThread
-from secateur.cluster.member_host import MemberHost
+from secateur.cluster.member.host import MemberHost
 from secateur.cluster.runtimes.process_memory import keep_freed_memory
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import OperationalError, ProgrammingError

@@ -30,8 +30,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark program gives it)
 
 from secateur.errors import InternalError
-from secateur.partitioning.scheme import HashComponent, PartitionScheme, RangePartition
-from secateur.partitioning.types import SqlType, TypeKind
+from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme, RangePartition
+from secateur.partitioning.types.column_type import SqlType, TypeKind
 
 __all__ = ["partition_id"]
 

@@ -28,9 +28,9 @@ from pyspark.sql.types import (
 )
 
 from secateur.errors import DataError, NullKeyError
-from secateur.partitioning.conform import conform
-from secateur.partitioning.empty_rows import empty_table
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.tables.conform import conform
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.empty_rows import empty_table
 
 __all__ = ["arrow_type", "check_columns"]
 

@@ -16,7 +16,7 @@ from uuid import uuid4
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
-from secateur.client.load import LoadMode
+from secateur.client.loads.load import LoadMode
 from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.failures import noted_errors
 from secateur.connectors.spark.schema import check_columns

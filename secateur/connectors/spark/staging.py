@@ -9,10 +9,10 @@ from typing import Final, Self
 
 import pyarrow as pa
 
-from secateur.partitioning.conform import conform
-from secateur.partitioning.sharing import Sharing
-from secateur.partitioning.table import TableDef
-from secateur.partitioning.topology import Topology
+from secateur.partitioning.tables.conform import conform
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.sharing import Sharing
+from secateur.partitioning.topology.topology import Topology
 from secateur.wire import Channel, encode_table
 
 __all__ = ["CHUNK_BYTES", "Stager"]

@@ -21,13 +21,13 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from secateur.client.load import LoadMode
-from secateur.client.ranges_on_demand import with_ranges_for
+from secateur.client.loads.load import LoadMode
+from secateur.client.loads.ranges_on_demand import with_ranges_for
 from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.failures import noted_errors
 from secateur.connectors.spark.staging import Stager
-from secateur.partitioning.table import TableDef
-from secateur.partitioning.topology import Topology
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.topology import Topology
 
 __all__ = ["LoadWriter", "StagedTask"]
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from secateur.engine.kernels.arrow_fragment import ArrowFragment
+from secateur.engine.kernels.arrow.fragment import ArrowFragment
+from secateur.engine.kernels.duckdb.result_types import arrow_type, relation_casts
 from secateur.engine.kernels.parted_answer import MadeAnswer, PartedAnswer, WholeAnswer
-from secateur.engine.kernels.result_types import arrow_type, relation_casts
-from secateur.partitioning.types import SqlType
+from secateur.partitioning.types.column_type import SqlType
 from secateur.wire import ShortTable
 
 if TYPE_CHECKING:
-    from secateur.engine.kernels.cancellation import Cancellation
-    from secateur.engine.kernels.duckdb_kernel import DuckDBKernel
+    from secateur.engine.kernels.duckdb.cancellation import Cancellation
+    from secateur.engine.kernels.duckdb.kernel import DuckDBKernel
 
 __all__ = ["Fragment", "KernelName", "answer", "open_answer", "open_with", "run", "run_with"]
 
@@ -136,7 +136,7 @@ def run(fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[
 def answer(fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any] = ()) -> pa.Table | ShortTable:
     """As :func:`run`, for an answer that is sent off: a result of a few rows comes as plain values."""
     if fragment.arrow is not None:
-        import secateur.engine.kernels.arrow_kernel as arrow_kernel
+        import secateur.engine.kernels.arrow.kernel as arrow_kernel
 
         found = arrow_kernel.answer(fragment.arrow, relations[fragment.relations[0]], params)
         if found is not None:
@@ -195,12 +195,12 @@ def _of_arrow(fragment: Fragment, relations: Mapping[str, pa.Table], params: Seq
     """The answer of the arrow kernel, if it can give it exactly."""
     if fragment.arrow is None:
         return None
-    import secateur.engine.kernels.arrow_kernel as arrow_kernel
+    import secateur.engine.kernels.arrow.kernel as arrow_kernel
 
     return arrow_kernel.run(fragment.arrow, relations[fragment.relations[0]], params)
 
 
 def _duckdb(given: Callable[[], DuckDBKernel] | None) -> DuckDBKernel:
-    from secateur.engine.kernels import duckdb_kernel  # imported at the first use: a process that plans or serves only simple fragments does not pay for it
+    from secateur.engine.kernels.duckdb import kernel as duckdb_kernel
 
     return (given or duckdb_kernel.default_kernel)()

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from secateur.engine.kernels.cancellation import Cancellation
+from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import Fragment, run_with
 from secateur.errors import LimitExceededError
 
 if TYPE_CHECKING:
-    from secateur.engine.kernels.duckdb_kernel import DuckDBKernel
+    from secateur.engine.kernels.duckdb.kernel import DuckDBKernel
 
 __all__ = ["JobKernel"]
 
@@ -54,7 +54,7 @@ class JobKernel:
             kernel.close()
 
     def _started(self) -> DuckDBKernel:
-        from secateur.engine.kernels.duckdb_kernel import DuckDBKernel  # imported at the first use, as in ``run_with``
+        from secateur.engine.kernels.duckdb.kernel import DuckDBKernel  # imported at the first use, as in ``run_with``
 
         with self._lock:
             if self._kernel is None:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from secateur.partitioning.empty_rows import empty_table
+from secateur.partitioning.types.empty_rows import empty_table
 
 __all__ = ["MadeAnswer", "PartedAnswer", "WholeAnswer", "slice_of_bytes"]
 

@@ -11,13 +11,13 @@ import pyarrow as pa
 from secateur.dag.codec import portable
 from secateur.dag.processor import Processor
 from secateur.dag.supplier import ReplicatedMetaSupplier
-from secateur.engine.batches import BATCH_ROWS
+from secateur.engine.exchange.batches import BATCH_ROWS
+from secateur.engine.exchange.row_buffer import together
 from secateur.engine.processors.aggregate_operation import AggregateOperation, OperationGrouping
 from secateur.engine.processors.aggregates import Aggregate
 from secateur.engine.processors.gathering import BYTES_MAX, GatheringProcessor
 from secateur.engine.processors.grouping import Grouping, KernelGrouping, checked_names
 from secateur.engine.processors.kernel import Kernel, KernelSupplier
-from secateur.engine.row_buffer import together
 from secateur.errors import DagError
 from secateur.wire.arrow_ipc import decode_schema
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from secateur.engine.processors.kernel import Kernel, column_of, numbered
 from secateur.errors import DataError
-from secateur.partitioning.empty_rows import empty_batch, empty_table
+from secateur.partitioning.types.empty_rows import empty_batch, empty_table
 
 __all__ = ["AggregateOperation", "OperationGrouping"]
 

@@ -13,13 +13,13 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from secateur.engine.kernels.arrow_aggregate import compile_aggregation
-from secateur.engine.kernels.arrow_evaluate import Scope
-from secateur.engine.kernels.arrow_expression import Column
-from secateur.engine.kernels.arrow_fragment import Aggregate, AggregateFunction, slot_name
-from secateur.engine.kernels.exact_values import InexactError
+from secateur.engine.kernels.arrow.aggregate import compile_aggregation
+from secateur.engine.kernels.arrow.evaluate import Scope
+from secateur.engine.kernels.arrow.exact_values import InexactError
+from secateur.engine.kernels.arrow.expression import Column
+from secateur.engine.kernels.arrow.fragment import Aggregate, AggregateFunction, slot_name
 from secateur.errors import NotSupportedError
-from secateur.partitioning.types import SqlType, TypeKind, parse_type, type_of_arrow
+from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type, type_of_arrow
 
 __all__ = ["State", "grouped_by_arrow"]
 

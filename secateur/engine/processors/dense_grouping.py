@@ -16,11 +16,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from secateur.engine.kernels.arrow_fragment import AggregateFunction
-from secateur.engine.kernels.exact_values import compute_type
+from secateur.engine.kernels.arrow.exact_values import compute_type
+from secateur.engine.kernels.arrow.fragment import AggregateFunction
 from secateur.engine.processors.arrow_grouping import State
-from secateur.partitioning.decimals import DOUBLE_INTEGER_MAX
-from secateur.partitioning.types import SqlType, TypeKind, parse_type
+from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type
+from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX
 
 __all__ = ["grouped_densely"]
 

@@ -8,8 +8,8 @@ from typing import Final
 import pyarrow as pa
 
 from secateur.dag.processor import Emitter, Offload, Processor
-from secateur.engine.batches import batches_of
-from secateur.engine.row_buffer import RowBuffer
+from secateur.engine.exchange.batches import batches_of
+from secateur.engine.exchange.row_buffer import RowBuffer
 from secateur.errors import LimitExceededError
 
 __all__ = ["BYTES_MAX", "GatheringProcessor"]

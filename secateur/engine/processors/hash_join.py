@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from secateur.dag.codec import portable
 from secateur.dag.processor import Emitter, Offload, Processor
-from secateur.engine.batches import batches_of
+from secateur.engine.exchange.batches import batches_of
+from secateur.engine.exchange.row_buffer import RowBuffer
 from secateur.engine.processors.gathering import BYTES_MAX
 from secateur.engine.processors.kernel import Kernel, KernelSupplier, column_of, numbered
-from secateur.engine.row_buffer import RowBuffer
 from secateur.errors import DagError, DataError, LimitExceededError
-from secateur.partitioning.empty_rows import empty_batch
+from secateur.partitioning.types.empty_rows import empty_batch
 from secateur.wire.arrow_ipc import decode_schema
 
 __all__ = ["HashJoinSupplier", "JoinKind", "hash_join"]

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from secateur.dag.supplier import ProcessorSupplier, SupplierContext
-from secateur.engine.kernels.cancellation import Cancellation
+from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import Fragment
-from secateur.engine.services import FragmentRunner, MemberServices
+from secateur.engine.runtime.services import FragmentRunner, MemberServices
 from secateur.errors import DagError, InternalError
 
 __all__ = ["Kernel", "KernelSupplier", "column_of", "numbered"]

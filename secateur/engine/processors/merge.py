@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from secateur.dag.codec import portable
 from secateur.dag.processor import Emitter, Offload, Outbox, Processor, ProcessorContext
-from secateur.engine.batches import batches_of
+from secateur.engine.exchange.batches import batches_of
+from secateur.engine.exchange.row_buffer import RowBuffer, together
 from secateur.engine.processors.gathering import BYTES_MAX
 from secateur.engine.processors.kernel import Kernel, KernelSupplier, numbered
 from secateur.engine.processors.sort_key import SortKey, order_by, sort_keys
-from secateur.engine.row_buffer import RowBuffer, together
 from secateur.errors import DagError, LimitExceededError
 
 __all__ = ["InputMerge", "MergeSupplier", "Merging", "merge"]

@@ -11,8 +11,8 @@ from secateur.dag.codec import portable
 from secateur.dag.placement import OnCoordinator, Placement
 from secateur.dag.processor import Processor
 from secateur.dag.supplier import ProcessorMetaSupplier, ProcessorSupplier, SupplierContext
-from secateur.engine.result import ResultCollector
-from secateur.engine.row_limit import LimitedRows, RowLimit
+from secateur.engine.processors.row_limit import LimitedRows, RowLimit
+from secateur.engine.runtime.result import ResultCollector
 
 __all__ = ["ResultSink"]
 

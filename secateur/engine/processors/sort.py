@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from secateur.dag.codec import portable
 from secateur.dag.processor import Processor
+from secateur.engine.exchange.row_buffer import together
 from secateur.engine.processors.gathering import BYTES_MAX, GatheringProcessor
 from secateur.engine.processors.kernel import Kernel, KernelSupplier, numbered
 from secateur.engine.processors.sort_key import SortKey, order_by, sort_keys
-from secateur.engine.row_buffer import together
 
 __all__ = ["Sort", "SortSupplier", "sort"]
 

@@ -1,7 +1,7 @@
 """The tables of which a statement looks at columns that it does not name, as DuckDB's parser reads it.
 
 Scans leave out columns that the text does not name. That is right only where a column is looked at by its name: a star, an alias that gives names to columns by
-their positions, a NATURAL join, a row as a value and the like look at all of them. :mod:`secateur.planner.query` decides it from sqlglot's tree; this says the
+their positions, a NATURAL join, a row as a value and the like look at all of them. :mod:`secateur.planner.binding.query` decides it from sqlglot's tree; this says the
 same from DuckDB's, in which a join in parentheses with an alias is a subquery with a star. A column is left out only where both agree.
 """
 

@@ -26,15 +26,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
+from secateur.engine.processors.row_limit import RowLimit
 from secateur.engine.processors.sort_key import SortKey
-from secateur.engine.row_limit import RowLimit
+from secateur.planner.binding.query import Scan
 from secateur.planner.checks.columns_by_position import read_by_position
 from secateur.planner.checks.conjuncts import Equalities, base_of, conditions_of, flat_and, inner_leaves, leaves, references, said_in
 from secateur.planner.checks.recomposed import tree_difference
 from secateur.planner.checks.select_node import Node, is_plain_star
 from secateur.planner.fragments.two_stage import Halves
 from secateur.planner.fragments.unstable import CLOCKS
-from secateur.planner.query import Scan
 from secateur.planner.text.folding import folded
 from secateur.planner.text.second_reading import SecondReading, read_statements
 

@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 from sqlglot import TokenType
 
 from secateur.errors import SchemeError
-from secateur.partitioning.range_changes import AddRange, DropNamed, DropRange, RangeChange, alter_ranges
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.schemes.range_changes import AddRange, DropNamed, DropRange, RangeChange, alter_ranges
+from secateur.partitioning.tables.table import TableDef
 from secateur.planner.ddl.partition_by import read_range
 from secateur.planner.dml.target import read_table
 from secateur.planner.statement import AlterTable

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from secateur.errors import NotSupportedError, SchemeError
-from secateur.partitioning.index import IndexDef
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.tables.index import IndexDef
+from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.assignments import read_column
 from secateur.planner.dml.target import read_table
 from secateur.planner.statement import CreateIndex, DropIndex

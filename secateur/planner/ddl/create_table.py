@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from secateur.errors import NotSupportedError, SchemeError, SqlSyntaxError
-from secateur.partitioning.build import build_scheme
-from secateur.partitioning.components import HashComponent
-from secateur.partitioning.scheme import PartitionScheme
-from secateur.partitioning.table import Column, TableDef
-from secateur.partitioning.types import SqlType, parse_type
+from secateur.partitioning.schemes.build import build_scheme
+from secateur.partitioning.schemes.components import HashComponent
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.column_type import SqlType, parse_type
 from secateur.planner.ddl.partition_by import PartitionBy, read_partition_by
 from secateur.planner.statement import CreateTable, DropTable
 from secateur.planner.text.positions import located, syntax_error

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from sqlglot import Token
 
 from secateur.errors import NotSupportedError, SchemeError
-from secateur.partitioning.table import Column
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.tables.table import Column
+from secateur.partitioning.types.column_type import parse_type
 from secateur.planner.ddl.create_table import Clauses, described, read_clauses, read_create
 from secateur.planner.ddl.table_sql import table_sql
 from secateur.planner.statement import CreateTableAs, SelectStatement

@@ -12,7 +12,7 @@ from typing import Final
 
 from sqlglot import TokenType
 
-from secateur.partitioning.every import Every, EveryUnit
+from secateur.partitioning.schemes.interval import Every, EveryUnit
 from secateur.planner.text.literals import read_literal
 from secateur.planner.text.positions import syntax_error
 from secateur.planner.text.token_cursor import TokenCursor

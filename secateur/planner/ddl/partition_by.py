@@ -17,9 +17,9 @@ from typing import Final
 
 from sqlglot import TokenType
 
-from secateur.partitioning.components import HashComponent
-from secateur.partitioning.every import Every
-from secateur.partitioning.range_spec import RangeSpec, catch_all, single_value, split_at
+from secateur.partitioning.schemes.components import HashComponent
+from secateur.partitioning.schemes.interval import Every
+from secateur.partitioning.schemes.range_spec import RangeSpec, catch_all, single_value, split_at
 from secateur.planner.ddl.every import read_every
 from secateur.planner.text.literals import at_literal, read_tuple
 from secateur.planner.text.token_cursor import TokenCursor, is_name

@@ -12,10 +12,10 @@ from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
-from secateur.partitioning.components import HashComponent, RangeComponent, RangePartition
-from secateur.partitioning.every import Every, EveryUnit
-from secateur.partitioning.scheme import PartitionScheme
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.schemes.components import HashComponent, RangeComponent, RangePartition
+from secateur.partitioning.schemes.interval import Every, EveryUnit
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.tables.table import TableDef
 from secateur.planner.text.dialect import quoted
 
 __all__ = ["partition_by_sql", "range_sql", "table_sql"]

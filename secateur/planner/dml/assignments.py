@@ -8,9 +8,9 @@ from typing import Final
 from sqlglot import TokenType
 
 from secateur.errors import ProgrammingError, UnknownColumnError
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.tables.table import TableDef
+from secateur.planner.binding.suggestions import near_names
 from secateur.planner.dml.expressions import Span, is_default, read_expression
-from secateur.planner.near_names import near_names
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 

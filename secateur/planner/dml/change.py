@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from secateur.errors import ProgrammingError
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.composed import Composed
 from secateur.planner.dml.expressions import Span
 from secateur.planner.dml.target import Target

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from secateur.errors import ProgrammingError
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.assignments import Assignment, read_assignments, read_column
 from secateur.planner.dml.expressions import Span, read_expression
 from secateur.planner.statement import InsertMode

@@ -6,7 +6,7 @@
     COPY { t [(a, b, ...)] | (query) } TO 'path' [[WITH] (option [value], ...)]
 
 Options: FORMAT (csv, parquet or json; without it, what the path suggests), and what DuckDB has for the format and the direction
-(:mod:`~secateur.client.files.file_options`).
+(:mod:`~secateur.client.copy.file_options`).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Final, assert_never
 
 from sqlglot import Token, TokenType
 
-from secateur.client.files.file_options import OPTIONS, SYNONYMS, Direction, FileFormat, FileOptions, OptionKind, OptionValue
+from secateur.client.copy.file_options import OPTIONS, SYNONYMS, Direction, FileFormat, FileOptions, OptionKind, OptionValue
 from secateur.errors import ProgrammingError
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.assignments import read_column
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.expressions import read_expression

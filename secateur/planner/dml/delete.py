@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from secateur.engine.row_effects import Action, Meeting
-from secateur.partitioning.table import TableDef
+from secateur.engine.sql.row_effects import Action, Meeting
+from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.change import ChangeQuery, read_clause
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.effects import EffectsQuery, Value, action_text, column_of, say_effects, target_text

@@ -1,12 +1,12 @@
-"""Changes that are worked out at one place for all partitions, as queries for :class:`~secateur.engine.row_effects.RowEffects`, not planned yet."""
+"""Changes that are worked out at one place for all partitions, as queries for :class:`~secateur.engine.sql.row_effects.RowEffects`, not planned yet."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from secateur.engine.row_effects import Action, Meeting
-from secateur.partitioning.table import TableDef
+from secateur.engine.sql.row_effects import Action, Meeting
+from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.expressions import Span
 from secateur.planner.dml.target import Target

@@ -16,18 +16,18 @@ from typing import Any, Final
 
 from sqlglot import TokenType
 
-from secateur.engine.kernels.duckdb_kernel import default_kernel
+from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import ProgrammingError
-from secateur.partitioning.conform import conform
-from secateur.partitioning.distinct_keys import first_of_each_key
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.tables.conform import conform
+from secateur.partitioning.tables.distinct_keys import first_of_each_key
+from secateur.partitioning.tables.table import TableDef
+from secateur.planner.binding.evaluation import calls_only_bounded
 from secateur.planner.dml.assignments import read_column
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.conflict import Conflict, DoUpdate, read_conflict
 from secateur.planner.dml.expressions import Span, is_default, read_expression
 from secateur.planner.dml.returning import read_returning
 from secateur.planner.dml.target import Target, read_insert_target
-from secateur.planner.evaluation import calls_only_bounded
 from secateur.planner.statement import InsertMode, InsertRows, InsertShape, ManyRows
 from secateur.planner.text.dialect import quoted
 from secateur.planner.text.parameters import Parameters

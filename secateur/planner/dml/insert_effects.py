@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from secateur.engine.row_effects import Action, Meeting
+from secateur.engine.sql.row_effects import Action, Meeting
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.conflict import DoUpdate
 from secateur.planner.dml.effects import EffectsQuery, action_text, column_of, say_effects, target_text

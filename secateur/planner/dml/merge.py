@@ -18,9 +18,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from secateur.engine.row_effects import Action, Meeting
+from secateur.engine.sql.row_effects import Action, Meeting
 from secateur.errors import ProgrammingError
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.assignments import read_assignments, read_column
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.effects import EffectsQuery, Value, action_text, column_of, say_effects, target_text

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from secateur.errors import UnknownTableError
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.tables.table import TableDef
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor, is_name
 

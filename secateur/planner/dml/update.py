@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from secateur.engine.row_effects import Action, Meeting
-from secateur.partitioning.table import TableDef
+from secateur.engine.sql.row_effects import Action, Meeting
+from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.assignments import Assignment, read_assignments
 from secateur.planner.dml.change import ChangeQuery, read_clause
 from secateur.planner.dml.composed import Composed, Composer

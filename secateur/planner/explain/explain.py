@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, assert_never
 
-from secateur.engine.plan import SelectPlan, Strategy
-from secateur.engine.select_job import describe_select
-from secateur.partitioning.expression import UNKNOWN
-from secateur.partitioning.nodes import All, Everywhere
-from secateur.partitioning.topology import Topology
-from secateur.partitioning.tree import PartitionTree
+from secateur.engine.sql.select_job import describe_select
+from secateur.engine.sql.select_plan import SelectPlan, Strategy
+from secateur.partitioning.pruning.expression import UNKNOWN
+from secateur.partitioning.pruning.nodes import All, Everywhere
+from secateur.partitioning.pruning.tree import PartitionTree
+from secateur.partitioning.topology.topology import Topology
 from secateur.planner.explain.lines import dag_text, head_text, listed, stages_text
 from secateur.planner.explain.scan_facts import ScanFacts, is_one_key, rung, scan_facts, scan_json
 from secateur.planner.explain.steps import ExplainedStep, rung_in_all

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any, Final, assert_never
 
-from secateur.engine.plan import SelectPlan
-from secateur.engine.stage import Exchange, stage_relation
-from secateur.partitioning.key_range import IndexSlice, KeyPrefix, KeyRanges, KeySlice
-from secateur.partitioning.tree_text import value_text
+from secateur.engine.sql.select_plan import SelectPlan
+from secateur.engine.sql.stage import Exchange, stage_relation
+from secateur.partitioning.pruning.key_range import IndexSlice, KeyPrefix, KeyRanges, KeySlice
+from secateur.partitioning.pruning.tree_text import value_text
 from secateur.planner.explain.scan_facts import ScanFacts, json_values
 
 __all__ = ["dag_text", "head_text", "listed", "stages_text"]

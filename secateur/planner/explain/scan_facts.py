@@ -8,17 +8,17 @@ from itertools import product
 from math import prod
 from typing import Any, Final, assert_never
 
-from secateur.engine.plan import ScanPlan, SelectPlan
-from secateur.partitioning.condition import Box
-from secateur.partitioning.expression import UNKNOWN
-from secateur.partitioning.key_range import IndexSlice, KeyPrefix, KeyRanges, KeySlice
-from secateur.partitioning.nodes import Keys
-from secateur.partitioning.operand import Constant, Parameter, ParameterList
-from secateur.partitioning.reach import reach
-from secateur.partitioning.subject import allowed
-from secateur.partitioning.topology import Topology
-from secateur.partitioning.tree import PartitionTree
-from secateur.partitioning.tree_text import node_text, value_text
+from secateur.engine.sql.select_plan import ScanPlan, SelectPlan
+from secateur.partitioning.pruning.comparison_target import allowed
+from secateur.partitioning.pruning.condition import Box
+from secateur.partitioning.pruning.expression import UNKNOWN
+from secateur.partitioning.pruning.key_range import IndexSlice, KeyPrefix, KeyRanges, KeySlice
+from secateur.partitioning.pruning.nodes import Keys
+from secateur.partitioning.pruning.operand import Constant, Parameter, ParameterList
+from secateur.partitioning.pruning.select_partitions import reach
+from secateur.partitioning.pruning.tree import PartitionTree
+from secateur.partitioning.pruning.tree_text import node_text, value_text
+from secateur.partitioning.topology.topology import Topology
 from secateur.planner.explain.steps import needs_values
 from secateur.planner.scans.scan_bounds import ScanBounds, overflow_reason
 

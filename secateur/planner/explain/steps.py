@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from secateur.partitioning.nodes import Node, boxes_of
-from secateur.partitioning.operand import parameters_of
+from secateur.partitioning.pruning.nodes import Node, boxes_of
+from secateur.partitioning.pruning.operand import parameters_of
 from secateur.planner.statement import SubqueryUse
 
 __all__ = ["ExplainedStep", "needs_values", "rung_in_all"]

@@ -8,9 +8,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from secateur.errors import NoRangeError
-from secateur.partitioning.split import split
-from secateur.partitioning.table import TableDef
-from secateur.partitioning.topology import Topology
+from secateur.partitioning.tables.split import split
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.topology import Topology
 
 __all__ = ["copy_holders", "insert_pruning", "publication", "write_dag"]
 

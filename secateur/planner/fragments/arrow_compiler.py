@@ -12,10 +12,10 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.engine.kernels.arrow_doubles import SCALE_MAX
-from secateur.engine.kernels.arrow_expression import Column, Constant, Expression, Parameter
-from secateur.engine.kernels.arrow_fragment import Aggregate, AggregateFunction, ArrowFragment, SortKey, slot_name
-from secateur.partitioning.types import SqlType, TypeKind
+from secateur.engine.kernels.arrow.doubles import SCALE_MAX
+from secateur.engine.kernels.arrow.expression import Column, Constant, Expression, Parameter
+from secateur.engine.kernels.arrow.fragment import Aggregate, AggregateFunction, ArrowFragment, SortKey, slot_name
+from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.planner.fragments.arrow_constants import constant_operand, is_constant
 from secateur.planner.fragments.arrow_values import (
     BOOLEAN,

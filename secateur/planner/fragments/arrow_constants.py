@@ -15,10 +15,10 @@ from uuid import UUID
 import numpy as np
 from sqlglot import exp
 
-from secateur.engine.kernels.arrow_expression import Constant, Parameter
-from secateur.engine.kernels.exact_values import InexactError, exact_scalar
-from secateur.partitioning.decimals import DOUBLE_INTEGER_MAX, negated
-from secateur.partitioning.types import SqlType, TypeKind
+from secateur.engine.kernels.arrow.exact_values import InexactError, exact_scalar
+from secateur.engine.kernels.arrow.expression import Constant, Parameter
+from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX, negated
 
 __all__ = ["constant_operand", "is_constant"]
 

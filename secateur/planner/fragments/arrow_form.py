@@ -7,9 +7,9 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.engine.kernels.arrow_fragment import ArrowFragment
-from secateur.engine.kernels.result_types import sql_type
-from secateur.partitioning.types import SqlType
+from secateur.engine.kernels.arrow.fragment import ArrowFragment
+from secateur.engine.kernels.duckdb.result_types import sql_type
+from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.fragments.arrow_compiler import compile_arrow
 from secateur.planner.text.trees import children_of
 

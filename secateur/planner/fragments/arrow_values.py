@@ -12,11 +12,11 @@ from typing import Final, Protocol
 
 from sqlglot import exp
 
-from secateur.engine.kernels.arrow_doubles import SCALE_MAX
-from secateur.engine.kernels.arrow_expression import Call, Column, Constant, Expression, Function, Parameter, ParameterList
-from secateur.engine.kernels.exact_values import LISTED_CLASSES
-from secateur.engine.kernels.result_types import sql_type
-from secateur.partitioning.types import SqlType, TypeKind
+from secateur.engine.kernels.arrow.doubles import SCALE_MAX
+from secateur.engine.kernels.arrow.exact_values import LISTED_CLASSES
+from secateur.engine.kernels.arrow.expression import Call, Column, Constant, Expression, Function, Parameter, ParameterList
+from secateur.engine.kernels.duckdb.result_types import sql_type
+from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.planner.fragments.arrow_constants import constant_operand, is_constant
 from secateur.planner.predicates.membership import list_membership
 from secateur.planner.text.folding import folded

@@ -11,7 +11,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.planner.query import Scan, is_columns_call, renames_columns
+from secateur.planner.binding.query import Scan, is_columns_call, renames_columns
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.folding import folded
 from secateur.planner.text.trees import children_of, copied

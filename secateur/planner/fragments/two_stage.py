@@ -12,9 +12,10 @@ from typing import Final, TypeAlias
 
 from sqlglot import exp
 
+from secateur.engine.processors.row_limit import RowLimit
 from secateur.engine.processors.sort_key import SortKey
-from secateur.engine.row_limit import RowLimit
 from secateur.errors import DatabaseError
+from secateur.planner.binding.query import Query
 from secateur.planner.fragments.aggregates import AGGREGATES, AVERAGE_TYPE, PartialColumns, aggregate_name, combine
 from secateur.planner.fragments.canonical import (
     Cut,
@@ -27,7 +28,6 @@ from secateur.planner.fragments.canonical import (
     unresolved_in,
 )
 from secateur.planner.predicates.constants import parameter_index
-from secateur.planner.query import Query
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.folding import folded
 from secateur.planner.text.second_reading import SecondReading

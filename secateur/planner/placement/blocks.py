@@ -7,9 +7,9 @@ from typing import Final
 
 from sqlglot import exp
 
+from secateur.planner.binding.query import holds_query, is_columns_call
 from secateur.planner.fragments.canonical import Cut, check_spellings, grouping_expressions, is_canonical, is_order_alias, key_of, mark_spelling, named
 from secateur.planner.placement.mentions import mentions, relations_in
-from secateur.planner.query import holds_query, is_columns_call
 from secateur.planner.relations.build import subqueries_in
 from secateur.planner.relations.calls import has_windows
 from secateur.planner.relations.names import Names

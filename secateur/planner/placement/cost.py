@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from sqlglot import exp
 
-from secateur.partitioning.statistics import ColumnStatistics, TableStatistics
+from secateur.partitioning.tables.statistics import ColumnStatistics, TableStatistics
 from secateur.planner.placement.scan_rows import is_about_scan
 from secateur.planner.predicates.predicate import flat
 from secateur.planner.scans.scan_reading import ScanReading

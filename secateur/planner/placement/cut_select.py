@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 from sqlglot import exp
 
+from secateur.engine.processors.row_limit import RowLimit
 from secateur.engine.processors.sort_key import SortKey
-from secateur.engine.row_limit import RowLimit
 from secateur.planner.checks.placed import Cutting
 from secateur.planner.checks.select_node import Node, named_columns
 from secateur.planner.fragments.aggregates import AGGREGATES

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from secateur.engine.processors.row_limit import RowLimit
 from secateur.engine.processors.sort_key import SortKey
-from secateur.engine.row_limit import RowLimit
-from secateur.partitioning.types import SqlType
+from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.checks.placed import Cutting, PlacedText
 from secateur.planner.fragments.canonical import Cut
 from secateur.planner.fragments.merged_order import order_clause

@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.planner.query import Query
+from secateur.planner.binding.query import Query
 from secateur.planner.text.trees import copied, tables_in
 
 __all__ = ["as_mention", "mention_of", "mentions", "moved_mention", "moved_query", "passed_relation", "passes_rows_on", "relations_in", "tagged_tree"]

@@ -19,6 +19,7 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.errors import DatabaseError
+from secateur.planner.binding.query import Query, holds_query
 from secateur.planner.checks.placed import placed_difference
 from secateur.planner.fragments.canonical import Cut, Differs
 from secateur.planner.fragments.merged_order import is_worth_merging
@@ -33,7 +34,6 @@ from secateur.planner.placement.scan_rows import ScanRows, mark_applied
 from secateur.planner.placement.search import Found
 from secateur.planner.placement.spread import Pieces, Scattered
 from secateur.planner.placement.workbench import Workbench
-from secateur.planner.query import Query, holds_query
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.second_reading import SecondReading
 from secateur.planner.text.trees import copied

@@ -8,8 +8,8 @@ from typing import Final
 
 from sqlglot import exp
 
+from secateur.planner.binding.query import Scan, is_columns_call, joins_unnamed, renames_columns
 from secateur.planner.predicates.predicate import flat
-from secateur.planner.query import Scan, is_columns_call, joins_unnamed, renames_columns
 from secateur.planner.scans.scope import Scope
 from secateur.planner.text.dialect import quoted
 from secateur.planner.text.folding import folded

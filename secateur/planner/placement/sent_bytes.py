@@ -19,7 +19,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.engine.stage import stage_relation
+from secateur.engine.sql.stage import stage_relation
 from secateur.planner.placement.cost import Estimate
 from secateur.planner.placement.drafts import Columns, Draft
 from secateur.planner.text.dialect import parse_query, tokenize

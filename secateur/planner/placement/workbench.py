@@ -8,8 +8,9 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.engine.kernels.result_types import sql_type
+from secateur.engine.kernels.duckdb.result_types import sql_type
 from secateur.errors import DatabaseError
+from secateur.planner.binding.query import Scan
 from secateur.planner.checks.placed import Source
 from secateur.planner.placement.blocks import ORDERING, TOP_CLAUSES, core_of, inside_of, is_source, nested_queries, parts_in
 from secateur.planner.placement.cost import Estimate
@@ -19,7 +20,6 @@ from secateur.planner.placement.scan_rows import ScanRows, columns_read, hint_se
 from secateur.planner.placement.search import Found, find_anchor
 from secateur.planner.placement.semi_joins import SemiJoin, reduced_sql, reducing_scans, semi_joins, share_left
 from secateur.planner.placement.spread import Route, Scattered
-from secateur.planner.query import Scan
 from secateur.planner.relations.build import Builder
 from secateur.planner.relations.calls import aggregates_in, has_windows
 from secateur.planner.relations.from_clause import FromClause

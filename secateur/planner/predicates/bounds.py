@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
-from secateur.partitioning.condition import Box, Choice, Constraint
-from secateur.partitioning.domain import Domain, within
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint
+from secateur.partitioning.pruning.domain import Domain, within
 
 __all__ = ["BOXES_MAX", "NOWHERE", "PRODUCTS_MAX", "UNBOUNDED", "UNION_MAX", "Boxes", "intersect", "multiply", "unite"]
 

@@ -12,15 +12,15 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.partitioning.comparison import EXCLUDING, NEGATED, Comparison
-from secateur.partitioning.condition import Box, Choice, Constraint, Test
-from secateur.partitioning.discrete import close_spans
-from secateur.partitioning.domain import Domain, points
-from secateur.partitioning.operand import Constant, Operand, ParameterList
-from secateur.partitioning.subject import RowField, allowed
-from secateur.partitioning.tree_text import value_text
-from secateur.partitioning.types import SqlType, TypeKind
-from secateur.planner.evaluation import calls_only_bounded
+from secateur.partitioning.pruning.comparison import EXCLUDING, NEGATED, Comparison
+from secateur.partitioning.pruning.comparison_target import RowField, allowed
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.discrete import close_spans
+from secateur.partitioning.pruning.domain import Domain, points
+from secateur.partitioning.pruning.operand import Constant, Operand, ParameterList
+from secateur.partitioning.pruning.tree_text import value_text
+from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.planner.binding.evaluation import calls_only_bounded
 from secateur.planner.predicates.bounds import NOWHERE, UNBOUNDED, Boxes, intersect, unite
 from secateur.planner.predicates.constants import operand_of
 from secateur.planner.predicates.equalities import equated

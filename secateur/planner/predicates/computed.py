@@ -9,9 +9,9 @@ from typing import Final, assert_never
 from sqlglot import exp
 
 from secateur.errors import NotSupportedError
-from secateur.partitioning.expression import Function
-from secateur.partitioning.operand import Cast, Computed, Constant, Operand, Parameter
-from secateur.partitioning.types import TypeKind, parse_type
+from secateur.partitioning.pruning.expression import Function
+from secateur.partitioning.pruning.operand import Cast, Computed, Constant, Operand, Parameter
+from secateur.partitioning.types.column_type import TypeKind, parse_type
 from secateur.planner.text.dialect import to_sql
 
 __all__ = ["computed"]

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from sqlglot import exp
 
-from secateur.engine.kernels.duckdb_kernel import default_kernel
+from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.kernels.fragment import Fragment
 from secateur.errors import Error
-from secateur.partitioning.decimals import negated
-from secateur.partitioning.operand import Constant, Operand, Parameter
-from secateur.planner.evaluation import evaluate, is_bounded, is_small
+from secateur.partitioning.pruning.operand import Constant, Operand, Parameter
+from secateur.partitioning.types.decimals import negated
+from secateur.planner.binding.evaluation import evaluate, is_bounded, is_small
 from secateur.planner.predicates.computed import computed
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.second_reading import read_statement
@@ -32,7 +32,7 @@ def operand_of(node: exp.Expr) -> Operand | None:
     """What an expression is without any row; None when it depends on rows, or is not certainly the same at each evaluation.
 
     Cost: nothing for literals and parameters; an expression of literals is evaluated by DuckDB, about a millisecond. One that is not evaluated within the
-    bounds of :mod:`secateur.planner.evaluation` is None.
+    bounds of :mod:`secateur.planner.binding.evaluation` is None.
     """
     node = node.unnest()
     index = parameter_index(node)

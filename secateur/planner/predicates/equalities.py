@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from secateur.partitioning.condition import Box, Choice, Constraint
-from secateur.partitioning.domain import EVERYTHING, Domain
-from secateur.partitioning.floors import representable
-from secateur.partitioning.types import SqlType
+from secateur.partitioning.pruning.comparison_bound import representable
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint
+from secateur.partitioning.pruning.domain import EVERYTHING, Domain
+from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.predicates.bounds import Boxes, unite
 from secateur.planner.predicates.truth import Truth
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from secateur.errors import NotSupportedError
-from secateur.partitioning.calendar import DAYS_OR_LONGER, UNITS
-from secateur.partitioning.operand import Constant
-from secateur.partitioning.subject import BARE, Bare, Shifted, Subject, Truncated, Widened
-from secateur.partitioning.types import SqlType, TypeKind, parse_type
+from secateur.partitioning.pruning.comparison_target import BARE, Bare, Shifted, Subject, Truncated, Widened
+from secateur.partitioning.pruning.operand import Constant
+from secateur.partitioning.types.calendar import DAYS_OR_LONGER, UNITS
+from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type
 from secateur.planner.predicates.constants import operand_of
 from secateur.planner.text.dialect import to_sql
 

@@ -14,9 +14,9 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.partitioning.condition import Box
-from secateur.partitioning.operand import Constant
-from secateur.partitioning.types import SqlType
+from secateur.partitioning.pruning.condition import Box
+from secateur.partitioning.pruning.operand import Constant
+from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.predicates.bounds import NOWHERE, UNBOUNDED, Boxes, intersect, unite
 from secateur.planner.predicates.comparisons import ComparisonReader
 from secateur.planner.predicates.constants import operand_of

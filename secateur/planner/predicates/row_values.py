@@ -14,8 +14,8 @@ from typing import Final, TypeAlias
 
 from sqlglot import exp
 
-from secateur.partitioning.comparison import Comparison
-from secateur.partitioning.operand import Operand
+from secateur.partitioning.pruning.comparison import Comparison
+from secateur.partitioning.pruning.operand import Operand
 from secateur.planner.predicates.bounds import Boxes, intersect, unite
 
 __all__ = ["FieldBoxes", "FieldOperands", "fields_of", "row_boxes"]

@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.partitioning.types import SqlType
+from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.text.dialect import to_sql
 
 __all__ = ["shown", "why_unused"]

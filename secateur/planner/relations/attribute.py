@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.partitioning.types import SqlType, TypeKind
+from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.planner.text.trees import children_of
 
 __all__ = ["Attribute", "columns_in", "compares_alike", "is_exact", "occurrence", "renumber"]

@@ -8,10 +8,10 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.partitioning.types import SqlType, TypeKind
+from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.planner.binding.query import Query, holds_query, may_recur
+from secateur.planner.binding.query import Scan as TableScan
 from secateur.planner.predicates.predicate import flat
-from secateur.planner.query import Query, holds_query, may_recur
-from secateur.planner.query import Scan as TableScan
 from secateur.planner.relations.attribute import Attribute
 from secateur.planner.relations.calls import may_aggregate, may_be_many, names_a_window, windows_in
 from secateur.planner.relations.from_clause import FromClause

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
+from secateur.planner.binding.query import holds_query
 from secateur.planner.predicates.predicate import flat
-from secateur.planner.query import holds_query
 from secateur.planner.relations.attribute import Attribute, compares_alike
 from secateur.planner.relations.equality import equated
 from secateur.planner.relations.names import Names, Source

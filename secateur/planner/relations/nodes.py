@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias, assert_never
 
-from secateur.planner.query import Scan as TableScan
+from secateur.planner.binding.query import Scan as TableScan
 from secateur.planner.relations.attribute import Attribute
 from secateur.planner.relations.restriction import Restriction
 

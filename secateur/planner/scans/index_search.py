@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from secateur.engine.key_search import IndexSearch, KeySearch
-from secateur.partitioning.index import IndexDef
-from secateur.partitioning.key_bounds import KeyBounds
-from secateur.partitioning.table import TableDef
+from secateur.engine.sql.key_search import IndexSearch, KeySearch
+from secateur.partitioning.pruning.key_bounds import KeyBounds
+from secateur.partitioning.tables.index import IndexDef
+from secateur.partitioning.tables.table import TableDef
 from secateur.planner.predicates.bounds import Boxes, multiply
 from secateur.planner.predicates.predicate import PredicateReader
 from secateur.planner.scans.key_search import direct_search

@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from secateur.engine.key_search import DirectSearch, KeyEnd, KeyOperand, KeySearch
-from secateur.partitioning.comparison import Comparison
-from secateur.partitioning.condition import Box, Choice, Constraint, Test
-from secateur.partitioning.domain import Domain
-from secateur.partitioning.key_bounds import KeyBounds
-from secateur.partitioning.operand import Constant, Operand, ParameterList
-from secateur.partitioning.subject import Bare
-from secateur.partitioning.table import TableDef
-from secateur.partitioning.types import SqlType
+from secateur.engine.sql.key_search import DirectSearch, KeyEnd, KeyOperand, KeySearch
+from secateur.partitioning.pruning.comparison import Comparison
+from secateur.partitioning.pruning.comparison_target import Bare
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.domain import Domain
+from secateur.partitioning.pruning.key_bounds import KeyBounds
+from secateur.partitioning.pruning.operand import Constant, Operand, ParameterList
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.predicates.bounds import Boxes
 from secateur.planner.predicates.predicate import PredicateReader
 from secateur.planner.scans.scope import Scope

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from secateur.engine.key_search import KeySearch
-from secateur.partitioning.comparison import EXCLUDING
-from secateur.partitioning.condition import Box, Choice, Constraint
-from secateur.partitioning.nodes import All, Everywhere, Keys, Node, Nothing, Partitions, intersect, unite
-from secateur.partitioning.reach import COMBINATIONS_PER_PARTITION, Overflow, combination_limit, reach
-from secateur.partitioning.scheme import PartitionScheme
-from secateur.partitioning.table import TableDef
-from secateur.partitioning.tree import PartitionTree
-from secateur.partitioning.types import SqlType, TypeKind
+from secateur.engine.sql.key_search import KeySearch
+from secateur.partitioning.pruning.comparison import EXCLUDING
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint
+from secateur.partitioning.pruning.nodes import All, Everywhere, Keys, Node, Nothing, Partitions, intersect, unite
+from secateur.partitioning.pruning.select_partitions import COMBINATIONS_PER_PARTITION, Overflow, combination_limit, reach
+from secateur.partitioning.pruning.tree import PartitionTree
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.planner.binding.query import Scan
 from secateur.planner.predicates.bounds import NOWHERE, UNBOUNDED, Boxes, multiply
 from secateur.planner.predicates.predicate import PredicateReader
-from secateur.planner.query import Scan
 from secateur.planner.scans.index_search import index_search
 from secateur.planner.scans.key_search import KeyReader, key_search
 from secateur.planner.scans.scope import Scope

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from secateur.planner.binding.query import Query, Scan
 from secateur.planner.plan_settings import PlanSettings
-from secateur.planner.query import Query, Scan
 from secateur.planner.relations.build import TooLargeError, build_relations
 from secateur.planner.relations.nodes import Relation
 from secateur.planner.relations.transform import apart, conjuncts_of, unconfirmed_blocked

@@ -12,7 +12,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.planner.query import Query, Scan
+from secateur.planner.binding.query import Query, Scan
 from secateur.planner.relations.attribute import Attribute, occurrence
 from secateur.planner.relations.equality import Classes
 from secateur.planner.relations.nodes import Relation

@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import inf, prod
 from typing import Final, assert_never
 
-from secateur.partitioning.condition import Box
-from secateur.partitioning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions, boxes_of
-from secateur.partitioning.operand import ParameterList, parameters_of
-from secateur.partitioning.tree import PartitionTree
+from secateur.partitioning.pruning.condition import Box
+from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions, boxes_of
+from secateur.partitioning.pruning.operand import ParameterList, parameters_of
+from secateur.partitioning.pruning.tree import PartitionTree
 
 __all__ = ["has_list", "is_few"]
 

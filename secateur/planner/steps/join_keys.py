@@ -24,10 +24,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from secateur.errors import DatabaseError
-from secateur.partitioning.statistics import StatisticsPicture
+from secateur.partitioning.tables.statistics import StatisticsPicture
+from secateur.planner.binding.query import Query
 from secateur.planner.placement.cost import share_of
 from secateur.planner.plan_settings import PlanSettings
-from secateur.planner.query import Query
 from secateur.planner.scans.scan_bounds import ScanBounds, bound_scan
 from secateur.planner.scans.scan_reading import QueryReading, ScanReading
 from secateur.planner.scans.scope import Scope, scopes_of

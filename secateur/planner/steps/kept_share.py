@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from secateur.partitioning.expression import UNKNOWN
-from secateur.partitioning.key_bounds import RANGES_MAX
+from secateur.partitioning.pruning.expression import UNKNOWN
+from secateur.partitioning.pruning.key_bounds import RANGES_MAX
 from secateur.planner.scans.scan_bounds import ScanBounds
 
 __all__ = ["kept_share", "partitions_share"]

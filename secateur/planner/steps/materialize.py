@@ -23,12 +23,12 @@ from typing import Final
 from sqlglot import Token, TokenType, exp
 
 from secateur.errors import DatabaseError, NotSupportedError
-from secateur.partitioning.comparison import Comparison
-from secateur.partitioning.nodes import boxes_of
-from secateur.partitioning.operand import Cast, Computed, Operand, ParameterList, parameters_of
-from secateur.partitioning.subject import BARE
-from secateur.partitioning.types import SqlType, parse_type
-from secateur.planner.query import spliced
+from secateur.partitioning.pruning.comparison import Comparison
+from secateur.partitioning.pruning.comparison_target import BARE
+from secateur.partitioning.pruning.nodes import boxes_of
+from secateur.partitioning.pruning.operand import Cast, Computed, Operand, ParameterList, parameters_of
+from secateur.partitioning.types.column_type import SqlType, parse_type
+from secateur.planner.binding.query import spliced
 from secateur.planner.select import BoundSelect
 from secateur.planner.statement import Materialized, SelectStatement, Step, SubqueryUse
 from secateur.planner.steps.enclosing_ctes import EnclosingCTEs

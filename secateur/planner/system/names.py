@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from secateur.errors import NotSupportedError, UnknownTableError
-from secateur.partitioning.table import TableDef
-from secateur.planner.near_names import near_names
+from secateur.partitioning.tables.table import TableDef
+from secateur.planner.binding.suggestions import near_names
 from secateur.planner.system.information_schema import INFORMATION_SCHEMA
 from secateur.planner.system.information_schema import SCHEMA as INFORMATION
 from secateur.planner.system.tables import SCHEMA as SYSTEM

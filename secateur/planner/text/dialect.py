@@ -19,7 +19,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.generators.duckdb import DuckDBGenerator
 from sqlglot.parsers.duckdb import DuckDBParser
 
-from secateur.engine.kernels.duckdb_kernel import default_kernel
+from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import DatabaseError, NotSupportedError, SqlSyntaxError
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.trees import copied

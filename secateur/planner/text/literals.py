@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlglot import TokenType
 
 from secateur.errors import SchemeError
-from secateur.partitioning.decimals import negated
+from secateur.partitioning.types.decimals import negated
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 

@@ -20,15 +20,15 @@ from typing import Any, Final
 
 from sqlglot import exp
 
-from secateur.partitioning.comparison import Comparison, compare
-from secateur.partitioning.condition import UNCONSTRAINED, Box, Choice, Constraint
-from secateur.partitioning.domain import EVERYTHING
-from secateur.partitioning.nodes import AllOf, AnyOf, Keys, Node, intersect, unite
-from secateur.partitioning.operand import ParameterList
-from secateur.partitioning.tree import PartitionTree
-from secateur.partitioning.types import SqlType, TypeKind
+from secateur.partitioning.pruning.comparison import Comparison, compare
+from secateur.partitioning.pruning.condition import UNCONSTRAINED, Box, Choice, Constraint
+from secateur.partitioning.pruning.domain import EVERYTHING
+from secateur.partitioning.pruning.nodes import AllOf, AnyOf, Keys, Node, intersect, unite
+from secateur.partitioning.pruning.operand import ParameterList
+from secateur.partitioning.pruning.tree import PartitionTree
+from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.planner.binding.query import Query, Scan, renames_columns
 from secateur.planner.predicates.membership import list_membership
-from secateur.planner.query import Query, Scan, renames_columns
 from secateur.planner.scans.scan_bounds import box_node
 from secateur.planner.text.folding import folded
 

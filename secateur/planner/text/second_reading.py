@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
-from secateur.engine.kernels.duckdb_kernel import default_kernel
+from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import NotSupportedError
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.types.column_type import parse_type
 from secateur.planner.text.folding import folded
 
 __all__ = ["SecondReading", "expressions_in", "expressions_query", "read_statement", "read_statements"]

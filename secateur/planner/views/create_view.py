@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from sqlglot import Token
 
-from secateur.engine.plan import SelectPlan
+from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import ProgrammingError
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.tables.table import TableDef
 from secateur.planner.statement import DropView
 from secateur.planner.system.tables import SYSTEM_TABLES
 from secateur.planner.text.folding import folded

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pytest
 
-from secateur.client.arrow_data import as_chunks, as_table
+from secateur.client.loads.arrow_data import as_chunks, as_table
 from secateur.errors import DataError
 
 TABLE = pa.table({"x": [1, 2]})
@@ -87,7 +87,7 @@ def test_no_rows_are_no_chunk() -> None:
 
 
 def test_chunks_have_few_rows_however_small_these_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("secateur.client.arrow_data._CHUNK_ROWS", 10)
+    monkeypatch.setattr("secateur.client.loads.arrow_data._CHUNK_ROWS", 10)
     assert [chunk.num_rows for chunk in as_chunks(pa.table({"x": range(25)}))] == [10, 10, 5]
 
 

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-import secateur.client.dbapi as dbapi
+import secateur.client.dbapi.pep249 as dbapi
 from secateur.client import Connection
 from secateur.errors import DuplicateKeyError, InterfaceError, NotSupportedError, ParameterError, ProtocolError
 from secateur.wire import encode_table

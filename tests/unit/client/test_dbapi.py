@@ -6,7 +6,7 @@ from datetime import time as time_of_day
 
 import pytest
 
-from secateur.client import dbapi
+from secateur.client.dbapi import pep249 as dbapi
 
 
 def test_globals() -> None:

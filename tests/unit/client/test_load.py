@@ -59,8 +59,8 @@ def test_many_partitions_of_a_member_travel_in_one_frame(cluster: Any, conn: Con
 
 
 def test_large_data_travel_in_pieces_with_progress(cluster: Any, conn: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("secateur.client.arrow_data._CHUNK_BYTES", 10_000)
-    monkeypatch.setattr("secateur.client.arrow_data.as_chunks.__defaults__", (10_000,))
+    monkeypatch.setattr("secateur.client.loads.arrow_data._CHUNK_BYTES", 10_000)
+    monkeypatch.setattr("secateur.client.loads.arrow_data.as_chunks.__defaults__", (10_000,))
     seen: list[int] = []
     assert conn.table("orders").load(rows_of(5000), progress=seen.append) == 5000
     assert len(seen) > 3
@@ -70,7 +70,7 @@ def test_large_data_travel_in_pieces_with_progress(cluster: Any, conn: Connectio
 
 
 def test_rows_that_grow_when_converted_are_cut_again(cluster: Any, conn: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("secateur.client.arrow_data.as_chunks.__defaults__", (20_000,))
+    monkeypatch.setattr("secateur.client.loads.arrow_data.as_chunks.__defaults__", (20_000,))
     rows = pa.table({"customer_id": pa.array(["x" * 1000, "y" * 1000] * 50).dictionary_encode(), "id": range(100)})
     assert rows.nbytes < 20_000
     assert conn.table("orders").load(rows) == 100
@@ -185,7 +185,7 @@ def test_a_write_to_a_partition_that_moved_is_followed(cluster: Any, conn: Conne
 
 
 def test_a_write_to_a_dead_member_says_that_nothing_was_loaded(cluster: Any, conn: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("secateur.client.load._RETRY_S", 0.1)
+    monkeypatch.setattr("secateur.client.loads.load._RETRY_S", 0.1)
     table = conn.table("orders")
     cluster.kill(table.owner_of(table.partition_of({"customer_id": "C2"})))
     with pytest.raises(LoadFailedError, match="is out of reach, nothing was loaded"):
@@ -201,7 +201,7 @@ def test_a_reader_cannot_be_read_twice(cluster: Any, conn: Connection) -> None:
 
 
 def test_what_does_not_stop_moving_is_given_up(cluster: Any, conn: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("secateur.client.load._RETRY_S", 0.1)
+    monkeypatch.setattr("secateur.client.loads.load._RETRY_S", 0.1)
     cluster.failures["m1", "stage"] = [TopologyChangedError("moved, always") for _ in range(100)]
     with pytest.raises(TopologyChangedError, match="moved, always"):
         conn.table("orders").load(rows_of(100))

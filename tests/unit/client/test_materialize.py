@@ -12,16 +12,16 @@ import pyarrow as pa
 import pytest
 
 from secateur.client import Connection
-from secateur.client.materialize import run_in_steps
-from secateur.client.outcome import Outcome, StepFound, in_all
-from secateur.client.routing import Rung
-from secateur.client.rows import ResultColumn
-from secateur.client.statement import Materialized, SelectStatement, Step, StepUse
+from secateur.client.dbapi.rows import ResultColumn
+from secateur.client.execution.materialize import run_in_steps
+from secateur.client.execution.outcome import Outcome, StepFound, in_all
+from secateur.client.execution.routing import Rung
+from secateur.client.execution.statement import Materialized, SelectStatement, Step, StepUse
 from secateur.errors import DataError, KeysChangedError, MemberLostError, PruningMismatchError, TopologyChangedError
-from secateur.partitioning.comparison import Comparison
-from secateur.partitioning.condition import Box, Choice, Constraint, Test
-from secateur.partitioning.nodes import Keys
-from secateur.partitioning.operand import Parameter
+from secateur.partitioning.pruning.comparison import Comparison
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.nodes import Keys
+from secateur.partitioning.pruning.operand import Parameter
 from secateur.wire import ShortTable
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.client.run_profile import RunProfile, StageWork, profile_in_all
+from secateur.client.execution.run_profile import RunProfile, StageWork, profile_in_all
 
 
 def work(stage: str, member: str, rows: int, sent: int = 0) -> StageWork:

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from secateur.client.pruning import Pruning
-from secateur.client.statement import SelectStatement
-from secateur.client.statement_cache import StatementCache
+from secateur.client.execution.pruning import Pruning
+from secateur.client.execution.statement import SelectStatement
+from secateur.client.execution.statement_cache import StatementCache
 
 
 def test_the_least_recently_used_goes_first() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.client import step_luck
-from secateur.client.step_luck import StepLuck
+from secateur.client.execution import filter_backoff as step_luck
+from secateur.client.execution.filter_backoff import StepLuck
 
 
 def executions(luck: StepLuck, outcomes: str) -> str:

@@ -6,8 +6,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.client.rows import ResultColumn
-from secateur.client.streamed_rows import StreamedRows
+from secateur.client.dbapi.rows import ResultColumn
+from secateur.client.dbapi.streamed_rows import StreamedRows
 from secateur.errors import MemberLostError
 
 COLUMNS = [ResultColumn("a", "BIGINT")]

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from secateur.cluster.change_book import ChangeBook, ChangeKey, Made
+from secateur.cluster.member.change_registry import ChangeBook, ChangeKey, Made
 from secateur.errors import DataError
 
 

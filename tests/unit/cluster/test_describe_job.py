@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from secateur.client.resolved_plan import EdgeTarget, PlacedVertex, ResolvedPlan
-from secateur.cluster.describe_job import describe_job
+from secateur.client.jobs.resolved_plan import EdgeTarget, PlacedVertex, ResolvedPlan
+from secateur.cluster.member.describe_job import describe_job
 from secateur.dag import DAG, JobConfig, OnPartitions, Placement, Processor, ProcessorMetaSupplier, ProcessorSupplier, between
 from secateur.dag.supplier import FactorySupplier
-from secateur.engine.plan_builder import ExecutionPlanBuilder
+from secateur.engine.execution_plan.plan_builder import ExecutionPlanBuilder
 from secateur.errors import UnknownTableError
-from secateur.partitioning.table import TableDef
-from secateur.partitioning.topology import MemberAddress, Topology
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.topology import MemberAddress, Topology
 
 
 class Reading(ProcessorMetaSupplier):

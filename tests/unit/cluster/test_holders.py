@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from secateur.cluster.holders import by_primary, copies_of, primaries_of, served_by
-from secateur.cluster.membership import MemberJoined, TableCreated, advance
-from secateur.partitioning.build import build_scheme
-from secateur.partitioning.range_changes import DropNamed, alter_ranges
-from secateur.partitioning.range_spec import RangeSpec
-from secateur.partitioning.scheme import HashComponent, PartitionScheme
-from secateur.partitioning.table import TableDef
-from secateur.partitioning.topology import MemberAddress, Topology
-from secateur.partitioning.types import SqlType, parse_type
+from secateur.cluster.controller.holders import by_primary, copies_of, primaries_of, served_by
+from secateur.cluster.controller.membership import MemberJoined, TableCreated, advance
+from secateur.partitioning.schemes.build import build_scheme
+from secateur.partitioning.schemes.range_changes import DropNamed, alter_ranges
+from secateur.partitioning.schemes.range_spec import RangeSpec
+from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.topology import MemberAddress, Topology
+from secateur.partitioning.types.column_type import SqlType, parse_type
 
 BIGINT = parse_type("BIGINT")
 HASHED = TableDef("t", 1, (), ("id",), PartitionScheme(hashes=(HashComponent(("id",), 6),), types=(("id", BIGINT),)), backups=1)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.cluster.job_book import BookedJob, JobBook
-from secateur.cluster.job_record import JobRecord
+from secateur.cluster.controller.job_record import JobRecord
+from secateur.cluster.controller.job_registry import BookedJob, JobBook
 from secateur.dag import JobConfig
 from secateur.errors import JobExistsError, JobFailedError, LimitExceededError, UnknownJobError
-from secateur.partitioning.needs import Needs
+from secateur.partitioning.topology.needs import Needs
 
 
 def job(job_id: str, name: str | None = None) -> BookedJob:

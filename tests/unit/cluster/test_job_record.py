@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.client.job_status import JobStatus
-from secateur.cluster.job_record import RESTARTS_MAX, AwaitStopped, Effect, Finish, JobRecord, Start, Stop
+from secateur.client.jobs.job_status import JobStatus
+from secateur.cluster.controller.job_record import RESTARTS_MAX, AwaitStopped, Effect, Finish, JobRecord, Start, Stop
 from secateur.errors import DeadlineError, Error, JobCancelledError, JobFailedError, MemberLostError, TopologyChangedError
 
 CANCELLED = JobCancelledError("on request")

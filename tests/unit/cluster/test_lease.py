@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from secateur.cluster.controller.member_watch import MemberWatch
 from secateur.cluster.lease import Answer, AskController, AskPeers, GivenUp, LeaseHolder, LeaseTimes, Promises
-from secateur.cluster.member_watch import MemberWatch
 from secateur.errors import ProgrammingError
 
 TIMES = LeaseTimes(5.0)

@@ -15,18 +15,18 @@ import pyarrow as pa
 import pytest
 from links import Answers, Links
 
-from secateur.cluster.change_book import ChangeBook
+from secateur.cluster.controller.loads import Load, LoadPublisher
 from secateur.cluster.load_leases import LoadLeases, Standing, Verdict
-from secateur.cluster.loads import Load, LoadPublisher
-from secateur.cluster.member_loads import MemberLoads
-from secateur.cluster.replication import Replication
-from secateur.cluster.table_places import TablePlaces
+from secateur.cluster.member.change_registry import ChangeBook
+from secateur.cluster.member.loads import MemberLoads
+from secateur.cluster.member.replication import Replication
+from secateur.cluster.member.table_places import TablePlaces
 from secateur.errors import Error, LoadFailedError
-from secateur.partitioning.affinity import assign
-from secateur.partitioning.scheme import HashComponent, PartitionScheme
-from secateur.partitioning.table import Column, TableDef
-from secateur.partitioning.topology import MemberAddress, Topology
-from secateur.partitioning.types import SqlType, TypeKind
+from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.topology.affinity import assign
+from secateur.partitioning.topology.topology import MemberAddress, Topology
+from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.storage.member_store import MemberStore
 from secateur.wire import PeerInfo, Request, Role, encode_table
 

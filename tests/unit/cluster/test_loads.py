@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from secateur.cluster.loads import Load, LoadPublisher, WholeChange, WorkedOut
+from secateur.cluster.controller.loads import Load, LoadPublisher, WholeChange, WorkedOut
 from secateur.errors import DuplicateKeyError, LoadFailedError, MemberLostError, TopologyChangedError
-from secateur.partitioning.scheme import PartitionScheme
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.tables.table import TableDef
 
 TABLE = TableDef("t", 7, (), (), PartitionScheme())
 LOAD = Load("load", 1, TABLE, "append", {0: [0], 1: [0], 2: [1, 4]}, {"m1": frozenset({0, 1}), "m2": frozenset({1, 2})})

@@ -8,20 +8,20 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pytest
 
-from secateur.cluster.change_book import ChangeBook
 from secateur.cluster.load_leases import LoadLeases
-from secateur.cluster.member_loads import MemberLoads
+from secateur.cluster.member.change_registry import ChangeBook
+from secateur.cluster.member.loads import MemberLoads
+from secateur.cluster.member.replication import Replication
+from secateur.cluster.member.table_places import TablePlaces
+from secateur.cluster.member.writes import MemberWrites
 from secateur.cluster.peers import Peers
-from secateur.cluster.replication import Replication
 from secateur.cluster.settings import ClusterSettings
-from secateur.cluster.table_places import TablePlaces
-from secateur.cluster.writes import MemberWrites
 from secateur.errors import LoadFailedError, ProtocolError, TopologyChangedError
-from secateur.partitioning.affinity import assign
-from secateur.partitioning.scheme import HashComponent, PartitionScheme
-from secateur.partitioning.table import Column, TableDef
-from secateur.partitioning.topology import MemberAddress, Topology
-from secateur.partitioning.types import SqlType, TypeKind
+from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.topology.affinity import assign
+from secateur.partitioning.topology.topology import MemberAddress, Topology
+from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.storage.member_store import MemberStore
 from secateur.wire import PeerInfo, Request, Role, encode_table
 

@@ -12,14 +12,14 @@ import pytest
 from links import Links
 
 from secateur.cluster.load_leases import LoadLeases
-from secateur.cluster.member_ranges import MemberRanges, RangeChanges
+from secateur.cluster.member.ranges import MemberRanges, RangeChanges
 from secateur.cluster.write_gate import WriteGate
 from secateur.errors import LoadFailedError, SchemeError, UnknownTableError
-from secateur.partitioning.build import build_scheme
-from secateur.partitioning.range_changes import AddRange, DropRange, RangeChange, alter_ranges
-from secateur.partitioning.range_spec import RangeSpec, catch_all
-from secateur.partitioning.table import Column, TableDef
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.schemes.build import build_scheme
+from secateur.partitioning.schemes.range_changes import AddRange, DropRange, RangeChange, alter_ranges
+from secateur.partitioning.schemes.range_spec import RangeSpec, catch_all
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.column_type import parse_type
 from secateur.storage.member_store import MemberStore
 from secateur.wire import PeerInfo, Request, pack
 

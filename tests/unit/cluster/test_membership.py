@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from secateur.cluster.membership import MemberJoined, MemberLost, OwnersForgotten, RangesChanged, TableCreated, advance, group_after, group_of_new
+from secateur.cluster.controller.membership import MemberJoined, MemberLost, OwnersForgotten, RangesChanged, TableCreated, advance, group_after, group_of_new
 from secateur.errors import NotSupportedError, PartitionLostError, ProgrammingError
-from secateur.partitioning.build import build_scheme
-from secateur.partitioning.range_changes import AddRange, DropNamed, RangeChange, alter_ranges
-from secateur.partitioning.range_spec import RangeSpec
-from secateur.partitioning.scheme import HashComponent, PartitionScheme
-from secateur.partitioning.table import Column, TableDef
-from secateur.partitioning.topology import MemberAddress, Topology
-from secateur.partitioning.types import SqlType, TypeKind, parse_type
+from secateur.partitioning.schemes.build import build_scheme
+from secateur.partitioning.schemes.range_changes import AddRange, DropNamed, RangeChange, alter_ranges
+from secateur.partitioning.schemes.range_spec import RangeSpec
+from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.topology.topology import MemberAddress, Topology
+from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type
 
 BIGINT = SqlType(TypeKind.BIGINT)
 SCHEME = PartitionScheme(hashes=(HashComponent(("id",), 12),), types=(("id", BIGINT),))

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.cluster.open_results import GRANT_BYTES_MAX, OpenResults, granted
+from secateur.cluster.member.open_results import GRANT_BYTES_MAX, OpenResults, granted
 from secateur.engine.kernels.parted_answer import WholeAnswer
 from secateur.errors import LimitExceededError, ProtocolError
 from secateur.wire import PeerInfo, Reply, Request, decode_table

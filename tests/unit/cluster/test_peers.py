@@ -9,7 +9,7 @@ import pytest
 from secateur.cluster.peers import Peers
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import InterfaceError, MemberLostError
-from secateur.partitioning.topology import MemberAddress, Topology
+from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.wire import FrameServer, Reply, Request, Role
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from secateur.cluster.planning import PlanningThreads
-from secateur.engine.kernels.duckdb_kernel import default_kernel
+from secateur.cluster.controller.planning import PlanningThreads
+from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import InterfaceError, JobCancelledError, LimitExceededError
 
 ENDLESS = "SELECT count(*) FROM range(1000000000000)"

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from secateur.cluster.range_change import RangeChanger
+from secateur.cluster.controller.range_change import RangeChanger
 from secateur.errors import DeadlineError, Error, InternalError, LoadFailedError, MemberLostError, SchemeError, UnreachableError
-from secateur.partitioning.scheme import PartitionScheme
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.tables.table import TableDef
 from secateur.wire import Payload
 
 TABLE = TableDef("t", 7, (), (), PartitionScheme(), version=2)

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from secateur.cluster.read_state import check_state, marks_of, read_here
-from secateur.engine.member_scan import MemberScan
+from secateur.cluster.member.read_state import check_state, marks_of, read_here
+from secateur.engine.sql.member_scan import MemberScan
 from secateur.errors import KeysChangedError
 from secateur.storage.member_store import DataVersion
 from secateur.storage.read_marks import ReadMarks

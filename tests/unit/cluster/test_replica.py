@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from secateur.cluster.replica import Change, Phase, Replica
+from secateur.cluster.member.replica import Change, Phase, Replica
 
 MEMBERS = ("m1", "m2", "m3", "m4")
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from secateur.cluster import Cluster, statements
-from secateur.engine.plan import SelectPlan
+from secateur.cluster import Cluster
+from secateur.cluster.member import statements
+from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import DataError, LimitExceededError
 
 SQL = "SELECT k, max(v) OVER (PARTITION BY k) AS m FROM {} WHERE k = ? AND n > ?"

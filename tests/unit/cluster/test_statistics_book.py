@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.cluster.statistics_book import StatisticsBook
+from secateur.cluster.controller.statistics_cache import StatisticsBook
 from secateur.errors import UnreachableError
-from secateur.partitioning.scheme import PartitionScheme
-from secateur.partitioning.table import Column, TableDef
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.column_type import parse_type
 from secateur.storage.change import Operation
 from secateur.storage.layout import TableLayout
 from secateur.storage.partition import Partition
@@ -163,8 +163,8 @@ def test_a_table_that_changes_all_the_time_is_looked_at_from_time_to_time(monkey
         await members.settle()
         assert slept == [18.0]
 
-    monkeypatch.setattr("secateur.cluster.statistics_book.time.monotonic", lambda: now_s)
-    monkeypatch.setattr("secateur.cluster.statistics_book.asyncio.sleep", sleep)
+    monkeypatch.setattr("secateur.cluster.controller.statistics_cache.time.monotonic", lambda: now_s)
+    monkeypatch.setattr("secateur.cluster.controller.statistics_cache.asyncio.sleep", sleep)
     asyncio.run(scenario())
 
 

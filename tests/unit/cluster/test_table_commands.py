@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from secateur.cluster.cluster_state import ClusterState
+from secateur.cluster.controller.cluster_state import ClusterState
+from secateur.cluster.controller.loads import LoadPublisher
+from secateur.cluster.controller.membership import MemberJoined, MemberLost
+from secateur.cluster.controller.statistics_cache import StatisticsBook
+from secateur.cluster.controller.table_commands import TableCommands
 from secateur.cluster.lease import LeaseTimes
-from secateur.cluster.loads import LoadPublisher
-from secateur.cluster.membership import MemberJoined, MemberLost
 from secateur.cluster.peers import Peers
-from secateur.cluster.statistics_book import StatisticsBook
-from secateur.cluster.table_commands import TableCommands
 from secateur.errors import DeadlineError, MemberLostError, ProtocolError, TableExistsError, TopologyChangedError, UnknownTableError
-from secateur.partitioning.scheme import HashComponent, PartitionScheme
-from secateur.partitioning.table import TableDef
-from secateur.partitioning.topology import MemberAddress, Topology
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.topology import MemberAddress, Topology
+from secateur.partitioning.types.column_type import parse_type
 from secateur.wire import Payload
 
 TABLE = TableDef("t", 0, (), ("id",), PartitionScheme(hashes=(HashComponent(("id",), 6),), types=(("id", parse_type("BIGINT")),)), backups=0)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.cluster.table_places import TablePlaces
+from secateur.cluster.member.table_places import TablePlaces
 from secateur.errors import TopologyChangedError
-from secateur.partitioning.affinity import assign
-from secateur.partitioning.scheme import HashComponent, PartitionScheme
-from secateur.partitioning.table import TableDef
-from secateur.partitioning.topology import MemberAddress, Topology
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.affinity import assign
+from secateur.partitioning.topology.topology import MemberAddress, Topology
+from secateur.partitioning.types.column_type import parse_type
 
 MEMBERS = ("m1", "m2", "m3")
 SCHEME = PartitionScheme(hashes=(HashComponent(("id",), 6),), types=(("id", parse_type("BIGINT")),))

@@ -10,18 +10,18 @@ import pyarrow as pa
 import pytest
 from links import Answers, Links
 
-from secateur.cluster import replication
-from secateur.cluster.change_book import ChangeBook
-from secateur.cluster.membership import CopyLost, MemberLost, advance
-from secateur.cluster.replication import Replication
-from secateur.cluster.table_places import TablePlaces
-from secateur.cluster.writes import MemberWrites
+from secateur.cluster.controller.membership import CopyLost, MemberLost, advance
+from secateur.cluster.member import replication
+from secateur.cluster.member.change_registry import ChangeBook
+from secateur.cluster.member.replication import Replication
+from secateur.cluster.member.table_places import TablePlaces
+from secateur.cluster.member.writes import MemberWrites
 from secateur.errors import MemberLostError, ProtocolError, TopologyChangedError
-from secateur.partitioning.affinity import assign
-from secateur.partitioning.scheme import HashComponent, PartitionScheme
-from secateur.partitioning.table import Column, TableDef
-from secateur.partitioning.topology import MemberAddress, Topology
-from secateur.partitioning.types import SqlType, TypeKind
+from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.topology.affinity import assign
+from secateur.partitioning.topology.topology import MemberAddress, Topology
+from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.storage.change import Operation
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Payload, PeerInfo, Request, Role, encode_table

@@ -10,7 +10,7 @@ import pytest
 
 from secateur.connectors import batch_source, collect
 from secateur.dag import DAG, JobConfig, ProcessorMetaSupplier, ProcessorSupplier, between
-from secateur.engine.result import JobResult
+from secateur.engine.runtime.result import JobResult
 from secateur.testing.local_cluster import LocalCluster
 
 Run = Callable[..., JobResult]

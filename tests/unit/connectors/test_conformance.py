@@ -13,11 +13,11 @@ import pytest
 
 from secateur.connectors import batch_source, file_source, function_sink, generator_source, iterable_source, logger_sink, parquet_sink, table_sink
 from secateur.engine.kernels.fragment import run
-from secateur.engine.services import MemberServices
-from secateur.partitioning.build import build_scheme
-from secateur.partitioning.scheme import HashComponent
-from secateur.partitioning.table import Column, TableDef
-from secateur.partitioning.types import parse_type
+from secateur.engine.runtime.services import MemberServices
+from secateur.partitioning.schemes.build import build_scheme
+from secateur.partitioning.schemes.scheme import HashComponent
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.column_type import parse_type
 from secateur.storage.member_store import MemberStore
 from secateur.testing import verify_processor
 

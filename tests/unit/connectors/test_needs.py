@@ -8,11 +8,11 @@ import pytest
 from secateur.connectors import collect, generator_source, table_source
 from secateur.dag import DAG, Param, Processor, between, force_total_parallelism_one, lazy_total_parallelism_one
 from secateur.errors import DagError, ParameterError, UnknownTableError
-from secateur.partitioning.build import build_scheme
-from secateur.partitioning.needs import Needs
-from secateur.partitioning.scheme import HashComponent
-from secateur.partitioning.table import Column, TableDef
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.schemes.build import build_scheme
+from secateur.partitioning.schemes.scheme import HashComponent
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.topology.needs import Needs
+from secateur.partitioning.types.column_type import parse_type
 from secateur.pipeline import Pipeline, Stage
 
 TYPES = {"k": parse_type("BIGINT"), "n": parse_type("BIGINT")}

@@ -11,10 +11,10 @@ import pytest
 from secateur.connectors import batch_source, generator_source, table_sink
 from secateur.dag import DAG, JobConfig, between
 from secateur.errors import DagError, DuplicateKeyError, Error, NotSupportedError, NullKeyError, UnknownColumnError, UnknownTableError
-from secateur.partitioning.build import build_scheme
-from secateur.partitioning.scheme import HashComponent
-from secateur.partitioning.table import Column, TableDef
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.schemes.build import build_scheme
+from secateur.partitioning.schemes.scheme import HashComponent
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.column_type import parse_type
 from secateur.testing.local_cluster import LocalCluster
 
 TYPES = {"k": parse_type("BIGINT"), "v": parse_type("VARCHAR")}

@@ -9,9 +9,9 @@ import pytest
 from secateur.dag import Edge, EdgeConfig, between, from_
 from secateur.dag.edge import AllToOne, Broadcast, Distributed, DistributedTo, FanOut, Isolated, Local, Partitioned, Unicast
 from secateur.errors import DagError
-from secateur.partitioning.build import build_scheme
-from secateur.partitioning.scheme import HashComponent
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.schemes.build import build_scheme
+from secateur.partitioning.schemes.scheme import HashComponent
+from secateur.partitioning.types.column_type import parse_type
 
 SCHEME = build_scheme(hashes=[HashComponent(("a", "b"), 4)], types={"a": parse_type("BIGINT"), "b": parse_type("VARCHAR")}, primary_key=("a", "b"), table="t")
 

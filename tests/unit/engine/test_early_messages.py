@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from secateur.engine.early_messages import EarlyMessages
-from secateur.engine.messages import Credit, Exchange
+from secateur.engine.exchange.messages import Credit, Exchange
+from secateur.engine.runtime.early_messages import EarlyMessages
 
 
 def exchange(job: str, sequence: int = 0, size: int = 1000) -> Exchange:

@@ -10,7 +10,7 @@ import pytest
 from secateur import processors
 from secateur.connectors import collect, iterable_source
 from secateur.dag import DAG, Edge, Processor, between, from_
-from secateur.engine.early_stage import with_early_stages
+from secateur.engine.execution_plan.early_stage import with_early_stages
 from secateur.processors import count_rows, sum_of
 
 COUNTS = {"n": count_rows(), "s": sum_of("v")}

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from secateur.dag import EdgeConfig
-from secateur.engine.edge_writer import EdgeWriter, LaneGroup, partitioned_route
-from secateur.engine.inbox import Inbox
+from secateur.engine.exchange.edge_writer import EdgeWriter, LaneGroup, partitioned_route
+from secateur.engine.exchange.inbox import Inbox
 
 
 class Bell:

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from secateur.dag import EdgeConfig
-from secateur.engine.exchange import Receiver, RemoteLane, Sender, SharedEncoder, encode_batches
-from secateur.engine.inbox import Inbox
-from secateur.engine.messages import Credit, Exchange, Message, Piece
+from secateur.engine.exchange.exchange import Receiver, RemoteLane, Sender, SharedEncoder, encode_batches
+from secateur.engine.exchange.inbox import Inbox
+from secateur.engine.exchange.messages import Credit, Exchange, Message, Piece
 from secateur.engine.scheduler import Scheduler
 from secateur.errors import Error, ProtocolError
 from secateur.wire.arrow_ipc import decode_table, encode_table

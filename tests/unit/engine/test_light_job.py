@@ -8,7 +8,7 @@ import random
 import pytest
 
 from secateur.engine.failure import lost_member
-from secateur.engine.light_job import AwaitCancelled, CancelMember, Effect, Finish, LightJob
+from secateur.engine.runtime.job_state import AwaitCancelled, CancelMember, Effect, Finish, LightJob
 from secateur.errors import DataError, Error, JobCancelledError
 
 BAD = DataError("bad")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from secateur.engine.messages import OPS, Credit, Exchange, JobCancel, JobDone, JobStart, Message, Piece, read_message, write_message
-from secateur.engine.metrics import InputMetrics, OutputMetrics, TaskletMetrics, VertexMetrics
+from secateur.engine.exchange.messages import OPS, Credit, Exchange, JobCancel, JobDone, JobStart, Message, Piece, read_message, write_message
+from secateur.engine.runtime.metrics import InputMetrics, OutputMetrics, TaskletMetrics, VertexMetrics
 from secateur.errors import DataError, ProtocolError
 from secateur.wire.values import pack, unpack
 

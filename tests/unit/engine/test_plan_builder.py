@@ -31,12 +31,12 @@ from secateur.dag import (
 )
 from secateur.dag.edge import Partitioned, Strays
 from secateur.dag.supplier import FactorySupplier
-from secateur.engine.key_routing import ROUTING_PARTITIONS, routing_partition_of_name
-from secateur.engine.plan_builder import ExecutionPlan, ExecutionPlanBuilder
+from secateur.engine.exchange.key_routing import ROUTING_PARTITIONS, routing_partition_of_name
+from secateur.engine.execution_plan.plan_builder import ExecutionPlan, ExecutionPlanBuilder
 from secateur.errors import DagError, DataError, Error, JobFailedError, ParameterError, PartitionLostError, UnknownTableError
-from secateur.partitioning.affinity import assign
-from secateur.partitioning.table import TableDef
-from secateur.partitioning.topology import MemberAddress, Topology
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.affinity import assign
+from secateur.partitioning.topology.topology import MemberAddress, Topology
 
 MEMBERS = ("m1", "m2", "m3", "m4")
 UNRESTRICTED = Unrestricted()

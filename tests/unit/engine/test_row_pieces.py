@@ -3,8 +3,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from secateur.engine import row_pieces
-from secateur.engine.row_pieces import PIECE_BYTES, RowPieces
+from secateur.engine.sql import row_pieces
+from secateur.engine.sql.row_pieces import PIECE_BYTES, RowPieces
 
 
 def taken(pieces: RowPieces) -> list[pa.Table]:

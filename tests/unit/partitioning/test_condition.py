@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.comparison import Comparison
-from secateur.partitioning.condition import Box, Choice, Constraint, Test
-from secateur.partitioning.domain import EVERYTHING, NOTHING, Domain, points
-from secateur.partitioning.expression import UNKNOWN
-from secateur.partitioning.operand import Constant, Parameter, ParameterList
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.pruning.comparison import Comparison
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.domain import EVERYTHING, NOTHING, Domain, points
+from secateur.partitioning.pruning.expression import UNKNOWN
+from secateur.partitioning.pruning.operand import Constant, Parameter, ParameterList
+from secateur.partitioning.types.column_type import parse_type
 from secateur.wire.values import pack, unpack
 
 DAY = date(2024, 1, 1)

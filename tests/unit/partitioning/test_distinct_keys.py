@@ -7,10 +7,10 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.distinct_keys import first_of_each_key
-from secateur.partitioning.scheme import PartitionScheme
-from secateur.partitioning.table import Column, TableDef
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.tables.distinct_keys import first_of_each_key
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.column_type import parse_type
 
 
 def table(*types: str) -> TableDef:

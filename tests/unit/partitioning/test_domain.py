@@ -7,9 +7,9 @@ from uuid import UUID
 
 import pytest
 
-from secateur.partitioning.discrete import close_spans, enumerate_points
-from secateur.partitioning.domain import EVERYTHING, NOTHING, Domain, Span, points
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.pruning.discrete import close_spans, enumerate_points
+from secateur.partitioning.pruning.domain import EVERYTHING, NOTHING, Domain, Span, points
+from secateur.partitioning.types.column_type import parse_type
 
 DOMAINS = {
     "nothing": NOTHING,

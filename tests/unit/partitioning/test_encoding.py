@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import InternalError
-from secateur.partitioning.encoding import ByteKeys, WordKeys, encode_array, scalar_encoder
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.types.encoding import ByteKeys, WordKeys, encode_array, scalar_encoder
 
 CASES = [
     ("TINYINT", -1, "ffffffffffffffff"),

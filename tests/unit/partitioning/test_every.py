@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.every import Every, EveryUnit
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.schemes.interval import Every, EveryUnit
+from secateur.partitioning.types.column_type import parse_type
 
 MONTHS, DAYS, MICROSECONDS, NUMBERS = EveryUnit.MONTH, EveryUnit.DAY, EveryUnit.MICROSECOND, EveryUnit.NUMBER
 HOUR = 3_600_000_000

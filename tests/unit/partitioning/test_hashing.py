@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 import xxhash
 
-from secateur.partitioning.encoding import encode_array, scalar_encoder
-from secateur.partitioning.hashing import SPARK_SEED, first_seed, hash_columns, hash_values, pmod, pmod_array
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.schemes.hashing import SPARK_SEED, first_seed, hash_columns, hash_values, pmod, pmod_array
+from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.types.encoding import encode_array, scalar_encoder
 
 GOLDEN = [
     pytest.param([("VARCHAR", "a")], -8582455328737087284, id="string"),

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import DataError
-from secateur.partitioning.held_values import check_held, long_intervals_sql
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.types.held_values import check_held, long_intervals_sql
 
 TIME = pa.time64("us")
 END = pa.array([0, 86_400_000_000], pa.int64()).view(TIME)

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.comparison import Comparison
-from secateur.partitioning.condition import Box, Choice, Constraint, Test
-from secateur.partitioning.domain import EVERYTHING, Domain, Span, points
-from secateur.partitioning.key_bounds import RANGES_MAX, KeyBounds, key_ranges
-from secateur.partitioning.key_range import EVERY_KEY, Cut, KeyRange, KeyRanges, unite_ranges
-from secateur.partitioning.operand import Parameter, ParameterList
-from secateur.partitioning.types import SqlType, parse_type
+from secateur.partitioning.pruning.comparison import Comparison
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.domain import EVERYTHING, Domain, Span, points
+from secateur.partitioning.pruning.key_bounds import RANGES_MAX, KeyBounds, key_ranges
+from secateur.partitioning.pruning.key_range import EVERY_KEY, Cut, KeyRange, KeyRanges, unite_ranges
+from secateur.partitioning.pruning.operand import Parameter, ParameterList
+from secateur.partitioning.types.column_type import SqlType, parse_type
 from secateur.wire import pack, unpack
 
 BIGINT = parse_type("BIGINT")

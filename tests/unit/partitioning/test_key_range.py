@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from secateur.partitioning.key_range import (
+from secateur.partitioning.pruning.key_range import (
     EVERY_KEY,
     Cut,
     KeyPrefix,

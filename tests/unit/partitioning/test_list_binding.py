@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.build import build_scheme
-from secateur.partitioning.comparison import Comparison
-from secateur.partitioning.components import HashComponent
-from secateur.partitioning.condition import Box, Choice, Constraint, Test
-from secateur.partitioning.domain import points
-from secateur.partitioning.expression import Function
-from secateur.partitioning.nodes import Keys
-from secateur.partitioning.operand import Cast, Computed, Constant, Operand, Parameter, ParameterList
-from secateur.partitioning.reach import combination_limit, reach
-from secateur.partitioning.scheme import PartitionScheme
-from secateur.partitioning.tree import PartitionTree
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.pruning.comparison import Comparison
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.domain import points
+from secateur.partitioning.pruning.expression import Function
+from secateur.partitioning.pruning.nodes import Keys
+from secateur.partitioning.pruning.operand import Cast, Computed, Constant, Operand, Parameter, ParameterList
+from secateur.partitioning.pruning.select_partitions import combination_limit, reach
+from secateur.partitioning.pruning.tree import PartitionTree
+from secateur.partitioning.schemes.build import build_scheme
+from secateur.partitioning.schemes.components import HashComponent
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.types.column_type import parse_type
 
 VALUES: dict[str, Any] = {
     "TINYINT": lambda rng: rng.randint(-128, 127),

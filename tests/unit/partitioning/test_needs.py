@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.needs import Needs
+from secateur.partitioning.topology.needs import Needs
 from secateur.wire import pack, unpack
 
 SOME = Needs({"t": frozenset({1, 2}), "g": frozenset()}, frozenset({"m1"}))

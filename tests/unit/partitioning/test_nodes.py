@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from secateur.errors import InternalError
-from secateur.partitioning.comparison import Comparison
-from secateur.partitioning.condition import Box, Choice, Constraint, Test
-from secateur.partitioning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions, intersect, node_from_wire, node_to_wire, unite
-from secateur.partitioning.operand import Parameter
+from secateur.partitioning.pruning.comparison import Comparison
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions, intersect, node_from_wire, node_to_wire, unite
+from secateur.partitioning.pruning.operand import Parameter
 
 
 def parameter(index: int) -> Keys:

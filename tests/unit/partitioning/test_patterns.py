@@ -7,10 +7,10 @@ import itertools
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.duckdb_kernel import default_kernel
+from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import DatabaseError
-from secateur.partitioning.domain import EVERYTHING, Domain, Span
-from secateur.partitioning.patterns import starting_with, texts_like
+from secateur.partitioning.pruning.domain import EVERYTHING, Domain, Span
+from secateur.partitioning.pruning.patterns import starting_with, texts_like
 
 CHARACTERS = ["a", "b", "%", "_", "!", "é", "\ud7ff", "\ue000", "\U0010ffff", "\x7f", "\x80"]
 TEXTS = ["", *("".join(text) for length in (1, 2) for text in itertools.product(CHARACTERS, repeat=length)), "aab", "a%b", "\U0010ffff\U0010ffff\U0010ffff"]

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.build import build_scheme
-from secateur.partitioning.components import HashComponent
-from secateur.partitioning.domain import NOTHING, Domain, Span, points
-from secateur.partitioning.range_spec import RangeSpec, catch_all, single_value, split_at
-from secateur.partitioning.reach import combination_limit, reach
-from secateur.partitioning.scheme import PartitionScheme
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.pruning.domain import NOTHING, Domain, Span, points
+from secateur.partitioning.pruning.select_partitions import combination_limit, reach
+from secateur.partitioning.schemes.build import build_scheme
+from secateur.partitioning.schemes.components import HashComponent
+from secateur.partitioning.schemes.range_spec import RangeSpec, catch_all, single_value, split_at
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.types.column_type import parse_type
 
 TYPES = {"a": parse_type("INTEGER"), "b": parse_type("INTEGER"), "c": parse_type("INTEGER")}
 

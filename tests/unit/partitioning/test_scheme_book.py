@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 
 from secateur.errors import TopologyChangedError
-from secateur.partitioning.build import build_scheme
-from secateur.partitioning.nodes import All
-from secateur.partitioning.range_spec import split_at
-from secateur.partitioning.scheme import PartitionScheme
-from secateur.partitioning.table import Column, TableDef
-from secateur.partitioning.tree import PartitionTree
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.pruning.nodes import All
+from secateur.partitioning.pruning.tree import PartitionTree
+from secateur.partitioning.schemes.build import build_scheme
+from secateur.partitioning.schemes.range_spec import split_at
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.column_type import parse_type
 
 BIGINT = parse_type("BIGINT")
 

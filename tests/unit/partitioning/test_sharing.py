@@ -4,15 +4,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.affinity import assign
-from secateur.partitioning.components import HashComponent
-from secateur.partitioning.conform import conform
-from secateur.partitioning.scheme import PartitionScheme
-from secateur.partitioning.sharing import Sharing
-from secateur.partitioning.split import split
-from secateur.partitioning.table import Column, TableDef
-from secateur.partitioning.topology import MemberAddress, Topology
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.schemes.components import HashComponent
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.tables.conform import conform
+from secateur.partitioning.tables.split import split
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.topology.affinity import assign
+from secateur.partitioning.topology.sharing import Sharing
+from secateur.partitioning.topology.topology import MemberAddress, Topology
+from secateur.partitioning.types.column_type import parse_type
 
 
 def orders(partitions: int = 8) -> TableDef:

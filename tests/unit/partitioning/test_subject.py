@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.duckdb_kernel import default_kernel
+from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import DatabaseError, InternalError
-from secateur.partitioning.comparison import Comparison
-from secateur.partitioning.domain import NOTHING, Domain, Span, points
-from secateur.partitioning.subject import BARE, RowField, Shifted, Subject, Truncated, Widened, allowed, subject_from_wire, subject_to_wire
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.pruning.comparison import Comparison
+from secateur.partitioning.pruning.comparison_target import BARE, RowField, Shifted, Subject, Truncated, Widened, allowed, subject_from_wire, subject_to_wire
+from secateur.partitioning.pruning.domain import NOTHING, Domain, Span, points
+from secateur.partitioning.types.column_type import parse_type
 
 DAY = date(2024, 2, 29)
 NOON = datetime(2024, 2, 29, 12)

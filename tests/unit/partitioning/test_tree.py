@@ -8,17 +8,17 @@ from uuid import UUID
 import pytest
 
 from secateur.errors import ParameterError
-from secateur.partitioning.build import build_scheme
-from secateur.partitioning.comparison import Comparison
-from secateur.partitioning.components import HashComponent
-from secateur.partitioning.condition import Box, Choice, Constraint, Test
-from secateur.partitioning.domain import points
-from secateur.partitioning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions
-from secateur.partitioning.operand import Constant, Operand, Parameter
-from secateur.partitioning.range_spec import split_at
-from secateur.partitioning.scheme import PartitionScheme
-from secateur.partitioning.tree import PartitionTree
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.pruning.comparison import Comparison
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.domain import points
+from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions
+from secateur.partitioning.pruning.operand import Constant, Operand, Parameter
+from secateur.partitioning.pruning.tree import PartitionTree
+from secateur.partitioning.schemes.build import build_scheme
+from secateur.partitioning.schemes.components import HashComponent
+from secateur.partitioning.schemes.range_spec import split_at
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.types.column_type import parse_type
 from secateur.wire import pack, unpack
 
 

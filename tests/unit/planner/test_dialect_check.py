@@ -117,6 +117,6 @@ def test_sources_of_a_change_see_each_other(tables: Any) -> None:
 
 def test_the_rows_of_a_long_insert_are_not_parsed_once_more(monkeypatch: pytest.MonkeyPatch, tables: Any) -> None:
     seen = []
-    monkeypatch.setattr("secateur.engine.kernels.duckdb_kernel.DuckDBKernel.parse", lambda _, sql: seen.append(sql))
+    monkeypatch.setattr("secateur.engine.kernels.duckdb.kernel.DuckDBKernel.parse", lambda _, sql: seen.append(sql))
     Planner().prepare("INSERT INTO t (k, a) VALUES " + ", ".join(f"({n}, {n})" for n in range(1000)), (), tables)
     assert seen == ["INSERT INTO t (k, a) VALUES (0)"]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.affinity import assign
-from secateur.partitioning.components import HashComponent, RangeComponent, RangePartition
-from secateur.partitioning.scheme import PartitionScheme
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.schemes.components import HashComponent, RangeComponent, RangePartition
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.topology.affinity import assign
+from secateur.partitioning.types.column_type import parse_type
 from secateur.wire import pack
 
 BIGINT = parse_type("BIGINT")

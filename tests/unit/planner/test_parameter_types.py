@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from secateur.planner.parameter_types import specimen, types_of
+from secateur.planner.binding.parameter_types import specimen, types_of
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from secateur.errors import LimitExceededError
-from secateur.partitioning.statistics import ColumnStatistics, TableStatistics
+from secateur.partitioning.tables.statistics import ColumnStatistics, TableStatistics
 from secateur.planner.planner import Planner
 from secateur.planner.statement import ExplainFormat, ExplainStatement, SelectStatement, SetOption
 
@@ -103,7 +103,7 @@ class TestCache:
 
 
 def test_plans_survive_msgpack(bench: Any) -> None:
-    from secateur.engine.plan import SelectPlan
+    from secateur.engine.sql.select_plan import SelectPlan
     from secateur.wire import pack, unpack
 
     for sql, params in [

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.scheme import HashComponent, PartitionScheme
-from secateur.partitioning.table import Column, TableDef
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.column_type import parse_type
 from secateur.storage.change import Repeats
 from secateur.storage.layout import TableLayout
 from secateur.storage.merge import sort_rows

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import DataError, NotSupportedError
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.types.column_type import parse_type
 from secateur.storage.change import Repeats
 from secateur.storage.key_column import KeyColumn
 from secateur.storage.layout import TableLayout

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import DataError, NotSupportedError, ParameterError, SchemeError
-from secateur.partitioning.key_range import Cut, KeyRange
+from secateur.partitioning.pruning.key_range import Cut, KeyRange
 from secateur.storage.key_order import KeyOrder
 from secateur.storage.layout import TableLayout
 

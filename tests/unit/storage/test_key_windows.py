@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.key_range import Cut, KeyRange, KeyRanges, unite_ranges
-from secateur.partitioning.split import split
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.pruning.key_range import Cut, KeyRange, KeyRanges, unite_ranges
+from secateur.partitioning.tables.split import split
+from secateur.partitioning.tables.table import TableDef
 from secateur.storage import snapshot
 from secateur.storage.key_windows import KeyWindows
 from secateur.storage.layout import TableLayout

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import DataError, DuplicateKeyError, ProgrammingError, TableExistsError, TopologyChangedError, UnknownColumnError, UnknownTableError
-from secateur.partitioning.key_range import KeyPrefix
-from secateur.partitioning.split import split
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.pruning.key_range import KeyPrefix
+from secateur.partitioning.tables.split import split
+from secateur.partitioning.tables.table import TableDef
 from secateur.storage.member_store import DataVersion, MemberStore, TableStats
 
 

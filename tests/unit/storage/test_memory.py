@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.split import split
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.tables.split import split
+from secateur.partitioning.tables.table import TableDef
 from secateur.storage.gather import gather
 from secateur.storage.member_store import MemberStore
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import TopologyChangedError, UnknownColumnError
-from secateur.partitioning.decimals import from_unscaled
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.decimals import from_unscaled
 from secateur.storage import scan_form
 from secateur.storage.member_store import MemberStore
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import DataError, ParameterError
-from secateur.partitioning.key_range import Cut, KeyRange
+from secateur.partitioning.pruning.key_range import Cut, KeyRange
 from secateur.storage.partition import Partition
 from secateur.storage.snapshot import PartitionSnapshot
 

@@ -5,8 +5,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.key_range import Cut, IndexSlice, KeyPrefix, KeyRange, KeyRanges
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.pruning.key_range import Cut, IndexSlice, KeyPrefix, KeyRange, KeyRanges
+from secateur.partitioning.tables.table import TableDef
 from secateur.storage.member_store import MemberStore
 
 ROWS = [(key, None if key % 5 == 0 else key % 13, "ab"[key % 2]) for key in range(400)]

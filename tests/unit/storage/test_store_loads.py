@@ -17,7 +17,7 @@ from secateur.errors import (
     ProgrammingError,
     TopologyChangedError,
 )
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.tables.table import TableDef
 from secateur.storage import load_book
 from secateur.storage.block import message_bytes
 from secateur.storage.change import MIXED, MixedAttempt

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.scheme import PartitionScheme
-from secateur.partitioning.statistics import ColumnStatistics, TableStatistics
-from secateur.partitioning.table import Column, TableDef
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.tables.statistics import ColumnStatistics, TableStatistics
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.column_type import parse_type
 from secateur.storage import table_summary
 from secateur.storage.change import Operation
 from secateur.storage.layout import TableLayout

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.types import SqlType, parse_type
+from secateur.partitioning.types.column_type import SqlType, parse_type
 from secateur.wire import ShortTable, pack, unpack
 from secateur.wire.short_table import is_short, shorten, travels_short
 

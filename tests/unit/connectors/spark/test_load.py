@@ -33,7 +33,7 @@ from secateur.errors import (
     UnknownTableError,
     UnreachableError,
 )
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.tables.table import TableDef
 
 pytestmark = pytest.mark.spark
 

@@ -25,7 +25,7 @@ from secateur.errors import (
     UnknownTableError,
     UnreachableError,
 )
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.tables.table import TableDef
 
 SCHEMA = StructType([StructField("id", LongType()), StructField("note", StringType())])
 

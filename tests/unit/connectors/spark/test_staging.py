@@ -9,14 +9,14 @@ import pytest
 
 from secateur.connectors.spark.staging import Stager
 from secateur.errors import AuthenticationError, DataError, NullKeyError
-from secateur.partitioning.affinity import assign
-from secateur.partitioning.build import build_scheme
-from secateur.partitioning.conform import conform
-from secateur.partitioning.every import Every, EveryUnit
-from secateur.partitioning.ranges_on_demand import with_cells
-from secateur.partitioning.split import split
-from secateur.partitioning.table import TableDef
-from secateur.partitioning.topology import Topology
+from secateur.partitioning.schemes.build import build_scheme
+from secateur.partitioning.schemes.interval import Every, EveryUnit
+from secateur.partitioning.schemes.ranges_on_demand import with_cells
+from secateur.partitioning.tables.conform import conform
+from secateur.partitioning.tables.split import split
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.affinity import assign
+from secateur.partitioning.topology.topology import Topology
 
 Define = Callable[..., TableDef]
 Start = Callable[..., Any]

@@ -10,11 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels import arrow_aggregate, arrow_kernel
-from secateur.engine.kernels.arrow_expression import Call, Column, Constant, Expression, Function, Parameter, ParameterList, from_wire, to_wire, walk
-from secateur.engine.kernels.arrow_fragment import Aggregate, AggregateFunction, ArrowFragment, SortKey, slot_name
-from secateur.engine.kernels.arrow_small_groups import SMALL_ROWS_MAX
-from secateur.partitioning.types import parse_type
+from secateur.engine.kernels.arrow import aggregate as arrow_aggregate
+from secateur.engine.kernels.arrow import kernel as arrow_kernel
+from secateur.engine.kernels.arrow.expression import Call, Column, Constant, Expression, Function, Parameter, ParameterList, from_wire, to_wire, walk
+from secateur.engine.kernels.arrow.fragment import Aggregate, AggregateFunction, ArrowFragment, SortKey, slot_name
+from secateur.engine.kernels.arrow.small_groups import SMALL_ROWS_MAX
+from secateur.partitioning.types.column_type import parse_type
 from secateur.wire.values import pack, unpack
 
 TYPES = {"k": "VARCHAR", "v": "INTEGER", "b": "BIGINT", "d": "DOUBLE", "m": "DECIMAL(10,2)", "h": "HUGEINT", "u": "UUID", "ub": "UBIGINT", "t": "TINYINT"}

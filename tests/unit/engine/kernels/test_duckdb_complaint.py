@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.engine.kernels.duckdb_complaint import complaint_about
+from secateur.engine.kernels.duckdb.error_position import complaint_about
 
 RELATIONS = {"s0": {"k": "INTEGER", "é": "VARCHAR"}, "s1": {"k": "DECIMAL(10,2)[]"}, "s2": {}}
 

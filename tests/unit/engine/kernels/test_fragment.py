@@ -5,11 +5,11 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.arrow_expression import Call, Column, Function, Parameter
-from secateur.engine.kernels.arrow_fragment import ArrowFragment
+from secateur.engine.kernels.arrow.expression import Call, Column, Function, Parameter
+from secateur.engine.kernels.arrow.fragment import ArrowFragment
 from secateur.engine.kernels.fragment import Fragment, KernelName, run, run_with
 from secateur.errors import ParameterError
-from secateur.partitioning.types import SqlType, TypeKind, parse_type
+from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type
 from secateur.wire.values import pack, unpack
 
 INTEGER = SqlType(TypeKind.INTEGER)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.cancellation import Cancellation
-from secateur.engine.kernels.duckdb_kernel import DuckDBKernel
+from secateur.engine.kernels.duckdb.cancellation import Cancellation
+from secateur.engine.kernels.duckdb.kernel import DuckDBKernel
 from secateur.engine.kernels.fragment import Fragment, open_with
 from secateur.engine.kernels.parted_answer import MadeAnswer, PartedAnswer, WholeAnswer
 from secateur.errors import DataError, JobCancelledError, LimitExceededError, UnknownColumnError

@@ -10,11 +10,11 @@ import pytest
 
 import small_jobs
 from secateur.engine.kernels import fragment
-from secateur.engine.kernels.cancellation import Cancellation
+from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.processors import grouping
 from secateur.engine.processors.aggregates import Aggregate
 from secateur.engine.processors.kernel import Kernel
-from secateur.partitioning.table import TableDef
+from secateur.partitioning.tables.table import TableDef
 
 
 @pytest.fixture

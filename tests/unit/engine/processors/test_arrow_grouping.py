@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.engine.kernels import fragment
-from secateur.engine.kernels.cancellation import Cancellation
+from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.processors.aggregates import Aggregate, avg_of, count_distinct_of, count_of, count_rows, max_of, min_of, sum_of
 from secateur.engine.processors.grouping import KernelGrouping
 from secateur.engine.processors.kernel import Kernel

@@ -9,8 +9,8 @@ from typing import Any, Final
 import pytest
 from sqlglot import exp
 
-from secateur.engine.plan import Strategy
-from secateur.partitioning.statistics import ColumnStatistics, StatisticsPicture, TableStatistics
+from secateur.engine.sql.select_plan import Strategy
+from secateur.partitioning.tables.statistics import ColumnStatistics, StatisticsPicture, TableStatistics
 from secateur.planner.checks.placed import placed_difference
 from secateur.planner.fragments import merged_order
 from secateur.planner.placement import place, search, semi_joins

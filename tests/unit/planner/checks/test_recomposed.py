@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from secateur.engine.processors.row_limit import RowLimit
 from secateur.engine.processors.sort_key import SortKey
-from secateur.engine.row_limit import RowLimit
 from secateur.planner.checks.recomposed import difference, spelling_difference
 from secateur.planner.checks.select_node import Node, named_columns
 from secateur.planner.fragments.two_stage import Halves

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.components import HashComponent
-from secateur.partitioning.range_changes import AddRange, DropNamed, DropRange, RangeChange
-from secateur.partitioning.range_spec import RangeSpec, catch_all, single_value
+from secateur.partitioning.schemes.components import HashComponent
+from secateur.partitioning.schemes.range_changes import AddRange, DropNamed, DropRange, RangeChange
+from secateur.partitioning.schemes.range_spec import RangeSpec, catch_all, single_value
 from secateur.planner.statement import AlterTable
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from secateur.partitioning.index import IndexDef
+from secateur.partitioning.tables.index import IndexDef
 from secateur.planner.statement import CreateIndex, DropIndex
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.components import HashComponent
-from secateur.partitioning.every import Every, EveryUnit
+from secateur.partitioning.schemes.components import HashComponent
+from secateur.partitioning.schemes.interval import Every, EveryUnit
 from secateur.planner.planner import Planner
 from secateur.planner.statement import CreateTable, DropTable
 

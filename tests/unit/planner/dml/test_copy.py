@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from secateur.client.files.file_options import FileFormat, FileOptions
+from secateur.client.copy.file_options import FileFormat, FileOptions
 from secateur.planner.statement import CopyFrom, CopyTo
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.affinity import assign
-from secateur.partitioning.topology import Ownership
+from secateur.partitioning.topology.affinity import assign
+from secateur.partitioning.topology.topology import Ownership
 
 
 def pruning(bench: Any, sql: str, params: Any = (), **settings: str) -> dict[str, Any]:

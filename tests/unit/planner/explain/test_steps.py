@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.partitioning.comparison import Comparison
-from secateur.partitioning.condition import Box, Choice, Constraint, Test
-from secateur.partitioning.nodes import All, AllOf, AnyOf, Keys, Node, Partitions
-from secateur.partitioning.operand import Operand, Parameter, ParameterList
+from secateur.partitioning.pruning.comparison import Comparison
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Keys, Node, Partitions
+from secateur.partitioning.pruning.operand import Operand, Parameter, ParameterList
 from secateur.planner.explain.steps import ExplainedStep, needs_values, rung_in_all
 from secateur.planner.statement import SubqueryUse
 

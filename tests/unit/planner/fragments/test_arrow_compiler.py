@@ -12,11 +12,11 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from secateur.engine.kernels import arrow_kernel
-from secateur.engine.kernels.arrow_expression import Call, Column, Constant, Function, Parameter
-from secateur.engine.kernels.arrow_fragment import ArrowFragment
-from secateur.engine.kernels.duckdb_kernel import DuckDBKernel
-from secateur.partitioning.types import parse_type
+from secateur.engine.kernels.arrow import kernel as arrow_kernel
+from secateur.engine.kernels.arrow.expression import Call, Column, Constant, Function, Parameter
+from secateur.engine.kernels.arrow.fragment import ArrowFragment
+from secateur.engine.kernels.duckdb.kernel import DuckDBKernel
+from secateur.partitioning.types.column_type import parse_type
 from secateur.planner.fragments.arrow_compiler import Declined, compile_arrow
 
 TYPES = {

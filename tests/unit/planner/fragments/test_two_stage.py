@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.duckdb_kernel import default_kernel
+from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.kernels.fragment import run
-from secateur.engine.plan import SelectPlan, Strategy
+from secateur.engine.sql.select_plan import SelectPlan, Strategy
+from secateur.planner.binding.query import bind_query
 from secateur.planner.fragments.canonical import Cut
 from secateur.planner.fragments.two_stage import cut
-from secateur.planner.query import bind_query
 from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.parameters import read_parameters
 from secateur.planner.text.second_reading import read_statement

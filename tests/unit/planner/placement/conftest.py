@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from secateur.planner.query import Query, bind_query
+from secateur.planner.binding.query import Query, bind_query
 from secateur.planner.relations.build import Builder
 from secateur.planner.relations.names import Names
 from secateur.planner.relations.nodes import Relation

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 from sqlglot import exp
 
+from secateur.planner.binding.query import Query
 from secateur.planner.fragments.canonical import Cut
 from secateur.planner.placement.blocks import behind_from, canonical_block, core_of, is_windowed, nested_queries, ordered_source, title_of, without_order
 from secateur.planner.placement.mentions import tagged_tree
-from secateur.planner.query import Query
 from secateur.planner.relations.build import Builder
 from secateur.planner.relations.from_clause import FromClause
 from secateur.planner.relations.names import Names

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.statistics import ColumnStatistics, TableStatistics
+from secateur.partitioning.tables.statistics import ColumnStatistics, TableStatistics
+from secateur.planner.binding.query import bind_query
 from secateur.planner.placement.cost import estimate_of
 from secateur.planner.plan_settings import PlanSettings
-from secateur.planner.query import bind_query
 from secateur.planner.scans.scan_reading import ScanReading, read_query
 from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.parameters import read_parameters

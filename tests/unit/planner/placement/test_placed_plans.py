@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from secateur.engine.stage import Exchange
+from secateur.engine.sql.stage import Exchange
 from secateur.planner.placement import search
 
 

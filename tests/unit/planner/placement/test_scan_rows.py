@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 from sqlglot import exp
 
+from secateur.planner.binding.query import Query
 from secateur.planner.placement.mentions import mentions, tagged_tree
 from secateur.planner.placement.scan_rows import ScanRows, columns_read, mark_applied, settle_applied
 from secateur.planner.predicates.predicate import flat
-from secateur.planner.query import Query
 from secateur.planner.text.dialect import to_sql
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.statistics import ColumnStatistics, StatisticsPicture, TableStatistics
+from secateur.partitioning.tables.statistics import ColumnStatistics, StatisticsPicture, TableStatistics
 from secateur.planner.placement import semi_joins
 
 BY_CUSTOMERS = 'SEMI JOIN (SELECT "customer_id" FROM s2 WHERE ("name" = \'a\')) AS s1_0 ON s1."customer_id" = s1_0."customer_id"'

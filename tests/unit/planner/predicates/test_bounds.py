@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.partitioning.comparison import Comparison
-from secateur.partitioning.condition import Box, Choice, Constraint, Test
-from secateur.partitioning.domain import Span, points, within
-from secateur.partitioning.operand import Parameter
+from secateur.partitioning.pruning.comparison import Comparison
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.domain import Span, points, within
+from secateur.partitioning.pruning.operand import Parameter
 from secateur.planner.predicates import bounds
 from secateur.planner.predicates.bounds import BOXES_MAX, NOWHERE, UNBOUNDED, Boxes, intersect, multiply, unite
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.tree import PartitionTree
+from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.wire.values import pack, unpack
 
 

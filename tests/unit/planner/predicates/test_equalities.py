@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from secateur.partitioning.comparison import Comparison
-from secateur.partitioning.condition import Box, Choice, Constraint, Test
-from secateur.partitioning.domain import points
-from secateur.partitioning.operand import Parameter
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.pruning.comparison import Comparison
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.domain import points
+from secateur.partitioning.pruning.operand import Parameter
+from secateur.partitioning.types.column_type import parse_type
 from secateur.planner.predicates.equalities import Equalities
 from secateur.planner.statement import SelectStatement
 

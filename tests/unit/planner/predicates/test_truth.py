@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from secateur.engine.kernels.duckdb_kernel import default_kernel
-from secateur.partitioning.types import parse_type
+from secateur.engine.kernels.duckdb.kernel import default_kernel
+from secateur.partitioning.types.column_type import parse_type
 from secateur.planner.predicates.predicate import PredicateReader
 from secateur.planner.predicates.truth import Truth
 from secateur.planner.text.dialect import parse_query, tokenize

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.types.column_type import parse_type
 from secateur.planner.relations.attribute import Attribute
 from secateur.planner.relations.equality import Classes
 from secateur.planner.relations.restriction import Restriction, any_of, bind

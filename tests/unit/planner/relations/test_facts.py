@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.types.column_type import parse_type
 from secateur.planner.relations.attribute import Attribute
 from secateur.planner.relations.facts import Facts
 from secateur.planner.relations.nodes import (

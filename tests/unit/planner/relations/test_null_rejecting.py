@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 
-from secateur.partitioning.types import parse_type
+from secateur.partitioning.types.column_type import parse_type
 from secateur.planner.relations.attribute import Attribute
 from secateur.planner.relations.null_rejecting import rejects_nulls
 from secateur.planner.relations.restriction import Restriction, bind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.partitioning.types import SqlType, TypeKind
+from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.planner.relations.attribute import Attribute
 from secateur.planner.relations.nodes import Aggregate, Distinct, Relation, Values
 from secateur.planner.relations.uniqueness import is_unique

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from secateur.planner.query import bind_query
+from secateur.planner.binding.query import bind_query
 from secateur.planner.relations.attribute import Attribute
 from secateur.planner.relations.build import build_relations
 from secateur.planner.relations.nodes import Join, Project, Relation, Scan, SetOperation, owners, postorder

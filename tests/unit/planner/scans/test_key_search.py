@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.key_range import KeyPrefix, KeyRanges
+from secateur.partitioning.pruning.key_range import KeyPrefix, KeyRanges
 from secateur.planner.predicates import bounds
 
 EVENTS = "CREATE TABLE events (device BIGINT, t TIMESTAMP, kind VARCHAR, v DOUBLE, PRIMARY KEY (device, t, kind)) PARTITION BY HASH (device) PARTITIONS 16"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.statistics import ColumnStatistics, TableStatistics
+from secateur.partitioning.tables.statistics import ColumnStatistics, TableStatistics
 from secateur.planner.statement import Materialized, SubqueryUse
 
 CLIENTS = "CREATE TABLE clients (id BIGINT PRIMARY KEY, region VARCHAR, nation INTEGER, rank INTEGER) PARTITION BY HASH (id) PARTITIONS 64"

@@ -1,0 +1,1 @@
+"""COPY: files that are read and written in the process of the client, by DuckDB."""

@@ -1,0 +1,63 @@
+"""COPY from the client: files are read and written in this process."""
+
+from __future__ import annotations
+
+import time
+from itertools import chain
+from typing import Any, Final
+
+import pyarrow as pa
+
+from secateur.client.copy.reading import read_batches
+from secateur.client.copy.writing import write_file
+from secateur.client.dbapi.rows import as_table
+from secateur.client.dbapi.streamed_rows import StreamedRows
+from secateur.client.execution.select import Wanted, run_select
+from secateur.client.execution.statement import CopyFrom, CopyTo
+from secateur.client.loads.load import LoadMode, load_rows
+from secateur.client.session import Session
+from secateur.partitioning.tables.conform import conform
+
+__all__ = ["copy_from", "copy_to"]
+
+_HELD_BYTES_MAX: Final = 256 << 20
+
+
+def copy_from(session: Session, copy: CopyFrom) -> int:
+    """Load the rows of files into a table: all of them, or none. Returns their number.
+
+    Raises:
+        ProgrammingError: A file is not to be had.
+        DataError: It does not read, or has a value that its column cannot hold.
+        Error: As :func:`~secateur.client.loads.load.load_rows`.
+    """
+    columns, schema = [copy.table.column(name) for name in copy.columns], copy.table.arrow_schema
+    batches = (batch for read in read_batches(copy.options, columns) for batch in conform(read, copy.table).to_batches())
+    held: list[pa.RecordBatch] = []
+    nbytes = 0
+    for batch in batches:
+        held.append(batch)
+        nbytes += batch.nbytes
+        if nbytes > _HELD_BYTES_MAX:
+            stream = pa.RecordBatchReader.from_batches(schema, chain(held, batches))
+            return load_rows(session, copy.table, stream, LoadMode.APPEND).rows
+    # What is held can be sent again, should partitions move meanwhile.
+    return load_rows(session, copy.table, pa.Table.from_batches(held, schema=schema), LoadMode.APPEND).rows
+
+
+def copy_to(session: Session, sql: str, params: list[Any] | dict[str, Any], copy: CopyTo) -> int:
+    """Write the rows of a query into a file, as they come. Returns their number.
+
+    Raises:
+        ProgrammingError: The file cannot be written.
+        Error: As :func:`~secateur.client.execution.select.run_select`.
+    """
+    selected = run_select(session, sql, params, copy.source, cached=False, started_s=time.perf_counter(), wanted=Wanted.ROWS_IN_PARTS)
+    first = as_table(selected.result, selected.columns)
+    if selected.rest is None:
+        return write_file(copy.options, [first], selected.columns)
+    rows = StreamedRows(first, selected.rest, selected.columns)
+    try:
+        return write_file(copy.options, rows.tables(), selected.columns)
+    finally:
+        rows.close()

@@ -1,0 +1,118 @@
+"""A DuckDB database of this process that reads and writes the files of one COPY.
+
+It is imported with the first COPY: a client that copies nothing does not load it. Only values of options and a path come from the user, as quoted texts.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from secateur.client.copy.file_options import FileOptions, OptionKind, OptionValue
+from secateur.errors import DataError, Error, NotSupportedError, ProgrammingError
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["FileDatabase", "file_database", "options_sql", "quoted", "text_literal"]
+
+_MEMORY: Final = "512MB"
+"""Most that the rows of a file take here; what is more goes to a file of its own for as long as COPY runs."""
+
+_EXCERPT: Final = re.compile(r"\s*\n\s*LINE \d+:.*", re.DOTALL)
+"""What DuckDB shows of its statement, which is not the user's."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileDatabase:
+    """The connection, and a folder that goes with it."""
+
+    connection: duckdb.DuckDBPyConnection
+    folder: Path
+
+
+@contextmanager
+def file_database(options: FileOptions, doing: str) -> Iterator[FileDatabase]:
+    """An empty database for the length of the block; errors of DuckDB are ours afterwards.
+
+    Args:
+        options: The file that is read or written.
+        doing: ``read`` or ``written``, for messages.
+
+    Raises:
+        ProgrammingError: The file cannot be opened, or an option cannot have its value.
+        DataError: The file does not read, or has a value that its column cannot hold.
+        NotSupportedError: The format has no form for a type.
+    """
+    import duckdb  # a hard dependency, but some 20 ms to load
+
+    folder = Path(tempfile.mkdtemp(prefix="secateur-copy-"))
+    try:
+        config = {
+            "autoload_known_extensions": "false",
+            "autoinstall_known_extensions": "false",
+            "memory_limit": _MEMORY,
+            "temp_directory": str(folder / "spill"),
+        }
+        with duckdb.connect(":memory:", config=config) as connection:
+            connection.execute("SET TimeZone = 'UTC'")
+            yield FileDatabase(connection, folder)
+    except duckdb.Error as error:
+        raise _translated(error, options, doing) from error
+    except UnicodeDecodeError as error:
+        # DuckDB's message was cut off inside of a character, and Python has none of it.
+        raise DataError(f"{options.path!r} cannot be {doing} as {options.format.value}: {error.object.decode(errors='replace')}") from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _translated(error: duckdb.Error, options: FileOptions, doing: str) -> Error:
+    """The error of our tree that says the same."""
+    import duckdb
+
+    message, file, form = _EXCERPT.sub("", str(error)), repr(options.path), options.format.value
+    # Of the class of all errors alone is what a path of the network would need.
+    if isinstance(error, (duckdb.IOException, duckdb.PermissionException)) or type(error) is duckdb.Error:
+        where = "reads" if doing == "read" else "writes"
+        return ProgrammingError(f"{file} cannot be {doing} on the machine of this client, where COPY {where}: {message}")
+    if isinstance(error, duckdb.NotImplementedException):
+        return NotSupportedError(f"{file} cannot be {doing} as {form}: {message}; cast the column in the query")
+    if isinstance(error, (duckdb.BinderException, duckdb.ParserException, duckdb.CatalogException)):
+        return ProgrammingError(f"{file} cannot be {doing} as {form} with these options: {message}")
+    return DataError(f"{file} cannot be {doing} as {form}: {message}")
+
+
+def options_sql(options: FileOptions, kinds: Mapping[str, OptionKind]) -> str:
+    """The options as DuckDB reads them, in parentheses."""
+    said = [f"FORMAT {options.format.value}", *(f"{name} {_value_sql(value, kinds[name])}" for name, value in options.given)]
+    return f"({', '.join(said)})"
+
+
+def _value_sql(value: OptionValue, kind: OptionKind) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case int():
+            return str(value)
+        case str():
+            return text_literal(value)
+        case ("*",) if kind is OptionKind.NAMES:
+            return "*"
+        case _:
+            return f"({', '.join(map(quoted if kind is OptionKind.NAMES else text_literal, value))})"
+
+
+def text_literal(text: str) -> str:
+    """A text as SQL has it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def quoted(name: str) -> str:
+    """A name as it can always be written."""
+    return '"' + name.replace('"', '""') + '"'

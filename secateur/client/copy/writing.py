@@ -1,0 +1,105 @@
+"""A result as a file, written by DuckDB. It appears under its name when it is complete."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from secateur.client.copy.file_database import file_database, options_sql, quoted, text_literal
+from secateur.client.copy.file_options import OPTIONS, Direction, FileOptions
+from secateur.client.dbapi.rows import ResultColumn
+from secateur.errors import ProgrammingError
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["write_file"]
+
+_KEPT_AS_TEXT: Final = re.compile(r"\b(?:UNION|VARIANT|GEOMETRY)\b")
+"""Types whose values arrive as text, and of which a text is not a way to write one."""
+
+
+def write_file(options: FileOptions, tables: Iterable[pa.Table], columns: Sequence[ResultColumn]) -> int:
+    """Write tables, one after another, as they come. A file that is there is replaced, unless something goes wrong.
+
+    Args:
+        options: The file.
+        tables: At least one, all with these columns, in the Arrow form of their types.
+        columns: Names and types. Of columns of one name, DuckDB gives later ones a number behind it.
+
+    Returns:
+        Their rows.
+
+    Raises:
+        ProgrammingError: It cannot be written, or an option cannot have its value.
+        NotSupportedError: A column of a type that the format has no form for.
+        Error: What ``tables`` raises.
+    """
+    rows = _Rows(iter(tables))
+    path = Path(options.path)
+    if not path.name:
+        raise ProgrammingError(f"{options.path!r} names no file that COPY could write")
+    # A pipe or a device is written to as it is. The suffix stays the last one: it says how the file is compressed.
+    is_replaced = path.is_file() or not path.exists()
+    written = path.with_name(f".partial-{os.getpid()}-{path.name}") if is_replaced else path
+    try:
+        with file_database(options, "written") as database:
+            database.connection.register("rows", rows.reader())
+            query = _query(database.connection.table("rows"), columns)
+            said = options_sql(options, OPTIONS[options.format, Direction.WRITE])
+            try:
+                # DuckDB's own way of writing beside the file would do for files that are there, not for those that are not.
+                count = database.connection.execute(f"COPY ({query}) TO {text_literal(str(written))} {said}").fetchall()[0][0]
+            except Exception:
+                rows.check()
+                raise
+        if is_replaced:
+            written.replace(path)
+    except OSError as error:
+        raise ProgrammingError(f"{options.path!r} cannot be written on the machine of this client, where COPY writes: {error}") from error
+    finally:
+        if is_replaced:
+            written.unlink(missing_ok=True)
+    return int(count)
+
+
+class _Rows:
+    """Tables as one Arrow stream for DuckDB, which makes another error of one that is raised while it reads."""
+
+    def __init__(self, tables: Iterator[pa.Table]) -> None:
+        self._first = next(tables)
+        self._tables = tables
+        self._failure: BaseException | None = None
+
+    def reader(self) -> pa.RecordBatchReader:
+        # Names may repeat in a result, and not in a table.
+        schema = pa.schema([pa.field(f"c{index}", field.type) for index, field in enumerate(self._first.schema)])
+        return pa.RecordBatchReader.from_batches(schema, self._batches(schema))
+
+    def check(self) -> None:
+        """Raise what the tables have raised."""
+        if self._failure is not None:
+            raise self._failure
+
+    def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self._first.rename_columns(schema.names).to_batches()
+            for table in self._tables:
+                yield from table.rename_columns(schema.names).to_batches()
+        except BaseException as error:
+            self._failure = error
+            raise
+
+
+def _query(relation: duckdb.DuckDBPyRelation, columns: Sequence[ResultColumn]) -> str:
+    """The rows under their names, each column of its own type: Arrow has none for HUGEINT and some others."""
+    items = []
+    for index, (column, found) in enumerate(zip(columns, relation.types, strict=True)):
+        is_own = str(found) == column.type or _KEPT_AS_TEXT.search(column.type) is not None
+        items.append(f"{f'c{index}' if is_own else f'CAST(c{index} AS {column.type})'} AS {quoted(column.name)}")
+    return f"SELECT {', '.join(items)} FROM rows"

@@ -1,0 +1,194 @@
+"""The connection of PEP 249, with tables and plans beside cursors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from types import TracebackType
+from typing import Final, Literal, Self, overload
+
+from secateur import errors
+from secateur.client.dbapi.cursor import Cursor
+from secateur.client.dbapi.explain import Explain
+from secateur.client.dbapi.parameters import Parameters, plain_values
+from secateur.client.jobs.job import Job, JobInfo, find_job, list_jobs, submit_job, submit_job_if_absent
+from secateur.client.jobs.light_job import LightJob, submit_light
+from secateur.client.jobs.plan_job import plan_job
+from secateur.client.jobs.resolved_plan import ResolvedPlan
+from secateur.client.jobs.submittable import Params, Submittable, SubmittableConfig
+from secateur.client.loads.table_handle import TableHandle
+from secateur.client.session import Session
+from secateur.errors import Error, NotSupportedError
+
+__all__ = ["Connection"]
+
+_TABLES: Final = "SELECT table_name, partitioning, rows, bytes FROM secateur.tables ORDER BY table_name"
+
+
+class Connection:
+    """A connection to a cluster. Made by :func:`secateur.connect`; a context manager that closes itself.
+
+    Threads may share it. Every statement commits by itself: there are no transactions over several statements.
+    """
+
+    Error: Final = errors.Error
+    InterfaceError: Final = errors.InterfaceError
+    DatabaseError: Final = errors.DatabaseError
+    DataError: Final = errors.DataError
+    OperationalError: Final = errors.OperationalError
+    IntegrityError: Final = errors.IntegrityError
+    InternalError: Final = errors.InternalError
+    ProgrammingError: Final = errors.ProgrammingError
+    NotSupportedError: Final = errors.NotSupportedError
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @property
+    def address(self) -> str:
+        """``secateur://host:port`` of the cluster."""
+        return self._session.address
+
+    @property
+    def closed(self) -> bool:
+        return self._session.closed
+
+    def cursor(self) -> Cursor:
+        """A new cursor."""
+        self._session.check_open()
+        return Cursor(self, self._session)
+
+    def execute(self, sql: str, params: Parameters = ()) -> Cursor:
+        """Execute one statement on a new cursor; see :meth:`Cursor.execute`."""
+        return self.cursor().execute(sql, params)
+
+    def executemany(self, sql: str, seq_of_params: Sequence[Parameters]) -> Cursor:
+        """Execute one INSERT, UPDATE or DELETE for many sets of parameters on a new cursor; see :meth:`Cursor.executemany`."""
+        return self.cursor().executemany(sql, seq_of_params)
+
+    def explain(self, sql: str, params: Parameters = ()) -> Explain:
+        """How a statement would run: kept partitions and members, and the reason where nothing is pruned. Nothing is executed.
+
+        Args:
+            sql: The statement, without EXPLAIN in front.
+            params: Its parameters; without them, the plan shows them open.
+        """
+        control = self._session.begin_statement()
+        try:
+            answer = self._session.ask("explain", {"sql": sql, "params": plain_values(params), "settings": self._session.settings()})
+        finally:
+            self._session.end_statement(control)
+        return Explain(answer.header["text"], answer.header["json"])
+
+    @overload
+    def submit(self, dag: Submittable, config: SubmittableConfig | None = None, params: Params = (), *, light: Literal[False] = False) -> Job: ...
+
+    @overload
+    def submit(self, dag: Submittable, config: SubmittableConfig | None = None, params: Params = (), *, light: Literal[True]) -> LightJob: ...
+
+    def submit(self, dag: Submittable, config: SubmittableConfig | None = None, params: Params = (), *, light: bool = False) -> Job | LightJob:
+        """Run a DAG or a pipeline on the members that own the partitions it requires.
+
+        Args:
+            dag: A :class:`secateur.DAG`, or a :class:`secateur.Pipeline` whose chains have reached their sinks. Functions in it travel by cloudpickle, and
+                only to a cluster that was started with ``allow_code=True``.
+            config: A :class:`secateur.JobConfig`; None for its defaults.
+            params: The parameters of the job, by position or by name.
+            light: Without a record: the job starts with one message less to wait for, ends with this connection, and fails with a lost member. For jobs of
+                milliseconds, of which there are many.
+
+        Raises:
+            DagError: The DAG is not valid.
+            SerializationError: A function in it cannot be pickled.
+            JobExistsError: A job with the name in ``config`` has not ended.
+        """
+        return submit_light(self._session, dag, config, params) if light else submit_job(self._session, dag, config, params)
+
+    def plan(self, dag: Submittable, config: SubmittableConfig | None = None, params: Params = ()) -> ResolvedPlan:
+        """Where a job would run now: who takes part and who does not, processors and partitions on each member, and what goes over which edge.
+
+        What :meth:`explain` is for statements: nothing is started. ``str()`` of it is the text; a notebook shows the picture.
+
+        Args:
+            dag: As for :meth:`submit`.
+            config: As for :meth:`submit`.
+            params: As for :meth:`submit`.
+
+        Raises:
+            Error: Why it could not start; see :meth:`submit`.
+        """
+        return plan_job(self._session, dag, config, params)
+
+    def new_job_if_absent(self, name: str, dag: Submittable, config: SubmittableConfig | None = None, params: Params = ()) -> Job:
+        """The job of that name that has not ended; if there is none, a new one: of several clients that ask at once, one starts it.
+
+        Args:
+            name: The name, in place of that in ``config``.
+            dag: As for :meth:`submit`; unused when the job is there.
+            config: As for :meth:`submit`.
+            params: As for :meth:`submit`.
+
+        Raises:
+            Error: As :meth:`submit`.
+        """
+        return submit_job_if_absent(self._session, name, dag, config, params)
+
+    def job(self, id_or_name: str) -> Job:
+        """A job on record, whoever submitted it: by its id, or else the newest of that name.
+
+        Raises:
+            UnknownJobError: There is none, or it ended so long ago that it was forgotten.
+        """
+        return find_job(self._session, id_or_name)
+
+    def jobs(self) -> list[JobInfo]:
+        """The jobs on record, newest first: all that have not ended, and the last 1,000 that have. Light jobs have no record."""
+        return list_jobs(self._session)
+
+    def table(self, name: str) -> TableHandle:
+        """One table, by name without regard to case.
+
+        Raises:
+            UnknownTableError: There is no such table.
+        """
+        return TableHandle(self._session, self._session.table(name))
+
+    def commit(self) -> None:
+        """Does nothing: every statement has committed already."""
+        self._session.check_open()
+
+    def rollback(self) -> None:
+        """Refuse: what was executed has committed already.
+
+        Raises:
+            NotSupportedError: Always.
+        """
+        self._session.check_open()
+        raise NotSupportedError("rollback(): every statement commits by itself; there is nothing to roll back")
+
+    def interrupt(self) -> None:
+        """End every statement of this connection that is under way or whose result is being read; from another thread. See :meth:`Cursor.cancel`."""
+        self._session.interrupt()
+
+    def close(self) -> None:
+        """Close all sockets. May be called twice."""
+        self._session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.close()
+
+    def _repr_html_(self) -> str:
+        """Its address and the tables of the cluster, as a notebook shows them; the address alone where the cluster does not answer."""
+        head = f"<pre>{escape(repr(self))}</pre>"
+        if self.closed:
+            return head
+        try:
+            return head + self.execute(_TABLES)._repr_html_()
+        except Error:
+            return head
+
+    def __repr__(self) -> str:
+        return f"<Connection {self.address}{' closed' if self.closed else ''}>"

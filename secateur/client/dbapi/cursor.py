@@ -1,0 +1,373 @@
+"""The cursor of PEP 249, with Arrow and pandas beside rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from html import escape
+from itertools import chain
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import pyarrow as pa
+
+from secateur.client.copy.copy import copy_from, copy_to
+from secateur.client.dbapi.html_table import html_table
+from secateur.client.dbapi.parameters import Parameters, plain_values
+from secateur.client.dbapi.rows import Description, ResultColumn, Rows, as_table
+from secateur.client.dbapi.stats import QueryStats
+from secateur.client.dbapi.streamed_rows import StreamedRows
+from secateur.client.execution.analyze import analyze
+from secateur.client.execution.change import run_change
+from secateur.client.execution.create_table_as import create_table_as
+from secateur.client.execution.insert import Insertion, Params, insert_many, insert_select, insert_values
+from secateur.client.execution.insert_template import InsertTemplate
+from secateur.client.execution.result_stream import RowsToCome
+from secateur.client.execution.select import Wanted, run_select
+from secateur.client.execution.show_settings import shown_settings
+from secateur.client.execution.statement import (
+    ChangeStatement,
+    CopyFrom,
+    CopyTo,
+    CreateTableAs,
+    Done,
+    InsertRows,
+    InsertSelect,
+    PlanText,
+    Prepared,
+    SelectStatement,
+    SetPlanOption,
+    SetPruning,
+    SetTimeout,
+    ShowSettings,
+    WholeChange,
+)
+from secateur.client.execution.whole_change import run_whole_change
+from secateur.client.execution.whole_changes import run_whole_changes
+from secateur.client.session import Session
+from secateur.errors import DataError, InterfaceError, JobCancelledError, NotSupportedError
+from secateur.wire import CallControl, ShortTable
+
+if TYPE_CHECKING:
+    from secateur.client.dbapi.connection import Connection
+
+__all__ = ["Cursor"]
+
+_BATCH_ROWS: Final = 65_536
+_ROWS_SHOWN_MAX: Final = 20
+
+
+class Cursor:
+    """Executes statements and hands out their results. Made by :meth:`Connection.cursor`; not to be shared between threads.
+
+    A result up to a few megabytes is here when :meth:`execute` returns. A larger one comes in parts, each when it is read: members make no more than that, so
+    whoever reads slowly slows the statement down, and closing the cursor or executing something else ends it. What goes wrong after the first rows is raised
+    where the next ones are read.
+
+    Attributes:
+        connection: Where it came from.
+        arraysize: Rows that :meth:`fetchmany` fetches unless told otherwise.
+        rowcount: Rows of the last result, or rows inserted, updated or deleted; -1 where that means nothing, and for a large result until its last row was
+            read.
+        stats: What the last SELECT, UPDATE or DELETE touched; None after anything else.
+    """
+
+    def __init__(self, connection: Connection, session: Session) -> None:
+        self.connection = connection
+        self.arraysize = 1
+        self._rowcount = -1
+        self.stats: QueryStats | None = None
+        self._session = session
+        self._rows: Rows | StreamedRows | None = None
+        self._closed = False
+        self._control: CallControl | None = None
+
+    @property
+    def description(self) -> list[Description] | None:
+        """Name, type code, display size, internal size, precision, scale and null-ok of each column of the result; None when there is no result.
+
+        The type code is the SQL text of the type; it equals the type object of its kind (``code == secateur.NUMBER``).
+        """
+        return None if self._rows is None else [column.describe() for column in self._rows.columns]
+
+    @property
+    def rowcount(self) -> int:
+        return self._rowcount if self._rows is None or self._rowcount >= 0 else self._rows.num_rows
+
+    @property
+    def rownumber(self) -> int | None:
+        """The index of the next row in the result; None when there is no result."""
+        return None if self._rows is None else self._rows.position
+
+    def execute(self, operation: str, parameters: Parameters = ()) -> Self:
+        """Execute one statement.
+
+        Args:
+            operation: Its text.
+            parameters: A sequence for ``?`` and ``$1``, a mapping for ``$name``.
+
+        Returns:
+            This cursor, so that a fetch can follow.
+
+        Raises:
+            Error: What is wrong with the statement, its parameters or the data; the connection and the cursor stay usable.
+        """
+        started_s = time.perf_counter()
+        self._begin(operation)
+        params = plain_values(parameters)
+        control = self._control = self._session.begin_statement()
+        try:
+            prepared, cached = self._session.prepare(operation, params)
+            self._carry_out(prepared, operation, params, cached=cached, started_s=started_s)
+        finally:
+            self._session.end_statement(control)
+        return self
+
+    def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> Self:
+        """Execute a statement that changes rows once for each set of parameters.
+
+        All rows of an ``INSERT ... VALUES`` become visible at once, or none; with ``ON CONFLICT DO UPDATE`` those up to one whose key has come before. Every
+        UPDATE and DELETE is carried out by itself, in order. An error leaves what was before it done.
+
+        Raises:
+            NotSupportedError: The statement is a query, or sets an option.
+        """
+        self._begin(operation)
+        control = self._control = self._session.begin_statement()
+        try:
+            return self._execute_many(operation, seq_of_parameters)
+        finally:
+            self._session.end_statement(control)
+
+    def _execute_many(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> Self:
+        total = -1
+        pending: list[Insertion] = []
+        changes: list[tuple[WholeChange, Params]] = []
+        for parameters in seq_of_parameters:
+            params = plain_values(parameters)
+            prepared, cached = self._session.prepare(operation, params)
+            match prepared:
+                case InsertRows() | InsertTemplate():
+                    pending.append(Insertion(prepared, params))
+                case InsertSelect():
+                    total = max(total, 0) + insert_select(self._session, operation, params, prepared).rows
+                case ChangeStatement():
+                    changed = run_change(self._session, operation, params, prepared, cached=cached, started_s=time.perf_counter())
+                    total = max(total, 0) + changed.rows
+                case WholeChange():
+                    changes.append((prepared, params))
+                case Done():
+                    pass
+                case SelectStatement() | PlanText() | SetPruning() | SetPlanOption() | SetTimeout() | ShowSettings() | CreateTableAs() | CopyFrom() | CopyTo():
+                    raise NotSupportedError("executemany() is for INSERT, UPDATE and DELETE; call execute() for each set of parameters to read the results")
+        if changes:
+            total = max(total, 0) + run_whole_changes(self._session, operation, changes)
+        self._rowcount = insert_many(self._session, operation, pending) if pending else total
+        return self
+
+    def cancel(self) -> None:
+        """End the statement that this cursor executes, or whose result it reads; to be called from another thread than the one that waits.
+
+        That one gets a :class:`~secateur.errors.JobCancelledError`, and the work ends on every member. A change may have been made by then. Without a statement
+        under way nothing happens; cursor and connection stay usable.
+        """
+        control = self._control
+        if control is not None:
+            control.end(JobCancelledError("the statement was cancelled: cursor.cancel() was called"))
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """The next row, or None when there is none left."""
+        rows = self._result().take(1)
+        return rows[0] if rows else None
+
+    def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
+        """The next ``size`` rows (:attr:`arraysize` unless given), fewer at the end."""
+        wanted = self.arraysize if size is None else size
+        if wanted < 0:
+            raise InterfaceError(f"fetchmany({wanted}): the number of rows cannot be negative")
+        return self._result().take(wanted)
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """The rows that are left."""
+        return self._result().take_all()
+
+    def fetch_arrow_table(self) -> pa.Table:
+        """The rows that are left, as they came: nothing is converted or copied."""
+        return self._result().take_table()
+
+    def fetch_record_batch(self, rows_max: int = _BATCH_ROWS) -> pa.RecordBatchReader:
+        """The rows that are left as Arrow batches that come as the reader asks for them; the way to read a result that is larger than memory.
+
+        Args:
+            rows_max: Rows of a batch, at most.
+
+        Returns:
+            A reader, which is done when the cursor is closed or executes something else.
+        """
+        if rows_max < 1:
+            raise InterfaceError(f"fetch_record_batch({rows_max}): a batch has at least one row")
+        rows = self._result()
+        tables = rows.tables()
+        first = next(tables)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for table in chain((first,), tables):
+                yield from table.combine_chunks().to_batches(max_chunksize=rows_max)  # partitions make many small chunks
+                if self._rows is not rows:
+                    raise InterfaceError("the cursor was closed or has executed something else: nothing more can be read of this result")
+
+        return pa.RecordBatchReader.from_batches(first.schema, batches())
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows that are left as an Arrow stream, which polars, pandas, pyarrow, DuckDB and others read: ``polars.DataFrame(cursor)``.
+
+        Source: the Arrow PyCapsule interface.
+        """
+        return self.fetch_record_batch().__arrow_c_stream__(requested_schema)
+
+    def arrow(self) -> pa.Table:
+        """As :meth:`fetch_arrow_table`."""
+        return self.fetch_arrow_table()
+
+    def df(self) -> Any:
+        """As :meth:`fetch_df`."""
+        return self.fetch_df()
+
+    def pl(self) -> Any:
+        """The rows that are left as a polars DataFrame.
+
+        Raises:
+            NotSupportedError: polars is not installed.
+        """
+        rows = self._result()
+        try:
+            import polars
+        except ImportError as error:
+            raise NotSupportedError("pl() needs polars: pip install polars, or use fetch_arrow_table()") from error
+        return polars.from_arrow(rows.take_table())
+
+    def fetch_df(self) -> Any:
+        """The rows that are left as a pandas DataFrame.
+
+        Raises:
+            NotSupportedError: pandas is not installed.
+        """
+        rows = self._result()
+        try:
+            import pandas  # noqa: F401 - pyarrow needs it, and its own message does not say what to install
+        except ImportError as error:
+            raise NotSupportedError("fetch_df() needs pandas: pip install pandas, or use fetch_arrow_table()") from error
+        return rows.take_table().to_pandas()
+
+    def setinputsizes(self, sizes: Sequence[Any]) -> None:
+        """Does nothing: PEP 249 asks for the method only."""
+
+    def setoutputsize(self, size: int, column: int | None = None) -> None:
+        """Does nothing: PEP 249 asks for the method only."""
+
+    def close(self) -> None:
+        """Drop the result; the cursor is of no further use."""
+        self._closed = True
+        self._drop_rows()
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return self._result().iterate()
+
+    def __next__(self) -> tuple[Any, ...]:
+        row = self.fetchone()
+        if row is None:
+            raise StopIteration
+        return row
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._closed:
+            return "<Cursor closed>"
+        if self._rows is None:
+            return "<Cursor without result>"
+        rows = "many" if self._rows.num_rows < 0 else self._rows.num_rows
+        return f"<Cursor at row {self._rows.position} of {rows}: {', '.join(column.name for column in self._rows.columns)}>"
+
+    def _repr_html_(self) -> str:
+        """The next rows as a notebook shows them; they stay to be fetched."""
+        if self._closed or self._rows is None:
+            return f"<pre>{escape(repr(self))}</pre>"
+        try:
+            shown = self._rows.ahead(_ROWS_SHOWN_MAX)
+        except DataError as error:  # a value that Python has none for: the result can still be read as Arrow
+            return f"<pre>{escape(repr(self))}\n{escape(error.message)}</pre>"
+        left = None if self._rows.num_rows < 0 else self._rows.num_rows - self._rows.position
+        return html_table(self._rows.columns, shown, left)
+
+    def _begin(self, operation: str) -> None:
+        self._check_open()
+        if not isinstance(operation, str):
+            raise InterfaceError(f"a statement is text, not a {type(operation).__name__}")
+        self._drop_rows()
+        self._rowcount = -1
+        self.stats = None
+
+    def _drop_rows(self) -> None:
+        rows, self._rows = self._rows, None
+        if rows is not None:
+            rows.close()
+
+    def _carry_out(self, prepared: Prepared, sql: str, params: list[Any] | dict[str, Any], *, cached: bool, started_s: float) -> None:
+        match prepared:
+            case SelectStatement():
+                selected = run_select(self._session, sql, params, prepared, cached=cached, started_s=started_s, wanted=Wanted.ROWS_IN_PARTS)
+                self.stats = selected.stats
+                self._take(selected.result, selected.columns, selected.rest)
+            case InsertRows() | InsertTemplate():
+                self._rowcount = insert_values(self._session, sql, params, prepared).rows
+            case InsertSelect():
+                self._rowcount = insert_select(self._session, sql, params, prepared).rows
+            case ChangeStatement():
+                changed = run_change(self._session, sql, params, prepared, cached=cached, started_s=started_s)
+                self._rowcount, self.stats = changed.rows, changed.stats
+            case WholeChange():
+                changed = run_whole_change(self._session, sql, params, prepared, cached=cached, started_s=started_s)
+                self.stats = changed.stats
+                if prepared.returning is not None and changed.returned is not None:
+                    self._take(changed.returned, prepared.returning.columns)
+                self._rowcount = changed.rows
+            case PlanText():
+                lines = prepared.table
+                if prepared.analyzed is not None:
+                    lines, self.stats = analyze(self._session, prepared, prepared.analyzed, params)
+                self._take(lines, prepared.columns)
+            case SetPruning():
+                self._session.pruning = prepared.value
+            case SetTimeout():
+                self._session.statement_timeout = prepared.value
+            case SetPlanOption():
+                self._session.set_plan_option(prepared.name, prepared.value)
+            case ShowSettings():
+                self._take(*shown_settings(self._session, prepared))
+            case CopyFrom():
+                self._rowcount = copy_from(self._session, prepared)
+            case CopyTo():
+                self._rowcount = copy_to(self._session, sql, params, prepared)
+            case CreateTableAs():
+                self._rowcount = create_table_as(self._session, sql, params, prepared)
+            case Done():
+                pass
+
+    def _take(self, result: pa.Table | ShortTable, columns: Sequence[ResultColumn], rest: RowsToCome | None = None) -> None:
+        self._rows = Rows(result, columns) if rest is None else StreamedRows(as_table(result, columns), rest, columns)
+
+    def _result(self) -> Rows | StreamedRows:
+        self._check_open()
+        if self._rows is None:
+            raise InterfaceError("there is no result to fetch: execute a query first")
+        return self._rows
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise InterfaceError("the cursor is closed; make another with connection.cursor()")
+        self._session.check_open()

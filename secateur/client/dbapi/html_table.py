@@ -1,0 +1,42 @@
+"""Rows as a notebook shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any, Final
+
+from secateur.client.dbapi.rows import ResultColumn
+
+__all__ = ["html_table"]
+
+_CHARS_MAX: Final = 200
+
+
+def html_table(columns: Sequence[ResultColumn], rows: Sequence[Sequence[Any]], left: int | None) -> str:
+    """An HTML table; names and values are escaped, long values cut.
+
+    Args:
+        columns: Name and type of each.
+        rows: Those to show.
+        left: How many there are to be fetched, those shown among them; None where nobody knows yet.
+    """
+    head = _row(f"<th>{escape(column.name)}<br><small>{escape(column.type)}</small></th>" for column in columns)
+    body = "".join(_row(f"<td>{_cell(value)}</td>" for value in row) for row in rows)
+    shown = f"{len(rows):,}"
+    if left is None:
+        count = f"the next {shown} rows; more are to come"
+    elif left == len(rows):
+        count = f"{shown} row{'' if left == 1 else 's'}"
+    else:
+        count = f"the next {shown} of {left:,} rows"
+    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table><small>{count}</small>"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _cell(value: Any) -> str:
+    text = "NULL" if value is None else str(value)
+    return escape(text if len(text) <= _CHARS_MAX else text[: _CHARS_MAX - 1] + "…")

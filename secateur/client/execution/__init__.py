@@ -1,0 +1,1 @@
+"""Statements from the client: which member is asked, retries, and what a run cost."""

@@ -1,0 +1,165 @@
+"""``EXPLAIN ANALYZE``: the plan, and beside it what a run of the statement really did. A statement that changes rows changes them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from secateur.client.dbapi.stats import QueryStats
+from secateur.client.execution.change import Changed, run_change
+from secateur.client.execution.insert import Params, insert_select, insert_values
+from secateur.client.execution.insert_template import InsertTemplate
+from secateur.client.execution.outcome import Narrowed
+from secateur.client.execution.routing import Rung
+from secateur.client.execution.run_profile import RunProfile, StageWork
+from secateur.client.execution.select import Wanted, run_select
+from secateur.client.execution.statement import ChangeStatement, InsertRows, InsertSelect, PlanText, SelectStatement, WholeChange
+from secateur.client.execution.whole_change import run_whole_change
+from secateur.client.loads.load import Loaded
+from secateur.client.session import Session
+from secateur.errors import InterfaceError
+from secateur.partitioning.tables.table import TableDef
+
+__all__ = ["analyze"]
+
+
+class _Run(NamedTuple):
+    """What a run of a statement did.
+
+    Attributes:
+        rows: Rows of the result, or rows changed.
+        stats: What was touched.
+        profile: The figures by stage; None for a query that was compared with another (``SET pruning = verify``).
+        narrowed: What values that a query found in steps have come to.
+    """
+
+    rows: int
+    stats: QueryStats
+    profile: RunProfile | None
+    narrowed: Narrowed | None = None
+
+
+def analyze(session: Session, plan: PlanText, sql: str, params: Params) -> tuple[pa.Table, QueryStats]:
+    """Run a statement for its figures.
+
+    Args:
+        session: Where.
+        plan: What EXPLAIN says of it.
+        sql: The statement, without EXPLAIN ANALYZE.
+        params: Plain parameters as the user gave them.
+
+    Returns:
+        The lines of the plan with the figures behind them, as a member ``analyze`` of the document for ``FORMAT JSON``; and what was touched.
+
+    Raises:
+        Error: What the statement gives.
+    """
+    run = _run(session, sql, params)
+    return _with_actuals(plan, run, session.topology.member_ids), run.stats
+
+
+def _run(session: Session, sql: str, params: Params) -> _Run:
+    prepared, cached = session.prepare(sql, params)
+    started_s = time.perf_counter()
+    work: list[StageWork] = []
+    match prepared:
+        case SelectStatement():
+            selected = run_select(session, sql, params, prepared, cached=cached, started_s=started_s, wanted=Wanted.PROFILE)
+            rows = selected.result.num_rows if selected.profile is None else selected.profile.rows
+            return _Run(rows, selected.stats, selected.profile, selected.narrowed)
+        case ChangeStatement():
+            return _of_change(run_change(session, sql, params, prepared, cached=cached, started_s=started_s, profiled=True))
+        case WholeChange():
+            return _of_change(run_whole_change(session, sql, params, prepared, cached=cached, started_s=started_s, profiled=True))
+        case InsertRows() | InsertTemplate():
+            return _of_load(session, prepared.table, insert_values(session, sql, params, prepared, work), work, cached=cached, started_s=started_s)
+        case InsertSelect():
+            return _of_load(session, prepared.table, insert_select(session, sql, params, prepared, work), work, cached=cached, started_s=started_s)
+        case _:
+            raise InterfaceError(f"{sql!r} was a query or a change and is none any more")
+
+
+def _of_change(changed: Changed) -> _Run:
+    return _Run(changed.rows, changed.stats, changed.profile)
+
+
+def _of_load(session: Session, table: TableDef, loaded: Loaded, work: list[StageWork], *, cached: bool, started_s: float) -> _Run:
+    members = {entry.member for entry in work}
+    stats = QueryStats(
+        members_touched=len(members),
+        members_total=len(session.topology.members),
+        partitions_read=loaded.partitions,
+        partitions_total=table.scheme.live_partition_count,
+        execution=Rung.NONE if not members else Rung.LOCAL if len(members) == 1 else Rung.DISTRIBUTED,
+        pruning=session.pruning,
+        topology_version=session.topology.version,
+        plan_cached=cached,
+        elapsed_ms=(time.perf_counter() - started_s) * 1000,
+    )
+    return _Run(loaded.rows, stats, RunProfile(loaded.rows, 0, tuple(work)))
+
+
+def _with_actuals(plan: PlanText, run: _Run, members: Sequence[str]) -> pa.Table:
+    """The plan with the figures of a run; of all members of the cluster, those without work are named as skipped."""
+    lines = plan.table.column("plan").to_pylist()
+    profile, stats = run.profile, run.stats
+    skipped = [member for member in members if profile is not None and all(work.member != member for work in profile.work)]
+    if plan.is_json:
+        document = json.loads(lines[0])
+        document["analyze"] = {
+            **asdict(stats),
+            "rows": run.rows,
+            "planning_ms": plan.planning_ms,
+            **({} if profile is None else {**profile.to_json(), "skipped_members": skipped}),
+            **({} if run.narrowed is None else {"narrowed": asdict(run.narrowed)}),
+        }
+        return _lines([json.dumps(document)])
+    lines.append(
+        f"actual: {stats.execution} on {stats.members_touched} of {stats.members_total} members, "
+        f"{stats.partitions_read} of {stats.partitions_total} partitions, {run.rows} rows, {stats.elapsed_ms:.2f} ms"
+    )
+    lines += [f"  step {number} found {step.values:,} values{'' if step.used else ', which are not used'}" for number, step in enumerate(stats.steps, 1)]
+    if run.narrowed is not None:
+        lines.append(_narrowed_text(run.narrowed))
+    if profile is None:
+        return _lines(lines)
+    lines.append(f"  planning {plan.planning_ms:.2f} ms, kernels {profile.kernel_ms:.2f} ms, exchange {profile.exchange_bytes:,} bytes")
+    for name, works in profile.stages.items():
+        lines.append(f"  stage {name}: {_rows(sum(work.rows_out for work in works), sum(work.bytes_out for work in works))}")
+        lines += [f"    {work.member}: {_work_text(work)}" for work in works]
+    if skipped:
+        lines.append(f"  skipped: {', '.join(skipped)}")
+    return _lines(lines)
+
+
+def _narrowed_text(narrowed: Narrowed) -> str:
+    before, after = narrowed.before, narrowed.after
+    pruned = [member for member in before.members if member not in after.members]
+    where = f"on {len(after.members)} of {len(before.members)} members{'; pruned: ' if pruned else ''}{', '.join(pruned)}"
+    return f"  run-time pruning: {after.partitions} of {before.partitions} partitions remain, {where}"
+
+
+def _work_text(work: StageWork) -> str:
+    words = []
+    if work.partitions:
+        words.append(f"{work.partitions} partition{'s' if work.partitions > 1 else ''}")
+    if work.rows_in:
+        words.append(f"{work.rows_in:,} rows in")
+    words.append(_rows(work.rows_out, work.bytes_out))
+    if work.sent_bytes:
+        words.append(f"sent {work.sent_bytes:,} bytes")
+    words.append(f"kernel {work.kernel_ms:.2f} ms, busy {work.busy_ms:.2f} ms")
+    return ", ".join(words)
+
+
+def _rows(rows: int, size: int) -> str:
+    return f"{rows:,} rows, {size:,} bytes"
+
+
+def _lines(lines: list[Any]) -> pa.Table:
+    return pa.table({"plan": pa.array(lines, pa.string())})

@@ -1,0 +1,62 @@
+"""``CREATE TABLE ... AS``: this process reads the rows of the query, has the controller make the table, and brings them.
+
+The rows are read before there is a table: the query may so read the table that it replaces, and a query that fails leaves everything as it is. If the rows do
+not arrive, the new table goes again.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+
+import pyarrow as pa
+
+from secateur.client.dbapi.rows import as_table
+from secateur.client.execution.select import run_select
+from secateur.client.execution.statement import CreateTableAs
+from secateur.client.loads.load import LoadMode, load_rows
+from secateur.client.session import Session
+from secateur.errors import DuplicateKeyError, Error
+from secateur.partitioning.tables.conform import conform
+from secateur.partitioning.tables.distinct_keys import first_positions
+from secateur.partitioning.tables.split import split
+from secateur.partitioning.tables.table import TableDef
+
+__all__ = ["create_table_as"]
+
+
+def create_table_as(session: Session, sql: str, params: list[object] | dict[str, object], statement: CreateTableAs) -> int:
+    """Make the table with the rows of the query; returns their number.
+
+    Raises:
+        DuplicateKeyError, NullKeyError, NoRangeError: The rows do not fit into the table; nothing was made or replaced.
+        TableExistsError: A table of that name has been made meanwhile.
+        Error: As :func:`~secateur.client.execution.select.run_select` and :func:`~secateur.client.loads.load.load_rows`; after an error of the load there is no table.
+    """
+    table = statement.table
+    if statement.source is None:
+        session.prepare_anew(statement.create, [])
+        return 0
+    selected = run_select(session, sql, params, statement.source, cached=False, started_s=time.perf_counter())
+    rows = as_table(selected.result, selected.columns).rename_columns([column.name for column in table.columns])
+    _check(rows, table)
+    session.prepare_anew(statement.create, [])
+    try:
+        return load_rows(session, session.table(table.name), rows, LoadMode.APPEND).rows
+    except BaseException:
+        name = table.name.replace('"', '""')
+        with suppress(Error):
+            session.prepare_anew(f'DROP TABLE IF EXISTS "{name}"', [])
+        raise
+
+
+def _check(rows: pa.Table, table: TableDef) -> None:
+    """Find out that rows do not fit while nothing has been replaced by them."""
+    rows = conform(rows, table)
+    if (first := first_positions(rows, table)) is not None:
+        raise DuplicateKeyError(
+            f"{table.name}: the query gives {rows.num_rows:,} rows, and the key ({', '.join(table.primary_key)}) tells only {len(first):,} of them apart",
+            table=table.name,
+        )
+    if not table.replicated and not table.scheme.makes_ranges:
+        split(rows, table)

@@ -1,0 +1,124 @@
+"""INSERT from the client: rows from the controller, or from a template where there is nothing to compute, are taken to their owners."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any, NamedTuple, TypeAlias
+
+import pyarrow as pa
+
+from secateur.client.dbapi.parameters import ordered_values
+from secateur.client.dbapi.rows import as_table
+from secateur.client.execution.insert_template import InsertTemplate
+from secateur.client.execution.run_profile import StageWork
+from secateur.client.execution.select import Wanted, run_select
+from secateur.client.execution.statement import InsertRows, InsertSelect
+from secateur.client.loads.load import Loaded, LoadMode, load_rows
+from secateur.client.session import Session
+from secateur.errors import InterfaceError, TopologyChangedError
+from secateur.partitioning.tables.conform import conform
+from secateur.partitioning.tables.distinct_keys import first_of_each_key
+
+__all__ = ["Insertion", "insert_many", "insert_select", "insert_values"]
+
+Params: TypeAlias = list[Any] | dict[str, Any]
+
+
+class Insertion(NamedTuple):
+    """One set of parameters of an ``INSERT ... VALUES``, and what is known of the statement."""
+
+    prepared: InsertRows | InsertTemplate
+    params: Params
+
+
+def insert_values(session: Session, sql: str, params: Params, prepared: InsertRows | InsertTemplate, work: list[StageWork] | None = None) -> Loaded:
+    """Load the rows of an ``INSERT ... VALUES``.
+
+    Args:
+        session: Where.
+        sql: The text.
+        params: Plain parameters as the user gave them.
+        prepared: The plan.
+        work: As for :func:`~secateur.client.loads.load.load_rows`.
+
+    Raises:
+        Error: What the statement gives for these parameters, or as :func:`~secateur.client.loads.load.load_rows`.
+    """
+    return _insert(session, sql, [Insertion(prepared, params)], work)
+
+
+def insert_many(session: Session, sql: str, insertions: Sequence[Insertion]) -> int:
+    """Load the rows of one statement for many sets of parameters, all at once; returns their number.
+
+    Raises:
+        Error: As :func:`insert_values`.
+    """
+    return _insert(session, sql, insertions, None).rows
+
+
+def insert_select(session: Session, sql: str, params: Params, insert: InsertSelect, work: list[StageWork] | None = None) -> Loaded:
+    """Run the query of an ``INSERT ... SELECT`` and load its rows. The rows pass through this process.
+
+    Args:
+        session: Where.
+        sql: The text.
+        params: Plain parameters as the user gave them.
+        insert: The plan.
+        work: As for :func:`~secateur.client.loads.load.load_rows`; it gets what the query took as well.
+
+    Raises:
+        Error: As :func:`~secateur.client.execution.select.run_select` and :func:`~secateur.client.loads.load.load_rows`.
+    """
+    wanted = Wanted.ROWS if work is None else Wanted.ROWS_AND_PROFILE
+    selected = run_select(session, sql, params, insert.source, cached=False, started_s=time.perf_counter(), wanted=wanted)
+    rows = as_table(selected.result, selected.columns).rename_columns(list(insert.columns))
+    mode = LoadMode.of(insert.mode)
+    if mode is LoadMode.UPSERT:
+        rows = first_of_each_key(conform(rows, insert.table), insert.table)
+    loading: list[StageWork] | None = None if work is None else []
+    loaded = load_rows(session, insert.table, rows, mode, work=loading)
+    if work is not None:
+        work += [*(selected.profile.work if selected.profile is not None else ()), *(loading or ())]
+    return loaded
+
+
+def _insert(session: Session, sql: str, insertions: Sequence[Insertion], work: list[StageWork] | None) -> Loaded:
+    first = insertions[0].prepared
+    try:
+        rows = [part for _, group in groupby(insertions, key=_template_of) for part in _rows(session, sql, list(group))]
+        return _load(session, first, rows, work)
+    except TopologyChangedError:
+        # Rows that were made for a table of the past say nothing of the one that has its name now.
+        renewed = [_evaluated(session, sql, params) for _, params in insertions]
+        return _load(session, renewed[0], [insert.rows for insert in renewed], work)
+
+
+def _template_of(insertion: Insertion) -> int:
+    """Tells runs of insertions apart that one template can fill at once."""
+    return id(insertion.prepared)
+
+
+def _rows(session: Session, sql: str, insertions: list[Insertion]) -> list[pa.Table]:
+    prepared = insertions[0].prepared
+    if isinstance(prepared, InsertRows):
+        return [prepared.rows for _ in insertions]
+    ordered = [ordered_values(params, prepared.parameter_count, prepared.parameter_names) for _, params in insertions]
+    filled = prepared.fill(ordered)
+    if filled is not None:
+        return [filled]
+    one_by_one = zip(insertions, map(prepared.fill, ([values] for values in ordered)), strict=True)
+    return [_evaluated(session, sql, insertion.params).rows if rows is None else rows for insertion, rows in one_by_one]
+
+
+def _evaluated(session: Session, sql: str, params: Params) -> InsertRows:
+    prepared = session.prepare_anew(sql, params)
+    if not isinstance(prepared, InsertRows):
+        raise InterfaceError(f"{sql!r} was an INSERT and is none any more")
+    return prepared
+
+
+def _load(session: Session, insert: InsertRows | InsertTemplate, rows: Sequence[pa.Table], work: list[StageWork] | None) -> Loaded:
+    together = rows[0] if len(rows) == 1 else pa.concat_tables([conform(part, insert.table) for part in rows])
+    return load_rows(session, insert.table, together, LoadMode.of(insert.mode), same_table=True, work=work)

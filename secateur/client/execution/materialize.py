@@ -1,0 +1,119 @@
+"""A query in steps: subqueries run first, and what they give decides which partitions and members the rest needs.
+
+Every step is a statement of its own, with its own rung. Values that stand in the place of a subquery are those of the moment at which it ran. Keys of a join
+are only good for the rows that they were found in: those are read again by the rest, and where they have changed the query runs undivided.
+
+Source: Apache Ignite IEP-24, "Materialization".
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, assert_never
+
+import pyarrow as pa
+
+from secateur.client.dbapi.rows import Rows
+from secateur.client.execution.outcome import Outcome, StepFound, in_all
+from secateur.client.execution.statement import Materialized, SelectStatement, Step, StepUse
+from secateur.errors import DataError, KeysChangedError
+
+__all__ = ["RunPart", "run_in_steps"]
+
+_LIST_BYTES_MAX: Final = 1 << 20
+"""Longer lists are left where they are: parameters travel in headers, which are bounded."""
+_JOINED_MAX: Final = 8
+"""Among more relations than this DuckDB finds no good order of joins once some of them have no row: TPC-DS 64, with 19, then takes 24 s instead of 1."""
+
+
+RunPart = Callable[[SelectStatement, Sequence[Any], Mapping[str, Any]], Outcome]
+"""Runs a part of a query with its parameters; the last argument is what the request says of the state of the rows, see ``secateur.cluster.member.read_state``."""
+
+
+def run_in_steps(materialized: Materialized, params: Sequence[Any], run_step: RunPart, run_outer: RunPart, run_whole: Callable[[], Outcome]) -> Outcome:
+    """Run the steps, then the rest with their values.
+
+    Args:
+        materialized: The query.
+        params: Its parameters in order, plain.
+        run_step: Runs one of the subqueries.
+        run_outer: Runs the rest.
+        run_whole: Runs the query undivided: when a step has more values than are worth sending, or an error that the whole may not have, or when the rows have
+            changed in which keys were found.
+
+    Raises:
+        Error: What the three raise; a DataError of a step, or for keys of the rest, is left to the whole query to find again.
+    """
+    state = _State(secrets.token_hex(8), materialized.watched)
+    found: list[Outcome] = []
+    values = list(params)
+    for step in materialized.steps:
+        try:
+            outcome = run_step(step.statement, values[: step.statement.parameter_count], state.of_step())
+        except DataError:
+            return _undivided(found, run_whole)
+        lists = _values(step, outcome.result)
+        found.append(replace(outcome, steps=(StepFound(outcome.result.num_rows, used=lists is not None),)))
+        if lists is None or not state.agrees(outcome) or (not outcome.result.num_rows and state.watched and len(materialized.outer.scans) > _JOINED_MAX):
+            return _undivided(found, run_whole)
+        values += lists
+    if materialized.watched is None:
+        return in_all([*found, run_outer(materialized.outer, values, {})])
+    try:
+        return in_all([*found, run_outer(materialized.outer, values, state.of_rest(found))])
+    except (KeysChangedError, DataError):
+        # Over fewer rows DuckDB may evaluate in another order, and come to an error that the whole query does not have.
+        return _undivided(found, run_whole)
+
+
+@dataclass(slots=True)
+class _State:
+    """What requests say of the state of the rows, when keys are good for one state alone.
+
+    Attributes:
+        mark: Names the reads of this run.
+        watched: The scans of the rest that have to read what the steps read; None where it does not matter.
+        topology_version: The owners from whom all steps have read, as soon as one has.
+    """
+
+    mark: str
+    watched: tuple[int, ...] | None
+    topology_version: int | None = None
+
+    def of_step(self) -> dict[str, Any]:
+        return {} if self.watched is None else {"mark": self.mark}
+
+    def agrees(self, outcome: Outcome) -> bool:
+        """Whether a step has read from the owners that those before it did."""
+        self.topology_version = self.topology_version or outcome.topology_version
+        return self.watched is None or outcome.topology_version == self.topology_version
+
+    def of_rest(self, steps: Sequence[Outcome]) -> dict[str, Any]:
+        published = [list(entry) for step in steps for entry in step.published]
+        return {"since": {"mark": self.mark, "scans": list(self.watched or ()), "topology_version": self.topology_version, "published": published}}
+
+
+def _undivided(found: Sequence[Outcome], run_whole: Callable[[], Outcome]) -> Outcome:
+    """The query as a whole, with the cost of the steps that were for nothing."""
+    return in_all([*(replace(step, steps=tuple(replace(entry, used=False) for entry in step.steps)) for step in found), run_whole()])
+
+
+def _values(step: Step, result: Any) -> list[Any] | None:
+    """The parameters that a step gives, or None when it has too many values, too large ones, or some beyond what Python can hold."""
+    if result.num_rows > step.values_max or (isinstance(result, pa.Table) and result.nbytes > _LIST_BYTES_MAX):
+        return None
+    try:
+        rows = Rows(result, step.statement.columns).take(result.num_rows)
+    except (DataError, pa.ArrowException):
+        return None
+    match step.use:
+        case StepUse.VALUE:
+            return [rows[0][0] if rows else None]
+        case StepUse.LIST:
+            return [[value for (value,) in rows]]
+        case StepUse.KEYS:
+            return [list(dict.fromkeys(row[position] for row in rows)) for position in range(len(step.statement.columns))]
+        case _:
+            assert_never(step.use)

@@ -1,0 +1,107 @@
+"""What a run of one planned query gave, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from secateur.client.execution.result_stream import RowsToCome
+from secateur.client.execution.routing import Rung
+from secateur.client.execution.run_profile import RunProfile, profile_in_all
+from secateur.wire import ShortTable
+
+__all__ = ["Narrowed", "Needs", "Outcome", "StepFound", "in_all"]
+
+
+@dataclass(frozen=True, slots=True)
+class StepFound:
+    """What a step of a query found.
+
+    Attributes:
+        values: How many values.
+        used: Whether the rest ran with them; it did not where they were too many, could not be sent, or had changed.
+    """
+
+    values: int
+    used: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a query has to read.
+
+    Attributes:
+        partitions: Over all scans.
+        members: Their owners.
+    """
+
+    partitions: int
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """What values that were found at run time have come to.
+
+    Attributes:
+        before: What the query needs without them.
+        after: What the rest of it needed.
+    """
+
+    before: Needs
+    after: Needs
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A result, and who did what for it.
+
+    Attributes:
+        result: The rows.
+        execution: How much of the cluster it needed.
+        members: Who received a frame for it.
+        partitions_read: Over all scans.
+        partitions_total: Partitions of all scanned tables.
+        members_total: Members of the cluster.
+        topology_version: The topology that its members answered from.
+        profile: What the run did, when that was asked for; the rows may not be in ``result`` then.
+        rest: The rows behind those of ``result``, which come as they are read; None when that is all.
+        published: Of a run under a mark, the last publication of each replicated table that it read, by table id.
+        steps: Of a query in steps, what each of them found, in their order.
+        narrowed: Of a query in steps that is profiled, what the values have come to; None where the rest did not run with them.
+    """
+
+    result: pa.Table | ShortTable
+    execution: Rung
+    members: tuple[str, ...]
+    partitions_read: int
+    partitions_total: int
+    members_total: int
+    topology_version: int
+    rest: RowsToCome | None = None
+    profile: RunProfile | None = None
+    published: tuple[tuple[int, int], ...] = ()
+    steps: tuple[StepFound, ...] = ()
+    narrowed: Narrowed | None = None
+
+
+def in_all(outcomes: Sequence[Outcome]) -> Outcome:
+    """The result of the last of several runs, and the cost of all: local when one member did everything, none when nobody was asked."""
+    last = outcomes[-1]
+    members = {member for outcome in outcomes for member in outcome.members}
+    whole = len(members) == 1 and all(outcome.execution is not Rung.DISTRIBUTED for outcome in outcomes)
+    return Outcome(
+        result=last.result,
+        execution=Rung.NONE if not members else Rung.LOCAL if whole else Rung.DISTRIBUTED,
+        members=tuple(sorted(members)),
+        partitions_read=sum(outcome.partitions_read for outcome in outcomes),
+        partitions_total=sum(outcome.partitions_total for outcome in outcomes),
+        members_total=last.members_total,
+        topology_version=last.topology_version,
+        rest=last.rest,
+        profile=None if last.profile is None else profile_in_all([outcome.profile for outcome in outcomes if outcome.profile is not None]),
+        steps=tuple(step for outcome in outcomes for step in outcome.steps),
+        narrowed=last.narrowed,
+    )

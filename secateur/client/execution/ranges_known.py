@@ -1,0 +1,30 @@
+"""Whether a client still knows the ranges of a table, when by what it knows there is nobody to ask."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from secateur.client.execution.statement import Scan
+from secateur.client.session import Session
+from secateur.errors import TopologyChangedError
+
+__all__ = ["check_ranges"]
+
+
+def check_ranges(session: Session, scans: Sequence[Scan]) -> None:
+    """Called when no partition can match. Where a table has gaps, others may have added ranges to it since, with rows: the controller knows.
+
+    Every other statement goes to a member, which knows as well.
+
+    Raises:
+        TopologyChangedError: A table has other ranges by now.
+
+    Cost: a round trip to the controller when a table has gaps, else nothing.
+    """
+    gappy = [scan for scan in scans if scan.tree.scheme.has_gaps]
+    if not gappy:
+        return
+    known = session.ask("table_versions", {"tables": [scan.table_id for scan in gappy]}).header["tables"]
+    for scan, version in zip(gappy, known, strict=True):
+        if version != scan.table_version:
+            raise TopologyChangedError(f"the ranges of {scan.table} have changed since the statement was planned: plan it again", table=scan.table)

@@ -1,0 +1,268 @@
+"""Running a SELECT from the client: choose the rung, ask the member, and follow partitions that have moved."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import Any, Final, assert_never
+
+import pyarrow as pa
+
+from secateur.client.dbapi.rows import ResultColumn, as_table
+from secateur.client.dbapi.stats import QueryStats
+from secateur.client.execution.materialize import run_in_steps
+from secateur.client.execution.outcome import Narrowed, Needs, Outcome
+from secateur.client.execution.pruning import Pruning
+from secateur.client.execution.ranges_known import check_ranges
+from secateur.client.execution.result_stream import RowsToCome
+from secateur.client.execution.retry_policy import Patience, is_final, planned_again
+from secateur.client.execution.routing import Rung, choose_route
+from secateur.client.execution.run_profile import RunProfile
+from secateur.client.execution.statement import ChangeStatement, CopyTo, CreateTableAs, InsertSelect, SelectStatement, WholeChange
+from secateur.client.execution.verify import same_rows
+from secateur.client.session import Session
+from secateur.errors import (
+    Error,
+    InterfaceError,
+    MemberLostError,
+    PartitionLostError,
+    PruningMismatchError,
+    TopologyChangedError,
+    UnknownTableError,
+    UnreachableError,
+)
+from secateur.wire import ShortTable, decode_tables
+
+__all__ = ["Selected", "Wanted", "run_select"]
+
+_VERIFY_ROUNDS: Final = 3
+_MOVED: Final = (TopologyChangedError, MemberLostError, UnreachableError, UnknownTableError)
+"""What a member's answer is when the client's picture of the cluster is out of date."""
+_EXECUTIONS: Final = {rung.value: rung for rung in Rung}
+_ANY_STATE: Final[Mapping[str, Any]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A result, its columns, and what it cost.
+
+    Attributes:
+        result: The rows, or the first of them; none of them for a run that is profiled.
+        columns: Their columns.
+        stats: What was touched.
+        rest: The rows behind ``result``, when they come as they are read.
+        profile: What the run did, when that was wanted.
+        narrowed: What values found in steps have come to, for a run that is profiled.
+    """
+
+    result: pa.Table | ShortTable
+    columns: tuple[ResultColumn, ...]
+    stats: QueryStats
+    rest: RowsToCome | None = None
+    profile: RunProfile | None = None
+    narrowed: Narrowed | None = None
+
+
+class Wanted(Enum):
+    """What is wanted of a run."""
+
+    ROWS = auto()
+    """All rows at once."""
+    ROWS_IN_PARTS = auto()
+    """The rows; those beyond the first few megabytes may come later, as they are read. Until the first of them are here the run may be repeated, and never
+    afterwards."""
+    PROFILE = auto()
+    """What the run does, and no rows."""
+    ROWS_AND_PROFILE = auto()
+    """Both, as for the steps of a query that is profiled."""
+
+
+def run_select(
+    session: Session,
+    sql: str,
+    params: list[Any] | dict[str, Any],
+    statement: SelectStatement,
+    *,
+    cached: bool,
+    started_s: float,
+    wanted: Wanted = Wanted.ROWS,
+) -> Selected:
+    """Run a planned SELECT under the session's pruning setting.
+
+    Reads do nothing twice that matters, so while the cluster changes they are tried again with fresh owners and, if need be, a fresh plan, for at most 10 s.
+
+    Args:
+        session: Where.
+        sql: The text, to plan again if the plan has become stale.
+        params: Plain parameters as the user gave them.
+        statement: The plan.
+        cached: Whether the plan was known before.
+        started_s: ``time.perf_counter()`` when the user called.
+        wanted: What is wanted of the run; two runs that are compared give their rows at once, whatever is.
+
+    Raises:
+        ParameterError: The parameters are not those of the statement.
+        PruningMismatchError: With ``SET pruning = verify``, the unpruned run gave other rows.
+        OperationalError: The members could not be reached for longer than that.
+    """
+    pruning = session.pruning
+    if pruning is Pruning.VERIFY:
+        statement, outcome = _verified(session, sql, params, statement)
+    else:
+        statement, outcome = _following(session, sql, params, statement, pruning=bool(pruning), wanted=wanted)
+    stats = QueryStats(
+        members_touched=len(outcome.members),
+        members_total=outcome.members_total,
+        partitions_read=outcome.partitions_read,
+        partitions_total=outcome.partitions_total,
+        execution=outcome.execution,
+        pruning=pruning,
+        topology_version=outcome.topology_version,
+        plan_cached=cached,
+        elapsed_ms=(time.perf_counter() - started_s) * 1000,
+        steps=outcome.steps,
+    )
+    return Selected(outcome.result, statement.columns, stats, outcome.rest, outcome.profile, outcome.narrowed)
+
+
+def _verified(session: Session, sql: str, params: list[Any] | dict[str, Any], statement: SelectStatement) -> tuple[SelectStatement, Outcome]:
+    """Run pruned, and the user's own text over all rows, and compare.
+
+    A difference that comes from rows written in between does not last, so it has to show three times.
+    """
+    for _ in range(_VERIFY_ROUNDS):
+        statement, pruned = _following(session, sql, params, statement, pruning=True)
+        statement, unpruned = _following(session, sql, params, statement, pruning=False)
+        if not statement.deterministic or same_rows(as_table(pruned.result, statement.columns), as_table(unpruned.result, statement.columns)):
+            return statement, pruned
+    raise PruningMismatchError(
+        f"pruned and unpruned runs differ: {pruned.result.num_rows} rows from {pruned.partitions_read} partitions against {unpruned.result.num_rows} rows from "
+        f"{unpruned.partitions_read}, for {sql!r} with parameters {params!r}; please report it, and use SET pruning = off until it is mended",
+        sql=sql,
+        rows_pruned=pruned.result.num_rows,
+        rows_unpruned=unpruned.result.num_rows,
+    )
+
+
+def _following(
+    session: Session, sql: str, params: list[Any] | dict[str, Any], statement: SelectStatement, *, pruning: bool, wanted: Wanted = Wanted.ROWS
+) -> tuple[SelectStatement, Outcome]:
+    """Run, and when the cluster has changed, learn and run again."""
+    patience: Patience | None = None
+    while True:
+        try:
+            return statement, _run(session, statement, statement.values(params), pruning=pruning, wanted=wanted)
+        except (PartitionLostError, *_MOVED) as error:
+            patience = patience or Patience(session)
+            try:
+                is_stale = patience.learn(error)
+            except (MemberLostError, UnreachableError) as last:
+                if last is error and not is_final(error):
+                    last.safe_to_retry()  # a read changes nothing, and others take over
+                raise
+            if is_stale:
+                statement = _planned_again(session, sql, params, statement, error)
+                patience.pause()
+
+
+def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any], before: SelectStatement, because: Error) -> SelectStatement:
+    prepared = planned_again(session, sql, params)
+    match prepared:
+        case None:
+            return before
+        case SelectStatement():
+            return prepared
+        case InsertSelect() | ChangeStatement() | WholeChange() | CopyTo() | CreateTableAs(source=SelectStatement()):
+            assert prepared.source is not None
+            return prepared.source
+        case _:
+            raise InterfaceError(f"{sql!r} was a query and is none any more") from because
+
+
+def _run(
+    session: Session, statement: SelectStatement, params: Sequence[Any], *, pruning: bool, wanted: Wanted, state: Mapping[str, Any] = _ANY_STATE
+) -> Outcome:
+    is_profiled = wanted in (Wanted.PROFILE, Wanted.ROWS_AND_PROFILE)
+    if statement.materialized is None or not pruning or not (is_profiled or _is_due(session, statement)):
+        return _run_whole(session, statement, params, pruning=pruning, wanted=wanted, state=state)
+    of_steps = Wanted.ROWS_AND_PROFILE if is_profiled else Wanted.ROWS
+
+    def run_outer(outer: SelectStatement, values: Sequence[Any], state: Mapping[str, Any]) -> Outcome:
+        outcome = _run(session, outer, values, pruning=True, wanted=wanted, state=state)
+        if not is_profiled:
+            return outcome
+        after = _needs(session, outer, values) if outcome.narrowed is None else outcome.narrowed.after
+        return replace(outcome, narrowed=Narrowed(_needs(session, statement, params), after))
+
+    outcome = run_in_steps(
+        statement.materialized,
+        params,
+        run_step=lambda step, values, state: _run(session, step, values, pruning=True, wanted=of_steps, state=state),
+        run_outer=run_outer,
+        run_whole=lambda: _run_whole(session, statement, params, pruning=True, wanted=wanted),
+    )
+    if statement.materialized.watched is not None:
+        session.step_luck.note(statement.plan_id, used=all(step.used for step in outcome.steps))
+    return outcome
+
+
+def _is_due(session: Session, statement: SelectStatement) -> bool:
+    """Whether steps are to be run: keys are only a help, and those that never are of use are not looked for every time."""
+    return statement.materialized is None or statement.materialized.watched is None or session.step_luck.is_due(statement.plan_id)
+
+
+def _needs(session: Session, statement: SelectStatement, params: Sequence[Any]) -> Needs:
+    route = choose_route(statement, params, session.topology, pruning=True)
+    return Needs(sum(len(scan.tree.bind(params)) for scan in statement.scans), route.members)
+
+
+def _run_whole(
+    session: Session, statement: SelectStatement, params: Sequence[Any], *, pruning: bool, wanted: Wanted, state: Mapping[str, Any] = _ANY_STATE
+) -> Outcome:
+    topology = session.topology
+    route = choose_route(statement, params, topology, pruning=pruning)
+    if route.rung is Rung.NONE:
+        check_ranges(session, statement.scans)
+        assert statement.empty is not None
+        nothing_done = RunProfile(statement.empty.num_rows, statement.empty.nbytes, ())
+        return Outcome(statement.empty, route.rung, (), 0, statement.partitions_total, len(topology.members), topology.version, profile=nothing_done)
+    if not route.members:
+        topology.check_any()
+    topology.check_live(route.members)
+    member = route.members[session.turn() % len(route.members)] if len(route.members) > 1 else route.members[0]
+    args = {
+        "plan": statement.plan_id,
+        "params": params,
+        "pruning": pruning,
+        **({"as_written": True} if session.pruning is Pruning.VERIFY and not pruning else {}),
+        "topology_version": topology.version,
+        "catalog_version": statement.catalog_version,
+        **state,
+    }
+    rest = None
+    match wanted:
+        case Wanted.ROWS:
+            answer = session.ask_member(member, "execute", args)
+        case Wanted.ROWS_IN_PARTS:
+            answer, rest = session.ask_member_for_rows(member, "execute", args)
+        case Wanted.PROFILE | Wanted.ROWS_AND_PROFILE:
+            answer = session.ask_member(member, "profile", {**args, "rows": wanted is Wanted.ROWS_AND_PROFILE})
+        case _:
+            assert_never(wanted)
+    header = answer.header
+    values, profile = header.get("values"), header.get("profile")
+    has_rows = values is None and wanted is not Wanted.PROFILE
+    return Outcome(
+        result=decode_tables(answer.parts) if has_rows else ShortTable(values or [], header["rows"] if values else 0),
+        execution=_EXECUTIONS[header["execution"]],
+        members=tuple(header.get("members", (member,))),
+        partitions_read=header["partitions_read"],
+        partitions_total=header["partitions_total"],
+        members_total=len(topology.members),
+        topology_version=header["topology_version"],
+        rest=rest,
+        profile=None if profile is None else RunProfile.from_wire(profile),
+        published=tuple((table_id, number) for table_id, number in header.get("published", ())),
+    )

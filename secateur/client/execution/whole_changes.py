@@ -1,0 +1,75 @@
+"""Many changes of one statement: an ``INSERT ... ON CONFLICT DO UPDATE`` for many rows is one statement of a query, whose parameters are lists.
+
+The rows that are taken together have keys of their own, so that it makes no difference that they meet the table at once; the next row of a key that has come
+before begins the next statement. Values that are not of their columns' types as they stand are left to the statement as the user wrote it, row by row.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, TypeAlias
+
+from secateur.client.dbapi.parameters import ordered_values
+from secateur.client.execution.insert_template import as_they_stand
+from secateur.client.execution.statement import ManyRows, WholeChange
+from secateur.client.execution.whole_change import run_whole_change
+from secateur.client.session import Session
+from secateur.errors import InterfaceError
+
+__all__ = ["run_whole_changes"]
+
+Params: TypeAlias = list[Any] | dict[str, Any]
+
+_ROWS_MAX: Final = 10_000
+_ROWS_MIN: Final = 8
+"""Fewer rows cost less one by one, each at the owner of its key, than one statement about them all."""
+
+
+def run_whole_changes(session: Session, sql: str, changes: Sequence[tuple[WholeChange, Params]]) -> int:
+    """Carry out one statement for many sets of parameters, in order; returns the number of rows changed.
+
+    Raises:
+        Error: As :func:`~secateur.client.execution.whole_change.run_whole_change`; what was before is done.
+    """
+    first = changes[0][0]
+    together = None if first.many is None or len(changes) < _ROWS_MIN else _cells(first, first.many, [params for _, params in changes])
+    if first.many is None or together is None:
+        return sum(_run(session, sql, params, change) for change, params in changes)
+    rows = 0
+    for start, stop in _runs_of_keys(first, first.many, together):
+        if stop - start < _ROWS_MIN:
+            rows += sum(_run(session, sql, params, change) for change, params in changes[start:stop])
+            continue
+        lists: Params = [values[start:stop] for values in together]
+        prepared, _ = session.prepare(first.many.sql, lists)
+        if not isinstance(prepared, WholeChange):
+            raise InterfaceError(f"{first.many.sql!r} should be a change of rows")
+        rows += _run(session, first.many.sql, lists, prepared)
+    return rows
+
+
+def _run(session: Session, sql: str, params: Params, change: WholeChange) -> int:
+    return run_whole_change(session, sql, params, change, cached=True, started_s=time.perf_counter()).rows
+
+
+def _cells(change: WholeChange, many: ManyRows, params: Sequence[Params]) -> list[list[Any]] | None:
+    """The values of each cell; None when one is not of its column's type as it stands."""
+    source = change.source
+    ordered = [ordered_values(given, source.parameter_count, source.parameter_names) for given in params]
+    cells = [[values[index] for values in ordered] for index, _ in many.cells]
+    fitting = (as_they_stand(values, change.table.column(name).type) for values, (_, name) in zip(cells, many.cells, strict=True))
+    return None if any(column is None for column in fitting) else cells
+
+
+def _runs_of_keys(change: WholeChange, many: ManyRows, cells: Sequence[list[Any]]) -> Iterator[tuple[int, int]]:
+    """Where the rows begin and end that can be taken together."""
+    keys = zip(*(values for values, (_, name) in zip(cells, many.cells, strict=True) if name in change.table.primary_key), strict=True)
+    start, position = 0, 0
+    seen: set[tuple[Any, ...]] = set()
+    for position, key in enumerate(keys):
+        if key in seen or position - start == _ROWS_MAX:
+            yield start, position
+            start, seen = position, set()
+        seen.add(key)
+    yield start, position + 1

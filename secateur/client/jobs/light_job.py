@@ -1,0 +1,131 @@
+"""Light jobs from the client's side: hand a DAG straight to a member, wait for its result, stop it. Nobody keeps a record."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Final, Self
+
+import pyarrow as pa
+
+from secateur.client.jobs.job_results import only_result, read_results
+from secateur.client.jobs.job_status import JobStatus
+from secateur.client.jobs.submittable import Params, Submittable, SubmittableConfig, submission
+from secateur.client.session import Session
+from secateur.errors import DeadlineError, Error, InterfaceError, JobCancelledError, MemberLostError, UnreachableError
+from secateur.partitioning.topology.required_owners import coordinators
+from secateur.wire import Answer
+
+__all__ = ["LightJob", "submit_light"]
+
+_BREAK_S: Final = 5.0
+
+
+class LightJob:
+    """A job without a record. Made by :meth:`Connection.submit` with ``light=True``; it runs, waited for or not, until its connection is closed.
+
+    A lost member fails it.
+    """
+
+    def __init__(self, session: Session, member_id: str, args: dict[str, Any], dag: bytes) -> None:
+        self.job_id: str = args["job"]
+        self._session = session
+        self._member_id = member_id
+        self._answer: Answer | None = None
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, args=(args, dag), name=f"secateur-job-{self.job_id[:8]}", daemon=True)
+
+    def start(self) -> Self:
+        """Send the job off; called once, by :func:`submit_light`."""
+        self._thread.start()
+        return self
+
+    @property
+    def status(self) -> JobStatus:
+        """Where the job is now. Costs nothing."""
+        if self._thread.is_alive():
+            return JobStatus.RUNNING
+        if self._failure is None:
+            return JobStatus.COMPLETED
+        return JobStatus.CANCELLED if isinstance(self._failure, JobCancelledError) else JobStatus.FAILED
+
+    def result(self, timeout_s: float | None = None) -> pa.Table:
+        """Wait for the job and return the rows of its only result sink; a table without rows and columns if it has none.
+
+        Args:
+            timeout_s: Seconds to wait; the job goes on when they have passed. None waits for ever.
+
+        Raises:
+            DeadlineError: The job still runs.
+            JobFailedError: A processor raised; names the vertex and the member.
+            JobCancelledError: It was cancelled.
+            InterfaceError: It has several result sinks: see :meth:`results`.
+        """
+        return only_result(self.job_id, self.results(timeout_s))
+
+    def results(self, timeout_s: float | None = None) -> dict[str, pa.Table]:
+        """Wait for the job and return the rows of each result sink by the name of its vertex; without columns, if no batch told the sink what they are.
+
+        Raises:
+            Error: As :meth:`result`.
+        """
+        return read_results(self._wait(timeout_s))
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """What each vertex has done on each member so far, or did until the job ended: see :class:`secateur.engine.runtime.metrics.VertexMetrics` for the names.
+
+        One round trip while it runs, none afterwards.
+
+        Raises:
+            Error: Why it failed: a light job leaves no metrics then.
+        """
+        answer = self._session.ask_member(self._member_id, "job_metrics", {"job": self.job_id}) if self._thread.is_alive() else self._wait(None)
+        metrics: list[dict[str, Any]] = answer.header["metrics"]
+        return metrics
+
+    @property
+    def members_touched(self) -> list[str]:
+        """Wait for the job and return the ids of the members that took part."""
+        members: list[str] = self._wait(None).header["members"]
+        return members
+
+    def cancel(self) -> None:
+        """Stop the job everywhere and wait until it has stopped. Nothing happens when it has ended."""
+        while self._thread.is_alive():
+            try:
+                self._session.ask_member(self._member_id, "job_stop", {"job": self.job_id})
+            except (MemberLostError, UnreachableError):
+                self._thread.join(_BREAK_S)  # the member has ended, and the job with it: its own connection breaks too
+                if self._thread.is_alive():
+                    raise
+            self._thread.join(0.05)  # the request to stop may have overtaken the job itself
+
+    def __repr__(self) -> str:
+        return f"<LightJob {self.job_id} {self.status}>"
+
+    def _run(self, args: dict[str, Any], dag: bytes) -> None:
+        try:
+            self._answer = self._session.ask_member_alone(self._member_id, "job_submit", args, dag)
+        except BaseException as error:
+            self._failure = error
+
+    def _wait(self, timeout_s: float | None) -> Answer:
+        self._thread.join(timeout_s)
+        if self._thread.is_alive():
+            raise DeadlineError(f"job {self.job_id} has not ended within {timeout_s:g} s; it goes on: call result() again, or cancel()")
+        if self._answer is None:
+            raise self._failure if isinstance(self._failure, Error) else InterfaceError(f"job {self.job_id} was lost: {self._failure!r}") from self._failure
+        return self._answer
+
+
+def submit_light(session: Session, dag: Submittable, config: SubmittableConfig | None, params: Params) -> LightJob:
+    """Hand a job to one of the members that it needs, which coordinates it.
+
+    Raises:
+        DagError: The DAG is not valid, or ``required_partitions`` names a partition that its table does not have.
+        SerializationError: A function in it cannot be pickled.
+        UnknownTableError: ``required_partitions`` names a table that does not exist.
+        PartitionLostError: A required partition had its only copy on a member that has left, or no member is left.
+    """
+    job = submission(session, dag, config, params)
+    members = coordinators(job.needs, session.topology, lambda table: session.known_table(table).scheme.affinity_group())
+    return LightJob(session, members[session.turn() % len(members)], job.args, job.dag).start()

@@ -1,0 +1,87 @@
+"""A resolved plan as lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from secateur.drawing.quantity import byte_text, count_text, duration_text
+
+if TYPE_CHECKING:
+    from secateur.client.jobs.resolved_plan import PlacedVertex, ResolvedEdge, ResolvedPlan
+
+__all__ = ["edge_flow", "head", "partitions_text", "plan_text", "route", "work"]
+
+_SHOWN_MAX: Final = 16
+
+
+def plan_text(plan: ResolvedPlan) -> str:
+    """Who takes part, then member by member what it runs and reads, then where rows go."""
+    lines = list(head(plan))
+    for member in plan.participants:
+        lines.append(f"{member}:")
+        lines += [f"  {vertex.name} {_placed(placed)}" for vertex in plan.vertices for placed in vertex.placed if placed.member == member]
+    left_out = [vertex.name for vertex in plan.vertices if not vertex.placed]
+    if left_out:
+        lines.append(f"left out, since no row can reach them: {', '.join(left_out)}")
+    if plan.edges:
+        lines.append("edges:")
+        lines += [f"  {edge.source} -> {edge.destination}: {', '.join([*edge.words, *route(edge), *edge_flow(edge)])}" for edge in plan.edges]
+    return "\n".join(lines)
+
+
+def head(plan: ResolvedPlan) -> Iterator[str]:
+    """Who takes part, and what that costs in messages."""
+    skipped = f", skipped{_listed(plan.skipped)}" if plan.skipped else ""
+    yield f"runs on {len(plan.participants)} of {len(plan.members)} members{_listed(plan.participants)}{skipped}"
+    yield f"coordinator {plan.coordinator}, {count_text(plan.start_messages, 'start message')}, topology version {plan.topology_version}"
+
+
+def partitions_text(placed: PlacedVertex) -> str:
+    """The partitions that a vertex reads on a member; empty for one that reads none."""
+    if placed.partition_count is None or placed.partitions is None:
+        return ""
+    shown = [f"p{partition}" for partition in placed.partitions[:_SHOWN_MAX]]
+    more = placed.partition_count - len(shown)
+    return f"{count_text(placed.partition_count, 'partition')} [{', '.join(shown)}{f', {more} more' if more else ''}]"
+
+
+def route(edge: ResolvedEdge) -> Iterator[str]:
+    """From which members to which, for an edge that leaves them."""
+    if not edge.origins:
+        yield "left out"
+    elif edge.distributed:
+        yield f"from{_listed(edge.origins)} to{_listed([target.member for target in edge.targets])}"
+        dealt = [f"{target.routing_partitions}" for target in edge.targets if target.routing_partitions is not None]
+        if dealt:
+            yield f"routing partitions dealt{_listed(dealt)}"
+
+
+def edge_flow(edge: ResolvedEdge) -> Iterator[str]:
+    """What went over an edge; nothing in a plan that was not measured."""
+    if edge.rows is not None and edge.bytes is not None:
+        yield f"{count_text(edge.rows, 'row')}, {byte_text(edge.bytes)}"
+    if edge.fill is not None and edge.fill >= 1:
+        yield "producers wait"
+
+
+def work(placed: PlacedVertex) -> Iterator[str]:
+    """What a vertex did on a member; nothing in a plan that was not measured."""
+    if placed.rows_in is not None and placed.rows_out is not None and placed.busy_s is not None:
+        yield f"rows {placed.rows_in:,} in and {placed.rows_out:,} out"
+        yield f"busy {duration_text(placed.busy_s)}"
+
+
+def _placed(placed: PlacedVertex) -> str:
+    words = [f"x{placed.processors}"]
+    partitions = partitions_text(placed)
+    if partitions:
+        words.append(f"reads {partitions}")
+    return ", ".join([*words, *work(placed)])
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = list(islice(names, _SHOWN_MAX))
+    more = f", {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+    return f" [{', '.join(shown)}{more}]"

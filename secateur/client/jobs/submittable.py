@@ -1,0 +1,90 @@
+"""What can be submitted, as far as a client has to know it, and how it travels."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from secateur.client.session import Session
+from secateur.errors import Error, ParameterError
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.needs import Needs
+from secateur.wire import pack
+
+__all__ = ["FrozenSubmittable", "Params", "Submission", "Submittable", "SubmittableConfig", "submission"]
+
+Params: TypeAlias = Sequence[Any] | Mapping[str, Any]
+
+
+class Submittable(Protocol):
+    """A DAG, as far as a client has to know it: one that is being built, or a complete one."""
+
+    def freeze(self) -> FrozenSubmittable:
+        """The complete and valid DAG."""
+
+
+class FrozenSubmittable(Protocol):
+    """A complete and valid DAG."""
+
+    def needs(self, params: Params, table: Callable[[str], TableDef]) -> Needs:
+        """The partitions and members that it needs, as far as its vertices say so."""
+
+    def to_wire(self) -> dict[str, Any]:
+        """The DAG as plain data; functions in it by cloudpickle."""
+
+
+class SubmittableConfig(Protocol):
+    """The arguments of a job, as far as a client has to know them."""
+
+    @property
+    def required_partitions(self) -> Mapping[str, frozenset[int]] | None:
+        """By table name or affinity group; None when the job does not say."""
+
+    def to_wire(self) -> dict[str, Any]:
+        """Plain data."""
+
+
+class Submission(NamedTuple):
+    """What a request needs that carries a job.
+
+    Attributes:
+        args: The arguments of the request.
+        dag: Its payload.
+        needs: The members that own these partitions, or are named, may coordinate it.
+    """
+
+    args: dict[str, Any]
+    dag: bytes
+    needs: Needs
+
+
+def submission(session: Session, dag: Submittable, config: SubmittableConfig | None, params: Params) -> Submission:
+    """A job on its way, which gets its id here. A round trip for each table it names that this session has not heard of.
+
+    Raises:
+        InterfaceError: The connection is closed.
+        ParameterError: It is no DAG, or no config; or it lacks a parameter.
+        DagError: The DAG is not valid; or the keys of a source lack a partitioning column.
+        SerializationError: A function in it cannot be pickled.
+        UnknownTableError: A table that it reads by keys or partitions does not exist.
+    """
+    session.check_open()
+    if not hasattr(dag, "freeze"):
+        raise ParameterError(f"a {type(dag).__name__} is no job: submit a secateur.DAG, or a secateur.Pipeline that ends with write_to(...)")
+    if config is not None and not hasattr(config, "to_wire"):
+        raise ParameterError(f"a {type(config).__name__} is no configuration of a job: pass a secateur.JobConfig, or None for its defaults")
+    frozen = dag.freeze()
+    values = dict(params) if isinstance(params, Mapping) else list(params)
+    args = {"job": uuid.uuid4().hex, "config": {} if config is None else config.to_wire(), "params": values}
+    return Submission(args, pack(frozen.to_wire()), _needs(session, frozen, config, values))
+
+
+def _needs(session: Session, dag: FrozenSubmittable, config: SubmittableConfig | None, params: Params) -> Needs:
+    if config is not None and config.required_partitions is not None:
+        return Needs(config.required_partitions)
+    try:
+        return dag.needs(params, session.known_table)
+    except Error:
+        session.forget_tables()  # an old description may be to blame
+        return dag.needs(params, session.known_table)

@@ -1,0 +1,1 @@
+"""Bulk loads from the client: rows go straight to the owners of their partitions."""

@@ -1,0 +1,1 @@
+"""The controller: catalog, topology, planning, loads, and jobs on record."""

@@ -1,0 +1,196 @@
+"""The tables and views that exist, by name. Kept by the controller, pushed to the members.
+
+A frozen value: every change gives a new catalog with the next version, so whoever holds one sees a consistent set of them.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final
+from uuid import uuid4
+
+from secateur.errors import NotSupportedError, TableExistsError, UnknownTableError
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.schemes.scheme_registry import RANGES_INLINE_MAX
+from secateur.partitioning.tables.index import IndexDef
+from secateur.partitioning.tables.table import TableDef
+from secateur.planner.views.view import ViewDef
+
+__all__ = ["Catalog"]
+
+_FILE_ENDINGS: Final = (".parquet", ".csv", ".tsv", ".json", ".ndjson", ".jsonl", ".gz", ".zst")
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """A set of tables at one moment.
+
+    Attributes:
+        version: Grows with every change; plans and clients remember the version they were made for.
+        last_table_id: The newest id given out, to a table or a view; ids are never used again.
+        by_name: The tables by case-folded name.
+        views: The views by case-folded name, none of which is the name of a table.
+        book: Unique for ever; references of large schemes begin with it.
+    """
+
+    version: int = 1
+    last_table_id: int = 0
+    by_name: Mapping[str, TableDef] = field(default_factory=lambda: MappingProxyType({}))
+    views: Mapping[str, ViewDef] = field(default_factory=lambda: MappingProxyType({}))
+    book: str = field(default_factory=lambda: uuid4().hex)
+
+    def tables(self) -> tuple[TableDef, ...]:
+        """All tables, by name."""
+        return tuple(self.by_name[name] for name in sorted(self.by_name))
+
+    def find(self, name: str) -> TableDef | None:
+        """The table of that name without regard to case, or None."""
+        return self.by_name.get(name.casefold())
+
+    def table(self, name: str) -> TableDef:
+        """The table of that name without regard to case.
+
+        Raises:
+            UnknownTableError: No such table; the message names the nearest ones. Or it is a view.
+        """
+        table = self.find(name)
+        if table is None:
+            if name.casefold() in self.views:
+                raise UnknownTableError(f"{name!r} is a view, not a table: read it, or CREATE OR REPLACE VIEW, or DROP VIEW", table=name)
+            raise UnknownTableError(f"table {name!r} does not exist; {self._hint(name, self.by_name)}", table=name)
+        return table
+
+    def relation(self, name: str) -> TableDef | ViewDef:
+        """The table or view of that name without regard to case.
+
+        Raises:
+            UnknownTableError: Neither; the message names the nearest ones.
+        """
+        folded = name.casefold()
+        found = self.by_name.get(folded) or self.views.get(folded)
+        if found is None:
+            raise UnknownTableError(f"table {name!r} does not exist; {self._hint(name, {**self.by_name, **self.views})}", table=name)
+        return found
+
+    def _hint(self, name: str, known: Mapping[str, TableDef | ViewDef]) -> str:
+        if name.casefold().endswith(_FILE_ENDINGS):
+            path = name.replace("'", "''")
+            return f"a file is read where the client is: COPY table FROM '{path}'"
+        near = difflib.get_close_matches(name.casefold(), known, n=3)
+        names = [known[key].name for key in near or sorted(known)[:10]]
+        return f"did you mean {' or '.join(names)}?" if near else f"there is {', '.join(names)}" if names else "there are no tables yet"
+
+    def with_table(self, table: TableDef, *, or_replace: bool = False) -> tuple[Catalog, TableDef]:
+        """The catalog with one more table, or with one in the place of another of its name, and the table under its new id.
+
+        Raises:
+            TableExistsError: The name is taken, by a table or a view.
+            NotSupportedError: The name is not a plain identifier.
+        """
+        self._check_not_a_view(table.name)
+        if not table.name or "." in table.name:
+            raise NotSupportedError(f"table name {table.name!r}: schemas are not supported, use a name without a dot")
+        if not or_replace and self.find(table.name) is not None:
+            raise TableExistsError(f"table {table.name!r} exists already; DROP TABLE it first or use CREATE TABLE IF NOT EXISTS", table=table.name)
+        table = self._referred(replace(table, table_id=self.last_table_id + 1))
+        by_name = MappingProxyType({**self.by_name, table.name.casefold(): table})
+        return replace(self, version=self.version + 1, last_table_id=table.table_id, by_name=by_name), table
+
+    def with_scheme(self, name: str, scheme: PartitionScheme) -> tuple[Catalog, TableDef]:
+        """The catalog with other ranges of a table, and the table at its next version.
+
+        Raises:
+            UnknownTableError: No such table.
+        """
+        table = self.table(name)
+        table = self._referred(replace(table, scheme=scheme, version=table.version + 1))
+        by_name = MappingProxyType({**self.by_name, table.name.casefold(): table})
+        return replace(self, version=self.version + 1, by_name=by_name), table
+
+    def index_holder(self, name: str) -> TableDef | None:
+        """The table with an index of that name without regard to case, or None."""
+        folded = name.casefold()
+        return next((table for table in self.by_name.values() for index in table.indexes if index.name.casefold() == folded), None)
+
+    def with_index(self, name: str, index: IndexDef) -> Catalog:
+        """The catalog with one more index of a table.
+
+        Raises:
+            UnknownTableError: No such table.
+            TableExistsError: There is an index of that name.
+        """
+        holder = self.index_holder(index.name)
+        if holder is not None:
+            raise TableExistsError(f"index {index.name!r} exists already, on table {holder.name}; DROP INDEX it first", table=holder.name)
+        table = self.table(name)
+        return self._with(replace(table, indexes=(*table.indexes, index)))
+
+    def without_index(self, name: str) -> Catalog:
+        """The catalog without an index.
+
+        Raises:
+            UnknownTableError: There is no such index.
+        """
+        table = self.index_holder(name)
+        if table is None:
+            raise UnknownTableError(f"index {name!r} does not exist")
+        return self._with(replace(table, indexes=tuple(index for index in table.indexes if index.name.casefold() != name.casefold())))
+
+    def _with(self, table: TableDef) -> Catalog:
+        return replace(self, version=self.version + 1, by_name=MappingProxyType({**self.by_name, table.name.casefold(): table}))
+
+    def without_table(self, name: str) -> tuple[Catalog, TableDef]:
+        """The catalog without a table, and the table that was dropped.
+
+        Raises:
+            UnknownTableError: No such table.
+        """
+        table = self.table(name)
+        by_name = MappingProxyType({key: value for key, value in self.by_name.items() if key != table.name.casefold()})
+        return replace(self, version=self.version + 1, by_name=by_name), table
+
+    def with_view(self, view: ViewDef, *, or_replace: bool = False) -> tuple[Catalog, ViewDef]:
+        """The catalog with a view, and the view under its new id.
+
+        Args:
+            view: The view.
+            or_replace: Whether it may take the place of a view of that name.
+
+        Raises:
+            TableExistsError: The name is taken, by a table or by a view that is not to be replaced.
+        """
+        if self.find(view.name) is not None:
+            raise TableExistsError(f"table {view.name!r} exists already, and views and tables share their names; choose another name", table=view.name)
+        if not or_replace:
+            self._check_not_a_view(view.name)
+        view = replace(view, view_id=self.last_table_id + 1)
+        views = MappingProxyType({**self.views, view.name.casefold(): view})
+        return replace(self, version=self.version + 1, last_table_id=view.view_id, views=views), view
+
+    def without_view(self, name: str) -> tuple[Catalog, ViewDef]:
+        """The catalog without a view, and the view that was dropped.
+
+        Raises:
+            UnknownTableError: No such view; or it is a table.
+        """
+        view = self.views.get(name.casefold())
+        if view is None:
+            if self.find(name) is not None:
+                raise UnknownTableError(f"{name!r} is a table, not a view: use DROP TABLE", table=name)
+            hint = self._hint(name, self.views) if self.views else "there are no views"
+            raise UnknownTableError(f"view {name!r} does not exist; {hint}", table=name)
+        views = MappingProxyType({key: value for key, value in self.views.items() if key != name.casefold()})
+        return replace(self, version=self.version + 1, views=views), view
+
+    def _check_not_a_view(self, name: str) -> None:
+        if name.casefold() in self.views:
+            raise TableExistsError(f"view {name!r} exists already; DROP VIEW it first, use CREATE OR REPLACE VIEW or choose another name", table=name)
+
+    def _referred(self, table: TableDef) -> TableDef:
+        """The table with a reference for its scheme, if that is large."""
+        component = table.scheme.range
+        is_large = component is not None and len(component.ranges) > RANGES_INLINE_MAX
+        return replace(table, scheme=table.scheme.referred(f"{self.book}/{table.table_id}.{table.version}" if is_large else None))

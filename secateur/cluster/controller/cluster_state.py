@@ -1,0 +1,215 @@
+"""What the controller knows: the tables, the members, and who owns what; and how the members hear of it.
+
+Everything else at the controller reads it from here at the moment it needs it. Whoever changes the catalog does so under :attr:`ClusterState.changing`. That a
+member is lost waits for nobody: whoever is in the middle of a change finds out by the error of its call to that member, and asks the others anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+from secateur.cluster.controller.catalog import Catalog
+from secateur.cluster.controller.member_watch import MemberWatch
+from secateur.cluster.controller.membership import Event, MemberLost, advance
+from secateur.cluster.controller.topology_delivery import TopologyDelivery
+from secateur.cluster.lease import Answer, LeaseTimes
+from secateur.cluster.peers import Peers
+from secateur.errors import MemberLostError, UnreachableError
+from secateur.partitioning.topology.topology import MemberAddress, Topology
+from secateur.storage.read_lease import lease_clock_s
+from secateur.wire import Payload
+
+__all__ = ["GONE", "ClusterState"]
+
+_log = logging.getLogger(__name__)
+
+GONE: Final = (MemberLostError, UnreachableError)
+"""A connection broke or could not be made. The process may live all the same: :meth:`ClusterState.still_there` finds out."""
+
+_REPEATABLE: Final = frozenset({"create_table", "drop_table", "views", "load_publish", "load_abort", "alter_commit", "alter_abort"})
+"""What may be asked of a member twice, and has to be done by every member that stays."""
+_PROBE_PAUSE_S: Final = 0.05
+
+
+class ClusterState:
+    """Catalog and topology. Lives on the controller's event loop.
+
+    Args:
+        peers: The way to the members.
+        on_lost: Is told the id of each member that left.
+        times: Of leases.
+        stall_s: Seconds for which the event loop of a member may stand still.
+        clock: Seconds that only grow.
+
+    Attributes:
+        catalog: The tables; replaced as a whole by whoever holds :attr:`changing`.
+        joining: The members that are about to join.
+        changing: Held by whoever changes the catalog, or the topology for any other reason than a loss, from reading what is there to the end of the change.
+    """
+
+    def __init__(
+        self,
+        peers: Peers,
+        on_lost: Callable[[str], None],
+        times: LeaseTimes,
+        *,
+        stall_s: float = 60.0,
+        clock: Callable[[], float] = lease_clock_s,
+    ) -> None:
+        self._peers = peers
+        self._on_lost = on_lost
+        self._clock = clock
+        self._interval_s = times.interval_s
+        self._watch = MemberWatch(times, stall_s)
+        self._delivery = TopologyDelivery(peers)
+        self._topology = Topology(1, (), {})
+        self._lost: dict[str, MemberAddress] = {}
+        self.joining: list[MemberAddress] = []
+        self._beats: Counter[str] = Counter()
+        self._beat = asyncio.Event()
+        self._probing: dict[str, asyncio.Task[None]] = {}
+        self.catalog = Catalog()
+        self.changing = asyncio.Lock()
+
+    @property
+    def topology(self) -> Topology:
+        """Members and owners."""
+        return self._topology
+
+    @property
+    def lost(self) -> list[MemberAddress]:
+        """The members that have left and not come back."""
+        return list(self._lost.values())
+
+    @property
+    def suspects(self) -> frozenset[str]:
+        """The members that have been silent for a while, and may be lost."""
+        return frozenset(self._watch.suspects())
+
+    # -- changes
+
+    def apply(self, event: Event) -> None:
+        """Take over the next topology, and begin to take it to the members."""
+        before, self._topology = self._topology, advance(self._topology, event)
+        if self._topology is before:
+            return
+        gone = {member.id: member for member in before.members if member.id not in self._topology.member_ids}
+        self._lost.update(gone)
+        for member_id in self._topology.member_ids:
+            self._lost.pop(member_id, None)
+            if member_id not in before.member_ids:
+                self._watch.joined(member_id, self._clock())
+        self._peers.update(self._topology)
+        self._delivery.send(self._topology)
+        for member_id in gone:
+            self._watch.left(member_id)
+            self._on_lost(member_id)
+        self._stir()
+
+    async def advance(self, event: Event) -> None:
+        """:meth:`apply`, and wait until every member that stays acts on it; only while holding :attr:`changing`."""
+        self.apply(event)
+        await self._delivery.reached()
+
+    async def change(self, event: Event) -> None:
+        """Wait for changes under way, then :meth:`advance`."""
+        async with self.changing:
+            await self.advance(event)
+
+    async def all_reached(self) -> None:
+        """Wait until every member acts on the topology of this moment, or has left."""
+        await self._delivery.reached()
+
+    # -- calls
+
+    async def call(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> dict[str, Any]:
+        """Send a request to a member that acts on the topology of this moment; returns the header of its answer.
+
+        What may be repeated is repeated while the connection to a member that lives breaks.
+
+        Raises:
+            Error: Whatever it answers, or that it is out of reach.
+            MemberLostError: It left the cluster before it answered.
+        """
+        while True:
+            await self._delivery.reached([member_id])
+            try:
+                return await self._peers.call(member_id, op, args, payload)
+            except GONE:
+                if op not in _REPEATABLE or not await self.still_there(member_id):
+                    raise
+
+    # -- who lives
+
+    def heard(self, member_id: str, *, stalled_s: float) -> Answer:
+        """A member asks for a lease.
+
+        Args:
+            member_id: Its id.
+            stalled_s: For how long its event loop has not turned.
+        """
+        answer = self._watch.heard(member_id, self._clock(), stalled_s=stalled_s)
+        if answer is Answer.GRANTED:
+            self._beats[member_id] += 1
+            self._stir()
+        return answer
+
+    def look(self) -> None:
+        """Give up the members that have been silent for too long; to be called again and again."""
+        for member_id in self._watch.look(self._clock()):
+            self._lose(member_id, "nothing was heard of it for too long, and its lease has ended")
+        for member_id in self._watch.suspects():
+            self.doubt(member_id)
+
+    def doubt(self, member_id: str) -> None:
+        """Look whether the process of a member still exists, in the background: its connection broke, or it is silent."""
+        if member_id in self._topology.member_ids and member_id not in self._probing:
+            self._probing[member_id] = task = asyncio.get_running_loop().create_task(self._probe(member_id), name=f"probe {member_id}")
+            task.add_done_callback(lambda _: self._probing.pop(member_id, None))
+
+    async def still_there(self, member_id: str) -> bool:
+        """Whether a member that was out of reach is in the cluster all the same: waits until it is heard of again, or given up."""
+        beats = self._beats[member_id]
+        await self._probe(member_id)
+        while member_id in self._topology.member_ids and self._beats[member_id] == beats:
+            await self._beat.wait()
+        return member_id in self._topology.member_ids
+
+    async def check_member(self, member_id: str) -> None:
+        """Find out now whether the process of a member still exists, rather than by its silence."""
+        if member_id in self._topology.member_ids:
+            await self._probe(member_id)
+
+    async def give_up(self, member_id: str) -> None:
+        """Have a member leave that somebody knows to be lost; returns when it has: at once if its process is gone, else when its lease has ended."""
+        self._watch.condemn(member_id)
+        while True:
+            await self.check_member(member_id)
+            if member_id not in self._topology.member_ids:
+                return
+            await asyncio.sleep(_PROBE_PAUSE_S)
+            self.look()
+
+    async def close(self) -> None:
+        """End what runs in the background."""
+        probing: list[Coroutine[Any, Any, None] | asyncio.Task[None]] = list(self._probing.values())
+        for task in self._probing.values():
+            task.cancel()
+        await asyncio.gather(*probing, self._delivery.close(), return_exceptions=True)
+
+    async def _probe(self, member_id: str) -> None:
+        if await self._peers.is_gone(member_id, self._interval_s):
+            self._lose(member_id, "its address refuses connections")
+
+    def _lose(self, member_id: str, why: str) -> None:
+        if member_id in self._topology.member_ids:
+            _log.warning("member %s is given up: %s", member_id, why)
+            self.apply(MemberLost(member_id))
+
+    def _stir(self) -> None:
+        self._beat.set()
+        self._beat = asyncio.Event()

@@ -1,0 +1,179 @@
+"""The controller's record of one job, without I/O: which attempt runs where, when it begins again, how it ended.
+
+Events are method calls; each returns the effects that the caller has to carry out. Every attempt has a number, so that messages of an attempt that was given up
+change nothing, however late they come.
+
+Source: Hazelcast Jet, ``MasterJobContext``, as a machine without I/O.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from secateur.client.execution.lost_members import LOST_MEMBERS_MAX, cost_too_many
+from secateur.client.jobs.job_status import JobStatus
+from secateur.errors import DataChangedError, Error, JobCancelledError, MemberLostError, TopologyChangedError, UnreachableError
+
+__all__ = ["RESTARTS_MAX", "AwaitStopped", "Effect", "Finish", "JobRecord", "Start", "Stop"]
+
+RESTARTS_MAX: Final = 10
+"""With the delays between them, several times what the controller needs to notice that a member is dead."""
+
+_DELAY_S: Final = 0.05
+_DELAY_MAX_S: Final = 1.0
+_RESTARTABLE: Final = (MemberLostError, UnreachableError, TopologyChangedError, DataChangedError, JobCancelledError)
+"""What a job can do nothing about. A ``JobCancelledError`` that nobody asked for is of a member that gave up what it had been asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """After a delay, choose a coordinator, say so by :meth:`JobRecord.chosen`, and tell it to run this attempt."""
+
+    attempt: int
+    delay_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Tell the coordinator of an attempt to stop it, and why. No answer is waited for."""
+
+    member: str
+    attempt: int
+    error: Error
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitStopped:
+    """Call :meth:`JobRecord.stop_wait_over` after a bounded time, if the job has not finished by then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The job has ended; ``error`` says why, None for success. Comes exactly once, as the last effect."""
+
+    error: Error | None
+
+
+Effect = Start | Stop | AwaitStopped | Finish
+
+
+class JobRecord:
+    """One job from submission to its end.
+
+    Invariant: at most one attempt counts at any time; ``Finish`` comes exactly once; whoever was chosen and not heard of is told to stop before another is.
+
+    Args:
+        restarts: Whether the job begins again when a member is lost or partitions moved.
+
+    Attributes:
+        status: Where it is.
+        attempt: The number of the attempt that counts, from 1.
+        coordinator: The member that runs it, None between attempts and after the end.
+        error: Why it ended, or why it began again last.
+    """
+
+    def __init__(self, *, restarts: bool) -> None:
+        self._restarts = restarts
+        self._cause: Error | None = None
+        self._blamed: set[str] = set()  # members that did not answer while they worked on the job
+        self._left: set[str] = set()  # members that have left the cluster since it was submitted
+        self.status = JobStatus.NOT_RUNNING
+        self.attempt = 1
+        self.coordinator: str | None = None
+        self.error: Error | None = None
+
+    def submitted(self) -> list[Effect]:
+        """The job was accepted."""
+        return [Start(self.attempt, 0.0)]
+
+    def waits_for(self, attempt: int) -> bool:
+        """Whether that attempt is still to be started."""
+        return attempt == self.attempt and self.coordinator is None and not self.status.is_final
+
+    def chosen(self, attempt: int, member: str) -> list[Effect]:
+        """A coordinator was chosen for an attempt and is about to be told; only when :meth:`waits_for` it."""
+        if self.waits_for(attempt):
+            self.coordinator = member
+            self.status = JobStatus.STARTING
+        return []
+
+    def started(self, attempt: int) -> list[Effect]:
+        """The coordinator says that the attempt runs. It may have ended already: messages overtake each other."""
+        if attempt == self.attempt and self.status is JobStatus.STARTING:
+            self.status = JobStatus.RUNNING
+        return []
+
+    def ended(self, attempt: int, error: Error | None) -> list[Effect]:
+        """An attempt has ended, or could not be started. Repetitions and attempts that were given up change nothing."""
+        if attempt != self.attempt or self.status.is_final:
+            return []
+        if error is None or self._cause is not None:
+            return self._finish(None if error is None else self._cause)  # what had succeeded before it was stopped has succeeded
+        if isinstance(error, MemberLostError) and isinstance(error.details.get("member"), str):
+            self._blamed.add(error.details["member"])
+            if self._cost_too_many:
+                return self._finish(self._too_many())
+        if self._restarts and isinstance(error, _RESTARTABLE) and self.attempt <= RESTARTS_MAX:
+            return self._restart(error)
+        return self._finish(error)
+
+    def unsure(self, attempt: int, error: Error) -> list[Effect]:
+        """The coordinator did not answer: it may run the attempt or not, and so is told to stop it."""
+        if attempt != self.attempt or self.coordinator is None:
+            return []
+        if isinstance(error, MemberLostError):
+            self._blamed.add(self.coordinator)
+        return [Stop(self.coordinator, attempt, error), *self.ended(attempt, error)]
+
+    def member_lost(self, member: str) -> list[Effect]:
+        """A member has left. Only the coordinator's loss is noticed here; the coordinator notices the participants'.
+
+        A job that has cost too many members by now is not begun on another.
+        """
+        self._left.add(member)
+        if member == self.coordinator:
+            return self.ended(self.attempt, MemberLostError(f"member {member}, which coordinated the job, was lost", member=member))
+        if self.status.is_final or self._cause is not None or not self._cost_too_many:
+            return []
+        error = self._too_many()
+        running = [] if self.coordinator is None else [Stop(self.coordinator, self.attempt, error)]
+        return [*running, *self._finish(error)]
+
+    def stop(self, error: Error) -> list[Effect]:
+        """Stop the job for a reason: a request, a deadline. Nothing happens when it has ended or was told already."""
+        if self.status.is_final or self._cause is not None:
+            return []
+        self._cause = error
+        if self.coordinator is None:
+            return self._finish(error)
+        self.status = JobStatus.COMPLETING
+        return [Stop(self.coordinator, self.attempt, error), AwaitStopped()]
+
+    def stop_wait_over(self) -> list[Effect]:
+        """The coordinator was told to stop and has had enough time."""
+        return [] if self.status.is_final or self._cause is None else self._finish(self._cause)
+
+    @property
+    def _cost_too_many(self) -> bool:
+        return len(self._blamed & self._left) >= LOST_MEMBERS_MAX
+
+    def _too_many(self) -> MemberLostError:
+        return cost_too_many("job", sorted(self._blamed & self._left))
+
+    def _restart(self, error: Error) -> list[Effect]:
+        delay_s = min(_DELAY_S * 2 ** (self.attempt - 1), _DELAY_MAX_S)
+        self.attempt += 1
+        self.coordinator = None
+        self.error = error
+        self.status = JobStatus.RESTARTING
+        return [Start(self.attempt, delay_s)]
+
+    def _finish(self, error: Error | None) -> list[Effect]:
+        self.coordinator = None
+        self.error = error
+        if error is None:
+            self.status = JobStatus.COMPLETED
+        else:
+            self.status = JobStatus.CANCELLED if error is self._cause and isinstance(error, JobCancelledError) else JobStatus.FAILED
+        return [Finish(error)]

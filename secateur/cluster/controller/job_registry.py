@@ -1,0 +1,168 @@
+"""What the controller knows of all jobs on record: those that have not ended, and a bounded history of those that have."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from secateur.cluster.controller.job_record import JobRecord
+from secateur.dag.job_config import JobConfig
+from secateur.errors import Error, JobExistsError, LimitExceededError, UnknownJobError, to_wire
+from secateur.partitioning.topology.needs import Needs
+
+__all__ = ["BookedJob", "JobBook"]
+
+_RUNNING_MAX: Final = 1000
+_ENDED_MAX: Final = 1000
+_DAG_BYTES_MAX: Final = 512 << 20
+_FAILURE_CHARS_MAX: Final = 16 << 10
+
+
+@dataclass(slots=True, eq=False)
+class BookedJob:
+    """One job on record.
+
+    Attributes:
+        job_id: Unique; made by the client, so that a repeated submission is recognised.
+        config: Its arguments.
+        needs: What it needs; chooses the coordinator of each attempt.
+        params: The values of its parameters.
+        dag: The packed DAG, empty once the job has ended.
+        record: Where it is.
+        submitted_s: Seconds since the epoch.
+        deadline_s: When it has to have ended, on the event loop's clock; None without a deadline.
+        ended: Set when it has ended.
+        ended_s: Seconds since the epoch; None before its end.
+        result_member: The member that has its rows; None before its end and after a failure.
+        members: Ids of the members that took part in the attempt that succeeded.
+        metrics: What each vertex did on each member, in the attempt that ended last.
+        plan: Where the attempt that started last ran, or runs: a :class:`~secateur.client.jobs.resolved_plan.ResolvedPlan` on the wire; None before.
+    """
+
+    job_id: str
+    config: JobConfig
+    needs: Needs
+    params: Any
+    dag: bytes
+    record: JobRecord
+    deadline_s: float | None
+    submitted_s: float = field(default_factory=time.time)
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    ended_s: float | None = None
+    result_member: str | None = None
+    members: list[str] = field(default_factory=list)
+    metrics: list[Any] = field(default_factory=list)
+    plan: list[Any] | None = None
+
+    def summary(self) -> dict[str, Any]:
+        """What ``Connection.jobs`` shows."""
+        record = self.record
+        return {
+            "job_id": self.job_id,
+            "name": self.config.name,
+            "status": str(record.status),
+            "attempt": record.attempt,
+            "coordinator": record.coordinator,
+            "submitted_s": self.submitted_s,
+            "ended_s": self.ended_s,
+            "reason": None if record.error is None else f"{type(record.error).__name__}: {record.error.message}"[:_FAILURE_CHARS_MAX],
+        }
+
+    def to_wire(self) -> dict[str, Any]:
+        """Everything that a client may ask, for msgpack."""
+        error = self.record.error if self.record.status.is_final else None
+        failure = None if error is None else to_wire(_shortened(error))
+        return {**self.summary(), "failure": failure, "result_member": self.result_member, "members": self.members, "metrics": self.metrics}
+
+
+class JobBook:
+    """Finds jobs by id or name. A name belongs to the newest job that has it.
+
+    Args:
+        running_max: Jobs that may run at once; one more is refused.
+        ended_max: Jobs that are remembered after their end.
+        dag_bytes_max: What the DAGs of the jobs that have not ended may take together.
+    """
+
+    def __init__(self, running_max: int = _RUNNING_MAX, ended_max: int = _ENDED_MAX, dag_bytes_max: int = _DAG_BYTES_MAX) -> None:
+        self._dag_bytes_max = dag_bytes_max
+        self._running_max = running_max
+        self._ended_max = ended_max
+        self._running: dict[str, BookedJob] = {}
+        self._ended: OrderedDict[str, BookedJob] = OrderedDict()
+
+    @property
+    def running(self) -> list[BookedJob]:
+        """The jobs that have not ended, oldest first."""
+        return list(self._running.values())
+
+    def __iter__(self) -> Iterator[BookedJob]:
+        """All jobs, newest first."""
+        return iter(sorted([*self._ended.values(), *self._running.values()], key=lambda job: job.submitted_s, reverse=True))
+
+    def active(self, name: str) -> BookedJob | None:
+        """The job of that name that has not ended."""
+        return next((job for job in self._running.values() if job.config.name == name), None)
+
+    def add(self, job: BookedJob) -> None:
+        """Book a new job.
+
+        Raises:
+            JobExistsError: Its name belongs to a job that has not ended.
+            LimitExceededError: There are too many, or their DAGs are too large.
+        """
+        name = job.config.name
+        holder = None if name is None else self.active(name)
+        if holder is not None:
+            raise JobExistsError(
+                f"a job named {name!r} has not ended yet (job {holder.job_id}, {holder.record.status}): "
+                "wait for it, cancel it, or take it over by new_job_if_absent()",
+                job=holder.job_id,
+            )
+        if len(self._running) >= self._running_max:
+            raise LimitExceededError(f"{self._running_max} jobs have not ended yet; wait for some, or submit light jobs, which have no record")
+        size = len(job.dag) + sum(len(other.dag) for other in self._running.values())
+        if size > self._dag_bytes_max:
+            limit = f"{self._dag_bytes_max:,} bytes"
+            raise LimitExceededError(f"the DAGs of the jobs that have not ended would take {size:,} of {limit}; have processors read large values from a table")
+        self._running[job.job_id] = job
+
+    def end(self, job: BookedJob) -> None:
+        """A job has ended: keep what is told about it, drop the rest."""
+        del self._running[job.job_id]
+        job.dag, job.params, job.ended_s = b"", None, time.time()
+        self._ended[job.job_id] = job
+        while len(self._ended) > self._ended_max:
+            self._ended.popitem(last=False)
+        job.ended.set()
+
+    def get(self, job_id: str) -> BookedJob | None:
+        """The job of that id, if it is known."""
+        return self._running.get(job_id) or self._ended.get(job_id)
+
+    def find(self, id_or_name: str) -> BookedJob:
+        """The job of that id, or else the newest of that name.
+
+        Raises:
+            UnknownJobError: There is none.
+        """
+        job = (
+            self.get(id_or_name)
+            or self.active(id_or_name)
+            or next((ended for ended in reversed(self._ended.values()) if ended.config.name == id_or_name), None)
+        )
+        if job is None:
+            raise UnknownJobError(
+                f"no job has the id or name {id_or_name!r}; light jobs have no record, and only the last {self._ended_max} ended jobs are remembered"
+            )
+        return job
+
+
+def _shortened(error: Error) -> Error:
+    """With texts of bounded length: what a user's exception says may be of any size, and the record is kept."""
+    details = {name: value[-_FAILURE_CHARS_MAX:] if isinstance(value, str) else value for name, value in error.details.items()}
+    return type(error)(error.message[:_FAILURE_CHARS_MAX], **details)

@@ -1,0 +1,249 @@
+"""The controller's half of jobs on record: takes them, has a member coordinate each, begins again elsewhere, and tells whoever asks.
+
+No rows and no user code come here: a DAG is bytes that a member unpacks, a result stays at the member that coordinated the job.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
+from typing import Any, Final, assert_never
+
+from secateur.cluster.controller.job_record import AwaitStopped, Effect, Finish, JobRecord, Start, Stop
+from secateur.cluster.controller.job_registry import BookedJob, JobBook
+from secateur.cluster.peers import Peers
+from secateur.dag.codec import carries_code
+from secateur.dag.job_config import JobConfig, OnMemberLost
+from secateur.errors import (
+    DeadlineError,
+    Error,
+    InternalError,
+    JobCancelledError,
+    MemberLostError,
+    OperationalError,
+    ProtocolError,
+    SerializationError,
+    from_wire,
+    to_wire,
+)
+from secateur.partitioning.topology.needs import Needs
+from secateur.partitioning.topology.required_owners import coordinators
+from secateur.partitioning.topology.topology import Topology
+from secateur.wire import Reply, Request, unpack
+
+__all__ = ["ControllerJobs"]
+
+_WAIT_MAX_S: Final = 20.0
+_STOP_WAIT_S: Final = 10.0
+"""Longer than a coordinator waits for its participants."""
+_DEADLINE_GRACE_S: Final = 2.0
+"""The coordinator, which can say who still runs, is the first to act on a deadline."""
+
+
+class ControllerJobs:
+    """Answers ``job_new``, ``job_wait``, ``job_cancel``, ``job_plan``, ``jobs`` and ``job_ended``. Lives on the controller's event loop.
+
+    Args:
+        peers: The way to the members.
+        topology: Gives the newest topology.
+        group_of: The affinity group of a table, by name.
+        check_member: Finds out whether a member is alive, and if not, has the topology advanced.
+        allow_code: Whether DAGs may carry functions.
+    """
+
+    def __init__(
+        self,
+        peers: Peers,
+        topology: Callable[[], Topology],
+        group_of: Callable[[str], str],
+        check_member: Callable[[str], Awaitable[None]],
+        *,
+        allow_code: bool,
+    ) -> None:
+        self._peers = peers
+        self._topology = topology
+        self._group_of = group_of
+        self._check_member = check_member
+        self._allow_code = allow_code
+        self._book = JobBook()
+        self._turns = itertools.count()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def new(self, request: Request) -> Reply:
+        """Take a job, or name the one that has its name already. The same id again is the same job: a client may repeat the request.
+
+        Raises:
+            JobExistsError: The name belongs to a job that has not ended, and ``if_absent`` is false.
+            DagError: Its required partitions do not exist.
+            SerializationError: It carries code and the cluster accepts none.
+            PartitionLostError: A required partition, or every member, is lost.
+        """
+        args = request.args
+        config, needs = _arguments(args)
+        known = self._book.get(args["job"])
+        if known is None and args["if_absent"] and config.name is not None:
+            known = self._book.active(config.name)
+        if known is not None:
+            return Reply({"job": known.job_id})
+        if not (self._allow_code and request.peer.authenticated) and carries_code(unpack(request.payload)):
+            raise SerializationError("the DAG carries Python functions, and this cluster accepts no code; start it with allow_code=True and a token")
+        coordinators(needs, self._topology(), self._group_of)
+        deadline_s = None if config.timeout_s is None else asyncio.get_running_loop().time() + config.timeout_s
+        record = JobRecord(restarts=config.on_member_lost == OnMemberLost.RESTART)
+        job = BookedJob(args["job"], config, needs, args["params"], bytes(request.payload), record, deadline_s)
+        self._book.add(job)
+        if config.timeout_s is not None:
+            self._later(job, config.timeout_s + _DEADLINE_GRACE_S, lambda: job.record.stop(_late(job)))
+        self._apply(job, job.record.submitted())
+        return Reply({"job": job.job_id})
+
+    async def wait(self, request: Request) -> Reply:
+        """What is known of a job, once it has ended or the wait is over.
+
+        Raises:
+            UnknownJobError: There is no such job.
+        """
+        job = self._book.find(request.args["job"])
+        wait_s = min(float(request.args["wait_s"]), _WAIT_MAX_S)
+        if wait_s > 0 and not job.ended.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(job.ended.wait(), wait_s)
+        return Reply(job.to_wire())
+
+    def cancel(self, request: Request) -> Reply:
+        """Stop a job; the answer does not wait for that.
+
+        Raises:
+            UnknownJobError: There is no such job.
+        """
+        job = self._book.find(request.args["job"])
+        self._apply(job, job.record.stop(JobCancelledError(f"job {job.job_id} was cancelled on request", job=job.job_id)))
+        return Reply()
+
+    def plan(self, request: Request) -> Reply:
+        """Where the attempt of a job runs, or ran, that started last.
+
+        Raises:
+            UnknownJobError: There is no such job.
+        """
+        return Reply({"plan": self._book.find(request.args["job"]).plan})
+
+    def summaries(self, _: Request) -> Reply:
+        """All jobs, newest first."""
+        return Reply({"jobs": self.rows()})
+
+    def rows(self) -> list[dict[str, Any]]:
+        """What there is to say of each job, newest first."""
+        return [job.summary() for job in self._book]
+
+    def ended(self, request: Request) -> Reply:
+        """A member tells how an attempt ended."""
+        args = request.args
+        job = self._book.get(args["job"])
+        if job is not None and args["attempt"] == job.record.attempt and not job.record.status.is_final:
+            failure = args["failure"]
+            job.metrics = args["metrics"]
+            if failure is None:
+                job.result_member, job.members = args["member"], args["members"]
+            self._apply(job, job.record.ended(args["attempt"], None if failure is None else from_wire(failure)))
+        return Reply()
+
+    def member_lost(self, member: str) -> None:
+        """A member has left: jobs that it coordinated begin again."""
+        for job in self._book.running:
+            self._apply(job, job.record.member_lost(member))
+
+    async def close(self) -> None:
+        """Give up everything that is under way."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _apply(self, job: BookedJob, effects: list[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Start(attempt, delay_s):
+                    self._spawn(self._start(job, attempt, delay_s))
+                case Stop(member, attempt, error):
+                    self._spawn(self._stop(job, member, attempt, error))
+                case AwaitStopped():
+                    self._later(job, _STOP_WAIT_S, job.record.stop_wait_over)
+                case Finish():
+                    self._book.end(job)
+                case _:
+                    assert_never(effect)
+
+    async def _start(self, job: BookedJob, attempt: int, delay_s: float) -> None:
+        record = job.record
+        lost = None if record.error is None else record.error.details.get("member")
+        if isinstance(lost, str):
+            await self._check_member(lost)
+        await asyncio.sleep(delay_s)
+        if not record.waits_for(attempt):
+            return
+        try:
+            members = coordinators(job.needs, self._topology(), self._group_of)
+            config = replace(job.config, timeout_s=_remaining_s(job))
+        except Error as error:
+            self._apply(job, record.ended(attempt, error))
+            return
+        member = members[next(self._turns) % len(members)]
+        self._apply(job, record.chosen(attempt, member))
+        args = {"job": job.job_id, "attempt": attempt, "config": config.to_wire(), "params": job.params}
+        try:
+            answer = await self._peers.call(member, "job_run", args, job.dag)
+        except (MemberLostError, DeadlineError, ProtocolError) as error:
+            self._apply(job, record.unsure(attempt, error))
+        except Error as error:
+            self._apply(job, record.ended(attempt, error))
+        except Exception as error:  # a job that nobody follows would never end
+            self._apply(job, record.unsure(attempt, InternalError(f"job {job.job_id} could not be started: {type(error).__name__}: {error}")))
+        else:
+            if attempt == record.attempt:
+                job.plan = answer["plan"]
+            self._apply(job, record.started(attempt))
+
+    async def _stop(self, job: BookedJob, member: str, attempt: int, error: Error) -> None:
+        try:
+            await self._peers.call(member, "job_halt", {"job": job.job_id, "attempt": attempt, "error": to_wire(error)})
+        except OperationalError:
+            await self._check_member(member)  # a dead coordinator has stopped
+
+    def _later(self, job: BookedJob, delay_s: float, event: Callable[[], list[Effect]]) -> None:
+        async def happen() -> None:
+            try:
+                await asyncio.wait_for(job.ended.wait(), delay_s)
+            except TimeoutError:
+                self._apply(job, event())
+
+        self._spawn(happen())
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _arguments(args: dict[str, Any]) -> tuple[JobConfig, Needs]:
+    try:
+        return JobConfig.from_wire(args["config"]), Needs.from_wire(args["needs"])
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise ProtocolError(
+            f"job_new: the arguments of a job cannot be read ({type(error).__name__}: {error}); is the client's version the cluster's?"
+        ) from error
+
+
+def _remaining_s(job: BookedJob) -> float | None:
+    if job.deadline_s is None:
+        return None
+    remaining_s = job.deadline_s - asyncio.get_running_loop().time()
+    if remaining_s <= 0:
+        raise _late(job)
+    return remaining_s
+
+
+def _late(job: BookedJob) -> DeadlineError:
+    return DeadlineError(f"job {job.job_id} took longer than its deadline of {job.config.timeout_s} s, in {job.record.attempt} attempts", job=job.job_id)

@@ -1,0 +1,80 @@
+"""How a member joins a cluster that has tables already.
+
+It hears of every table, and gets the rows of those that are replicated, before it counts as a member: statements may run on it from the first moment. Of
+partitioned tables it has nothing; partitions of tables that are created later may be its own. While it catches up no load is published and no table changed.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from secateur.cluster.controller.cluster_state import ClusterState
+from secateur.cluster.controller.membership import MemberJoined
+from secateur.cluster.settings import ClusterSettings
+from secateur.cluster.shared_lock import SharedLock
+from secateur.cluster.sockets import peer_at
+from secateur.errors import ProgrammingError
+from secateur.partitioning.topology.topology import MemberAddress
+from secateur.wire import Role, pack
+
+__all__ = ["Joining"]
+
+_ID: Final = "m"
+
+
+class Joining:
+    """Lets members in. Lives on the controller's event loop.
+
+    Args:
+        state: Tables, members and owners.
+        settings: Of the cluster.
+
+    Attributes:
+        loads: Held, shared, by whoever publishes rows; members join while nobody does.
+    """
+
+    def __init__(self, state: ClusterState, settings: ClusterSettings) -> None:
+        self._state = state
+        self._settings = settings
+        self._last_number = 0
+        self.loads = SharedLock()
+
+    def new_id(self) -> str:
+        """An id that no member has had."""
+        self._last_number += 1
+        return f"{_ID}{self._last_number}"
+
+    async def join(self, address: MemberAddress) -> None:
+        """Let a member in; returns when every member knows it.
+
+        Raises:
+            ProgrammingError: Its id is taken.
+            Error: It could not catch up; it is no member.
+        """
+        number = address.id.removeprefix(_ID)
+        if number.isascii() and number.isdecimal():
+            self._last_number = max(self._last_number, int(number))
+        self._state.joining.append(address)
+        try:
+            await self._let_in(address)
+        finally:
+            self._state.joining.remove(address)
+
+    async def _let_in(self, address: MemberAddress) -> None:
+        async with self.loads.alone(), self._state.changing:
+            if address.id in self._state.topology.member_ids:
+                at = self._state.topology.member(address.id)
+                raise ProgrammingError(f"member {address.id} is in the cluster already, at {at.host}:{at.port}")
+            if self._state.catalog.tables():
+                await self._catch_up(address)
+            await self._state.advance(MemberJoined(address))
+
+    async def _catch_up(self, address: MemberAddress) -> None:
+        newcomer = peer_at(address.host, address.port, self._settings, name="controller", role=Role.CONTROLLER)
+        try:
+            await newcomer.request("topology", {}, pack(self._state.topology.to_wire()))
+            for table in self._state.catalog.tables():
+                members = self._state.topology.member_ids
+                await newcomer.request("catch_up", {"table": table.to_wire(), "source": members[0] if members else None})
+        finally:
+            await newcomer.close()

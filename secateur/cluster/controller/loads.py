@@ -1,0 +1,328 @@
+"""Publishing a bulk load: at once on all members, or not at all.
+
+Rows arrive at the members beforehand, staged under a load id where no reader sees them. Publishing is a two-phase commit that the controller runs:
+every member that keeps a copy of the table first *prepares* (checks duplicate keys and builds the new partitions aside; all that can fail, fails
+here), then every member *publishes* (swaps pointers; cannot fail). A member that dies between the two phases takes only its own copies with it.
+When the controller dies there, the members decide by themselves (:mod:`secateur.cluster.load_leases`).
+
+**Invariant**: at most one load of a table is between prepare and publish.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol, TypeVar
+
+from secateur.cluster.lease_renewal import renewed
+from secateur.cluster.statement_profile import work_of
+from secateur.errors import Error, LimitExceededError, LoadFailedError, MemberLostError, OperationalError, PartitionLostError, TopologyChangedError
+from secateur.partitioning.tables.table import TableDef
+
+__all__ = ["Change", "Load", "LoadPublisher", "MemberCaller", "Published", "WholeChange", "WorkedOut"]
+
+
+T = TypeVar("T")
+_PAUSE_S: Final = 0.1
+
+
+class MemberCaller(Protocol):
+    """How the publisher speaks to members."""
+
+    def call(self, member_id: str, op: str, args: dict[str, Any]) -> Coroutine[Any, Any, dict[str, Any]]:
+        """Send a housekeeping request and return the answer's header."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A staged load, ready to be published.
+
+    Attributes:
+        load_id: Given by whoever staged it.
+        number: Grows with every load of the cluster; readers tell by it whether members answered from the same publications.
+        table: The table.
+        mode: ``"append"``, ``"overwrite"``, ``"upsert"`` or ``"ignore"``; for what a DELETE statement removes, ``"delete"``.
+        attempts: The attempts that count, by partition, in the order of their rows: several tasks may bring a share of a partition each, and a task
+            that is retried stages its share again under another number.
+        copies: The partitions of which a member keeps a copy, by member id, for every member of the table.
+    """
+
+    load_id: str
+    number: int
+    table: TableDef
+    mode: str
+    attempts: Mapping[int, Sequence[int]]
+    copies: Mapping[str, frozenset[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An UPDATE or DELETE of several partitions: a load whose rows are not staged yet, since the members find them in what they have.
+
+    Attributes:
+        load: What is to be published; its attempts are not known yet.
+        attempt: The number under which members stage.
+        partitions: Those to look into, by the member that is their primary.
+        args: What else the members need: plan, parameters, operation.
+    """
+
+    load: Load
+    attempt: int
+    partitions: Mapping[str, Sequence[int]]
+    args: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class WholeChange:
+    """A change that one member works out for all partitions: a load whose rows it finds and stages at their owners.
+
+    Attributes:
+        load: What is to be published, with mode ``"mixed"``; its attempts are not known yet.
+        coordinator: The member that works it out.
+        args: What that member needs: plans, parameters.
+    """
+
+    load: Load
+    coordinator: str
+    args: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What has become of a load.
+
+    Attributes:
+        rows: Rows that it has changed.
+        work: What the members did for it, as :func:`~secateur.cluster.statement_profile.work_of` has it: what they did to find rows, where that was asked for,
+            and how long it took to publish them, the copies included.
+    """
+
+    rows: int
+    work: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkedOut:
+    """What has become of a :class:`WholeChange`.
+
+    Attributes:
+        rows: Rows concerned.
+        missing_cells: Ranges that have to be made before it can be carried out: nothing was changed. Empty when it was.
+        work: As that of :class:`Published`.
+    """
+
+    rows: int
+    missing_cells: tuple[int, ...] = ()
+    work: tuple[dict[str, Any], ...] = ()
+
+
+class LoadPublisher:
+    """Runs the two phases.
+
+    Args:
+        members: How to reach the members.
+        is_member: Whether a member is in the cluster, by the newest topology.
+    """
+
+    def __init__(self, members: MemberCaller, is_member: Callable[[str], bool]) -> None:
+        self._members = members
+        self._is_member = is_member
+        self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._delivering: set[asyncio.Task[tuple[dict[str, Any], float] | None]] = set()
+
+    async def publish(self, load: Load) -> Published:
+        """Publish a load everywhere.
+
+        Raises:
+            DuplicateKeyError: An appended key is already there. The table is as it was.
+            TopologyChangedError: A partition has no copies: its range was dropped. The table is as it was.
+            LoadFailedError: A member could not prepare. The table is as it was.
+        """
+        async with self._locks[load.table.table_id], renewed(self._members, load.copies, "load_hold", load.load_id):
+            return await to_the_end(self._publish(load))
+
+    async def change(self, change: Change) -> Published:
+        """Have members find and stage what a statement changes, and publish that everywhere.
+
+        Members let no other write in from the moment they look until the publication.
+
+        Raises:
+            Error: What the statement gives on some row. The table is as it was.
+            LoadFailedError: A member could not be reached. The table is as it was.
+        """
+        load = change.load
+        async with self._locks[load.table.table_id], renewed(self._members, load.copies, "load_hold", load.load_id):
+            try:
+                outcomes = await asyncio.gather(
+                    *(
+                        self._members.call(member, "change_stage", {**change.args, "load_id": load.load_id, "partitions": list(partitions)})
+                        for member, partitions in change.partitions.items()
+                    ),
+                    return_exceptions=True,
+                )
+            except asyncio.CancelledError:  # nobody waits for the change any more, and nothing of it is visible yet
+                await self.abort(load.load_id, load.copies)
+                raise
+            failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+            if failures:
+                await self.abort(load.load_id, load.copies)
+                passed = failures[0] if isinstance(failures[0], LimitExceededError) else _as_load_failure(load, failures[0])
+                raise passed from failures[0]
+            answers = [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
+            work = tuple(entry for answer in answers for entry in answer.get("work", ()))
+            found = [partition for answer in answers for partition in answer["parts"]]
+            if not found:
+                await self.abort(load.load_id, load.copies)
+                return Published(0, work)
+            published = await to_the_end(self._publish(replace(load, attempts={partition: [change.attempt] for partition in sorted(found)})))
+            return Published(published.rows, (*work, *published.work))
+
+    async def change_whole(self, change: WholeChange) -> WorkedOut:
+        """Have a member work out a change while no owner lets another write in, and publish that everywhere.
+
+        Raises:
+            Error: What the statement gives on some row. The table is as it was.
+            LoadFailedError: A member could not be reached. The table is as it was.
+        """
+        load, members = change.load, self._members
+        async with self._locks[load.table.table_id], renewed(self._members, load.copies, "load_hold", load.load_id):
+            closing = {"load_id": load.load_id, "table_id": load.table.table_id}
+            try:
+                await _all(members.call(member, "change_close", closing) for member in load.copies)
+                found = await members.call(change.coordinator, "change_work_out", {**change.args, **closing})
+            except BaseException as error:
+                await self.abort(load.load_id, load.copies)
+                if isinstance(error, LimitExceededError) or not isinstance(error, Exception):
+                    raise
+                raise _as_load_failure(load, error) from error
+            if missing := found.get("missing_cells"):
+                await self.abort(load.load_id, load.copies)
+                return WorkedOut(0, tuple(missing))
+            work = tuple(found.get("work", ()))
+            if not found["parts"]:
+                await self.abort(load.load_id, load.copies)
+                return WorkedOut(found["rows"], work=work)
+            published = await to_the_end(self._publish(replace(load, attempts=dict(sorted(found["parts"].items())))))
+            return WorkedOut(found["rows"], work=(*work, *published.work))
+
+    async def _publish(self, load: Load) -> Published:
+        homeless = load.attempts.keys() - frozenset().union(*load.copies.values())
+        if homeless:
+            await self.abort(load.load_id, load.copies)
+            raise TopologyChangedError(
+                f"partition {min(homeless)} of {load.table.name}, for which load {load.load_id} has rows, is not there any more: nothing was loaded",
+                table=load.table.name,
+            )
+        outcomes = await asyncio.gather(*(self._prepare(member, load) for member in load.copies), return_exceptions=True)
+        failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        if failures:
+            await self.abort(load.load_id, load.copies)
+            raise _as_load_failure(load, failures[0]) from failures[0]
+        delivering = [asyncio.get_running_loop().create_task(self._deliver(member, load)) for member in load.copies]
+        self._delivering.update(delivering)
+        try:
+            published = await asyncio.gather(*delivering, return_exceptions=True)
+        finally:
+            self._delivering.difference_update(delivering)
+        if any(isinstance(outcome, asyncio.CancelledError) for outcome in published):
+            raise OperationalError(
+                f"the controller was stopped while it published load {load.load_id} into {load.table.name}: look whether the rows are there",
+                table=load.table.name,
+            )
+        refusals = [outcome for outcome in published if isinstance(outcome, BaseException)]
+        if not any(isinstance(outcome, tuple) for outcome in published):
+            refusal = refusals[0] if refusals else MemberLostError("every member that had a copy of the table has left the cluster")
+            raise _as_load_failure(load, refusal) from refusal
+        unexpected = [refusal for refusal in refusals if not isinstance(refusal, OperationalError)]
+        if unexpected:
+            raise unexpected[0]
+        rows, work = 0, []
+        for member, preparation, publication in zip(load.copies, outcomes, published, strict=True):
+            if isinstance(preparation, BaseException):
+                continue
+            prepared, prepared_s = preparation
+            rows += prepared["rows_primary"]
+            if partitions := len(load.attempts.keys() & load.copies[member]):
+                took_s = prepared_s + (publication[1] if isinstance(publication, tuple) else 0.0)
+                work.append(work_of("publish", member, partitions=partitions, rows_out=prepared["rows"] + prepared["rows_removed"], busy_s=took_s))
+        return Published(rows, tuple(work))
+
+    def close(self) -> None:
+        """Wait for no member any more: the controller is stopped, and members decide what they have prepared by themselves."""
+        for task in self._delivering:
+            task.cancel()
+
+    def exclusive(self, table_id: int) -> asyncio.Lock:
+        """Held while a load of a table is published; whoever changes what the members prepare for takes it as well."""
+        return self._locks[table_id]
+
+    def forget(self, table_id: int) -> None:
+        """A table was dropped; its id never comes again."""
+        self._locks.pop(table_id, None)
+
+    async def abort(self, load_id: str, members: Iterable[str]) -> None:
+        """Drop a staged load everywhere. Members that cannot be reached have lost it anyway."""
+        outcomes = await asyncio.gather(*(self._members.call(member, "load_abort", {"load_id": load_id}) for member in members), return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException) and not isinstance(outcome, OperationalError):
+                raise outcome
+
+    async def _prepare(self, member: str, load: Load) -> tuple[dict[str, Any], float]:
+        copies = load.copies[member]
+        parts = [[partition, list(attempts)] for partition, attempts in load.attempts.items() if partition in copies]
+        args = {"load_id": load.load_id, "table_id": load.table.table_id, "mode": load.mode, "parts": parts}
+        return await self._timed(member, "load_prepare", args)
+
+    async def _deliver(self, member: str, load: Load) -> tuple[dict[str, Any], float] | None:
+        """Have a member publish, however often its connection breaks; None when it has left the cluster with all that it had.
+
+        Raises:
+            LoadFailedError: The members have aborted the load: they had not heard from this controller for too long.
+        """
+        while True:
+            try:
+                return await self._timed(member, "load_publish", {"load_id": load.load_id, "number": load.number})
+            except LoadFailedError:
+                raise
+            except OperationalError:
+                if not self._is_member(member):
+                    return None
+            await asyncio.sleep(_PAUSE_S)
+
+    async def _timed(self, member: str, op: str, args: dict[str, Any]) -> tuple[dict[str, Any], float]:
+        """A call, and the seconds until it was answered."""
+        started_s = time.perf_counter()
+        return await self._members.call(member, op, args), time.perf_counter() - started_s
+
+
+async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
+    """Carry out what must not stop half-way; if the waiting is cancelled meanwhile, that shows when it has ended."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        task.exception()
+        raise cancelled
+    return task.result()
+
+
+async def _all(calls: Iterable[Coroutine[Any, Any, Any]]) -> None:
+    """Wait until all have ended; then raise what one of them raised."""
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+
+
+def _as_load_failure(load: Load, cause: BaseException) -> Error:
+    if isinstance(cause, PartitionLostError) or (isinstance(cause, Error) and not isinstance(cause, OperationalError)):
+        return cause
+    return LoadFailedError(f"load {load.load_id} into {load.table.name} was not published, the table is as it was: {cause}", table=load.table.name)

@@ -1,0 +1,214 @@
+"""Who is in the cluster and who owns what: a state machine without I/O.
+
+Events go in, the next :class:`~secateur.partitioning.topology.topology.Topology` comes out; the controller sends it to the members. The simulation and the
+real cluster run the same code. The controller sees to it that the topology has the affinity groups of the tables that there are, and no others.
+
+When a member is lost, each of its partitions goes to the backup that is first in line: a backup has every acknowledged write, so nothing has to move.
+The lost member stays in the ownership, behind the survivors, until somebody replaces it: **a member becomes an owner only of what it has**. A
+partition whose copies are all lost keeps the member that was lost last as primary, so whoever needs it gets an error that names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any, assert_never
+
+import numpy as np
+import numpy.typing as npt
+
+from secateur.errors import NotSupportedError, ProgrammingError
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.affinity import assign
+from secateur.partitioning.topology.affinity_growth import grow, same_holders
+from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
+
+__all__ = ["CopyLost", "Event", "MemberJoined", "MemberLost", "OwnersForgotten", "RangesChanged", "TableCreated", "advance", "group_after", "group_of_new"]
+
+
+@dataclass(frozen=True, slots=True)
+class MemberJoined:
+    """A member listens at an address and has no rows."""
+
+    address: MemberAddress
+
+
+@dataclass(frozen=True, slots=True)
+class MemberLost:
+    """A member is gone with all that it had."""
+
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CopyLost:
+    """What a living member has of a partition is not what the other copies have: it holds none of it from now on.
+
+    Attributes:
+        group: The affinity group.
+        partition: The partition.
+        member_id: The member.
+    """
+
+    group: str
+    partition: int
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableCreated:
+    """A table needs owners: those of its affinity group, if that has any."""
+
+    table: TableDef
+
+
+@dataclass(frozen=True, slots=True)
+class RangesChanged:
+    """A table needs owners for the ids of new ranges; those of all others stay.
+
+    Attributes:
+        before: Its scheme so far, whose owners stay known until they are forgotten: statements still run by it.
+        after: Its scheme, in the affinity group that :func:`group_after` chose.
+    """
+
+    before: PartitionScheme
+    after: PartitionScheme
+
+
+@dataclass(frozen=True, slots=True)
+class OwnersForgotten:
+    """No table is in an affinity group any more."""
+
+    group: str
+
+
+Event = MemberJoined | MemberLost | CopyLost | TableCreated | RangesChanged | OwnersForgotten
+
+
+def advance(topology: Topology, event: Event) -> Topology:
+    """The topology after an event, with the next version; the same one if the event changes nothing.
+
+    Raises:
+        ProgrammingError: A member joins under an id that is taken.
+        NotSupportedError: A table wants more backups than the tables that it is co-located with.
+        PartitionLostError: A table is created or gets ranges when no member is left.
+    """
+    match event:
+        case MemberJoined(address):
+            if address.id in topology.member_ids:
+                raise ProgrammingError(
+                    f"member {address.id} is in the cluster already, at {topology.member(address.id).host}:{topology.member(address.id).port}"
+                )
+            return Topology(topology.version + 1, (*topology.members, address), topology.owners)
+        case MemberLost(member_id):
+            if member_id not in topology.member_ids:
+                return topology
+            members = tuple(member for member in topology.members if member.id != member_id)
+            owners = {group: _promote(ownership, member_id, {member.id for member in members}) for group, ownership in topology.owners.items()}
+            return Topology(topology.version + 1, members, owners)
+        case CopyLost(group, partition, member_id):
+            return _without_copy(topology, group, partition, member_id)
+        case TableCreated(table):
+            return _with_table(topology, table)
+        case RangesChanged(before, after):
+            return _with_ranges(topology, before, after)
+        case OwnersForgotten(group):
+            owners = {name: ownership for name, ownership in topology.owners.items() if name != group}
+            return topology if len(owners) == len(topology.owners) else Topology(topology.version + 1, topology.members, owners)
+        case _:
+            assert_never(event)
+
+
+def group_after(topology: Topology, before: PartitionScheme, after: PartitionScheme, taken: Collection[str], unique: str) -> str:
+    """The affinity group of a table whose ranges change.
+
+    Tables that change alike stay co-located, if their owners agree; a table that comes to the ranges of another by another way has its rows elsewhere, and so
+    gets a group of its own.
+
+    Args:
+        topology: The owners so far.
+        before: The table's scheme so far.
+        after: The new one.
+        taken: The groups of all other tables.
+        unique: Told apart from the names of all other groups, ever.
+    """
+    structure = after.structure()
+    if structure not in taken:
+        return structure
+    remaining = np.intersect1d(before.live_partitions(), after.live_partitions(), assume_unique=True)
+    agree = same_holders(topology.ownership(before.affinity_group()), topology.ownership(structure), remaining)
+    return structure if agree else f"{structure} #{unique}"
+
+
+def group_of_new(topology: Topology, scheme: PartitionScheme, unique: str) -> str:
+    """The affinity group of a new table: that of the tables of its structure, if all partitions of it have an owner that lives.
+
+    Where some are lost, rows of the new table could not be taken there, so it gets a group of its own; and so do the next ones, the same.
+
+    Args:
+        topology: The owners so far.
+        scheme: The table's scheme.
+        unique: Told apart from the names of all other groups, ever.
+    """
+    structure = scheme.structure()
+    known = [group for group in topology.owners if group == structure or group.startswith(f"{structure} #")]
+    living = scheme.live_partitions()
+    return next((group for group in known if _all_live(topology, topology.owners[group], living)), f"{structure} #{unique}" if known else structure)
+
+
+def _all_live(topology: Topology, ownership: Ownership, partitions: npt.NDArray[np.integer[Any]]) -> bool:
+    members = topology.member_ids
+    lives = np.array([member in members for member in ownership.members], dtype=bool)
+    return ownership.partitions > int(partitions.max(initial=-1)) and bool(lives[ownership.owners[0][partitions]].all())
+
+
+def _with_ranges(topology: Topology, before: PartitionScheme, after: PartitionScheme) -> Topology:
+    topology.check_any()
+    group = after.affinity_group()
+    if group in topology.owners:
+        return topology
+    owners = grow(topology.ownership(before.affinity_group()), after.partition_count, topology.member_ids, after.live_partitions())
+    return Topology(topology.version + 1, topology.members, {**topology.owners, group: owners})
+
+
+def _promote(ownership: Ownership, lost: str, living: Collection[str]) -> Ownership:
+    """Move the lost member behind the survivors in each partition, which keep their order, and before those that were lost earlier: they had less."""
+    if lost not in ownership.members:
+        return ownership
+    rank = np.array([0 if member in living else 1 if member == lost else 2 for member in ownership.members])
+    order = np.argsort(rank[ownership.owners], axis=0, kind="stable")
+    return replace(ownership, owners=np.take_along_axis(ownership.owners, order, axis=0))
+
+
+def _without_copy(topology: Topology, group: str, partition: int, member_id: str) -> Topology:
+    """Put a holder that is no member in the place of one copy, behind the others; the last copy of a living member stays, since nobody has a better one."""
+    ownership = topology.owners.get(group)
+    holders = ownership.holders(partition) if ownership is not None and partition < ownership.partitions else ()
+    others = [holder for holder in holders if holder != member_id]
+    if ownership is None or member_id not in holders or set(others).isdisjoint(topology.member_ids):
+        return topology
+    nobody = f"{member_id} (out of sync)"
+    members = ownership.members if nobody in ownership.members else (*ownership.members, nobody)
+    owners = ownership.owners.copy()
+    owners[:, partition] = [members.index(holder) for holder in (*others, nobody)]
+    return Topology(topology.version + 1, topology.members, {**topology.owners, group: Ownership(members, owners)})
+
+
+def _with_table(topology: Topology, table: TableDef) -> Topology:
+    topology.check_any()
+    if table.replicated:
+        return topology
+    group = table.scheme.affinity_group()
+    known = topology.owners.get(group)
+    copies = min(1 + table.backups, len(topology.members))
+    if known is None:
+        assigned = assign(table.partition_count, topology.member_ids, copies)
+        return Topology(topology.version + 1, topology.members, {**topology.owners, group: assigned})
+    if copies > known.replicas:
+        raise NotSupportedError(
+            f"table {table.name} wants {table.backups} backups, the tables of the same partition scheme have {known.replicas - 1}: "
+            f"create the table with the most backups first, or choose another SEED",
+            table=table.name,
+        )
+    return topology

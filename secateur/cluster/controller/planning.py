@@ -1,0 +1,234 @@
+"""The threads in which the controller plans statements, and the order in which clients get them.
+
+Planning takes a few milliseconds, but some statements take long, and DuckDB cannot always be interrupted while it binds one. So plannings wait in one queue
+for each client, the clients take turns, and a client has one planning under way at a time. Two threads suffice as long as plannings end soon; when a planning
+has waited for a tenth of a second because both are held up, another thread helps, up to a bound. A planning that nobody waits for any more is cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from secateur.cluster.threads_end import STOP_S
+from secateur.engine.kernels.duckdb.cancellation import Cancellation, cancelled_by
+from secateur.errors import InterfaceError, LimitExceededError
+
+__all__ = ["PlanningThreads"]
+
+T = TypeVar("T")
+
+_THREADS: Final = 2
+"""More would not plan faster, since planning is mostly Python, and would take time from the event loop."""
+_THREADS_MAX: Final = 16
+_WAITING_MAX: Final = 1024
+_HELD_UP_S: Final = 0.1
+_INTERRUPT_S: Final = 0.05
+_JOIN_S: Final = 0.5
+
+
+@dataclass(eq=False, slots=True)
+class _Planning:
+    """One statement to plan."""
+
+    client: int
+    work: Callable[[], Any]
+    result: Future[Any] = field(default_factory=Future)
+    cancellation: Cancellation = field(default_factory=Cancellation)
+
+
+class PlanningThreads:
+    """Runs plannings. Its methods are called on one event loop.
+
+    Args:
+        waiting_max: Plannings that may wait, of all clients together.
+    """
+
+    def __init__(self, waiting_max: int = _WAITING_MAX) -> None:
+        self._waiting_max = waiting_max
+        self._lock = threading.Lock()
+        self._wake = threading.Condition(self._lock)
+        # Clients that have something waiting and nothing running, in the order of their turns; and those whose next planning has to wait for their last.
+        self._turns: OrderedDict[int, deque[_Planning]] = OrderedDict()
+        self._behind: dict[int, deque[_Planning]] = {}
+        self._running: dict[int, _Planning] = {}
+        self._waiting = 0
+        self._threads: set[threading.Thread] = set()
+        self._idle = 0
+        self._started = 0
+        self._closed = False
+
+    @property
+    def waiting(self) -> int:
+        """How many plannings have not begun."""
+        return self._waiting
+
+    async def run(self, client: int, work: Callable[[], T]) -> T:
+        """Plan one statement for a client, when it is its turn. If the waiting is cancelled, so is the planning.
+
+        Args:
+            client: Who asks: the id of its connection.
+            work: The planning.
+
+        Raises:
+            LimitExceededError: Too many plannings wait; nothing was done.
+            Error: What the planning raises.
+        """
+        planning = _Planning(client, work)
+        self._enqueue(planning)
+        held_up = asyncio.get_running_loop().call_later(_HELD_UP_S, self._help, planning)
+        try:
+            return await asyncio.wrap_future(planning.result)
+        except asyncio.CancelledError:
+            self._give_up(planning)
+            raise
+        finally:
+            held_up.cancel()
+
+    def gone(self, client: int) -> None:
+        """A client is gone: nothing is planned for it any more."""
+        with self._lock:
+            waiting = [*self._turns.pop(client, ()), *self._behind.pop(client, ())]
+            self._waiting -= len(waiting)
+            running = self._running.get(client)
+        for planning in waiting:
+            planning.result.cancel()
+        if running is not None:
+            self._interrupt(running, asyncio.get_running_loop(), _INTERRUPT_S)
+
+    async def close(self) -> None:
+        """Cancel everything.
+
+        Returns when what ran has ended, or after a few seconds: a planning that cannot be interrupted ends by itself, and nobody waits for it.
+        """
+        with self._lock:
+            self._closed = True
+            waiting = [planning for queue in (*self._turns.values(), *self._behind.values()) for planning in queue]
+            self._turns.clear()
+            self._behind.clear()
+            self._waiting = 0
+            running = list(self._running.values())
+            threads = list(self._threads)
+            self._wake.notify_all()
+        for planning in waiting:
+            planning.result.cancel()
+        if running:
+            for planning in running:
+                self._interrupt(planning, asyncio.get_running_loop(), _INTERRUPT_S)
+            ending = [asyncio.wrap_future(planning.result) for planning in running]
+            for future in ending:
+                future.add_done_callback(_look_at)
+            _, unending = await asyncio.wait(ending, timeout=STOP_S)
+            if unending:
+                return
+        for thread in threads:
+            thread.join(_JOIN_S)
+
+    def _enqueue(self, planning: _Planning) -> None:
+        with self._lock:
+            if self._closed:
+                raise InterfaceError("the controller is shutting down: no statement is planned any more")
+            if self._waiting >= self._waiting_max:
+                raise LimitExceededError(
+                    f"{self._waiting} statements wait to be planned, which is the most: try again later; parameters in place of literals need no new plan",
+                    limit="planning_queue",
+                    retry_safe=True,
+                )
+            queues = self._behind if planning.client in self._running else self._turns
+            queues.setdefault(planning.client, deque()).append(planning)
+            self._waiting += 1
+            self._wake.notify()
+            if self._waiting > self._idle and len(self._threads) < _THREADS:
+                self._start_thread()
+
+    def _help(self, planning: _Planning) -> None:
+        """A planning has waited for too long: unless its own client is at work, or a thread is free, the threads are held up."""
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            if self._closed or planning not in self._turns.get(planning.client, ()):
+                return
+            if not self._idle and len(self._threads) < _THREADS_MAX:
+                self._start_thread()
+        loop.call_later(_HELD_UP_S, self._help, planning)
+
+    def _start_thread(self) -> None:
+        # Daemons: a planning that cannot be interrupted must not keep the process from ending.
+        self._started += 1
+        thread = threading.Thread(target=self._main, name=f"secateur-planner-{self._started}", daemon=True)
+        self._threads.add(thread)
+        thread.start()
+
+    def _main(self) -> None:
+        try:
+            while (planning := self._next()) is not None:
+                self._plan(planning)
+        finally:
+            with self._lock:
+                self._threads.discard(threading.current_thread())
+
+    def _next(self) -> _Planning | None:
+        with self._lock:
+            while not self._turns:
+                if self._closed or len(self._threads) > _THREADS:
+                    return None
+                self._idle += 1
+                self._wake.wait()
+                self._idle -= 1
+            client, queue = self._turns.popitem(last=False)
+            planning = queue.popleft()
+            self._waiting -= 1
+            self._running[client] = planning
+            if queue:
+                self._behind[client] = queue
+            return planning
+
+    def _plan(self, planning: _Planning) -> None:
+        found, failure = None, None
+        if planning.result.set_running_or_notify_cancel():
+            try:
+                with cancelled_by(planning.cancellation):
+                    found = planning.work()
+            except BaseException as error:
+                failure = error
+        with self._lock:
+            del self._running[planning.client]
+            queue = self._behind.pop(planning.client, None)
+            if queue:
+                self._turns[planning.client] = queue
+        with suppress(InvalidStateError):  # it was cancelled before it began
+            if failure is None:
+                planning.result.set_result(found)
+            else:
+                planning.result.set_exception(failure)
+
+    def _give_up(self, planning: _Planning) -> None:
+        with self._lock:
+            for queues in (self._turns, self._behind):
+                queue = queues.get(planning.client)
+                if queue is not None and planning in queue:
+                    queue.remove(planning)
+                    self._waiting -= 1
+                    if not queue:
+                        del queues[planning.client]
+                    return
+        self._interrupt(planning, asyncio.get_running_loop(), _INTERRUPT_S)
+
+    def _interrupt(self, planning: _Planning, loop: asyncio.AbstractEventLoop, delay_s: float) -> None:
+        """Again and again, since DuckDB forgets an interrupt that comes between two steps of a statement."""
+        planning.cancellation.cancel()
+        with self._lock:
+            is_running = self._running.get(planning.client) is planning
+        if is_running and not loop.is_closed():
+            loop.call_later(delay_s, self._interrupt, planning, loop, 2 * delay_s)
+
+
+def _look_at(future: asyncio.Future[Any]) -> None:
+    """Take note of how a planning has failed, so that asyncio does not report an error that nobody looked at."""
+    if not future.cancelled():
+        future.exception()

@@ -1,0 +1,148 @@
+"""The statistics of all tables, kept by the controller, so that the planner has them at hand.
+
+Members look at their rows in the background: after loads, and when the rows written since the last look are more than a fifth of the table. A member is
+asked about one table at a time, and about the same table again only after ten times as long as the last answer took, so that statistics cost a member at most a
+tenth of its time, however often its tables change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from secateur.errors import Error
+from secateur.partitioning.tables.statistics import StatisticsPicture, TableStatistics
+from secateur.partitioning.tables.table import TableDef
+from secateur.storage.table_summary import TableSummary, total
+
+__all__ = ["StatisticsBook"]
+
+_log = logging.getLogger(__name__)
+_STALE_SHARE: Final = 0.2
+_REST_FACTOR: Final = 9.0
+
+
+class MemberCaller(Protocol):
+    """How the book speaks to members."""
+
+    async def call(self, member_id: str, op: str, args: dict[str, Any]) -> dict[str, Any]:
+        """Send a housekeeping request and return the answer's header."""
+
+
+class StatisticsBook:
+    """Lives on the controller's event loop.
+
+    Args:
+        members: How to reach them.
+        served: The table of an id, and the partitions of which each member is the primary, each row once; None when there is no such table any more.
+    """
+
+    def __init__(self, members: MemberCaller, served: Callable[[int], tuple[TableDef, Mapping[str, Sequence[int]]] | None]) -> None:
+        self._members = members
+        self._served = served
+        self._picture = StatisticsPicture()
+        self._written: defaultdict[int, float] = defaultdict(float)
+        self._counted: dict[tuple[str, int], int] = {}
+        self._rest_until_s: dict[int, float] = {}
+        self._working: asyncio.Task[None] | None = None
+
+    @property
+    def picture(self) -> StatisticsPicture:
+        """What is known now; a frozen value."""
+        return self._picture
+
+    def replaced(self, table_id: int) -> None:
+        """All rows of a table are other ones now."""
+        self._written[table_id] = float("inf")
+        self._work_soon()
+
+    def written(self, table_id: int, rows: float) -> None:
+        """Rows of a table were added, replaced or removed."""
+        self._written[table_id] += rows
+        self._work_soon()
+
+    def counted(self, member_id: str, written: Mapping[int, int]) -> None:
+        """A member tells how many rows were written to it, of each table, one by one and not by a load, since it is there."""
+        for table_id, rows in written.items():
+            served = self._served(table_id)
+            before = self._counted.get((member_id, table_id), 0)
+            self._counted[member_id, table_id] = rows
+            if served is not None and rows > before:
+                table, by_member = served
+                copies = len(by_member) if table.replicated else min(1 + table.backups, len(by_member))
+                self._written[table_id] += (rows - before) / copies
+        self._work_soon()
+
+    def forget(self, table_id: int) -> None:
+        """A table was dropped; its id never comes again."""
+        self._written.pop(table_id, None)
+        self._rest_until_s.pop(table_id, None)
+        self._counted = {key: rows for key, rows in self._counted.items() if key[1] != table_id}
+        self._picture = self._picture.without_table(table_id)
+
+    async def refresh(self, table_id: int) -> TableStatistics | None:
+        """Look at a table now; None when there is no such table any more.
+
+        Raises:
+            Error: What a member says, or that it is out of reach. What was known stays.
+        """
+        served = self._served(table_id)
+        if served is None:
+            self.forget(table_id)
+            return None
+        table, by_member = served
+        written = self._written.pop(table_id, 0.0)
+        try:
+            answers = await asyncio.gather(
+                *(
+                    self._members.call(member, "statistics", {"table_id": table_id, "partitions": list(partitions)})
+                    for member, partitions in by_member.items()
+                    if partitions
+                )
+            )
+        except BaseException:
+            self._written[table_id] += written
+            raise
+        statistics = total(table, [TableSummary.from_wire(answer["summary"]) for answer in answers])
+        self._picture = self._picture.with_table(statistics)
+        return self._picture.of(table_id)
+
+    async def close(self) -> None:
+        """Give up what is under way."""
+        if self._working is not None:
+            self._working.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._working
+
+    def _due(self) -> list[int]:
+        return [table_id for table_id, rows in self._written.items() if rows > _STALE_SHARE * self._rows(table_id)]
+
+    def _rows(self, table_id: int) -> int:
+        known = self._picture.of(table_id)
+        return 0 if known is None else known.rows
+
+    def _work_soon(self) -> None:
+        if (self._working is None or self._working.done()) and self._due():
+            self._working = asyncio.get_running_loop().create_task(self._work())
+
+    async def _work(self) -> None:
+        """Look at the tables that are due, one after the other. One that cannot be looked at has its turn when its members are heard of again."""
+        while due := self._due():
+            now_s = time.monotonic()
+            table_id = min(due, key=lambda due_id: self._rest_until_s.get(due_id, 0.0))
+            rest_s = self._rest_until_s.get(table_id, 0.0) - now_s
+            if rest_s > 0:
+                await asyncio.sleep(rest_s)
+                continue
+            try:
+                await self.refresh(table_id)
+            except Error as error:
+                _log.info("the statistics of table %d stay as they are for now: %s", table_id, error)
+                return
+            ended_s = time.monotonic()
+            self._rest_until_s[table_id] = ended_s + _REST_FACTOR * (ended_s - now_s)

@@ -1,0 +1,203 @@
+"""The rows of the system tables (:mod:`secateur.planner.system.tables`), made by the controller for a statement that is about to run.
+
+Each is a picture of one moment; two of them in one statement are two moments close together. What members alone know they are
+asked for. A member that does not answer soon is left out, and the controller's watch will find out whether it is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import pyarrow as pa
+
+from secateur.cluster.controller.cluster_state import GONE, ClusterState
+from secateur.cluster.controller.jobs import ControllerJobs
+from secateur.cluster.controller.member_list import ANSWER_WAIT_S, MemberList
+from secateur.cluster.peers import Peers
+from secateur.errors import ProtocolError
+from secateur.partitioning.tables.table import TableDef
+from secateur.planner.ddl.table_sql import partition_by_sql, range_sql, table_sql
+from secateur.planner.system.tables import SYSTEM_TABLES
+from secateur.wire import Reply, Request, encode_table
+
+__all__ = ["SystemTables"]
+
+Row = Mapping[str, Any]
+
+_KIND_TABLE: Final = "BASE TABLE"
+_KIND_VIEW: Final = "VIEW"
+
+
+class SystemTables:
+    """Answers ``system_table``. Lives on the controller's event loop.
+
+    Args:
+        state: Tables, views, members and owners.
+        peers: The way to the members.
+        members: The list of members.
+        jobs: The jobs.
+        text_of: The text of a statement by the id of its plan, as long as it is known.
+    """
+
+    def __init__(self, state: ClusterState, peers: Peers, members: MemberList, jobs: ControllerJobs, text_of: Callable[[str], str | None]) -> None:
+        self._state = state
+        self._peers = peers
+        self._members = members
+        self._jobs = jobs
+        self._text_of = text_of
+        self._rows: dict[str, Callable[[], Awaitable[Sequence[Row]]]] = {
+            "members": members.rows,
+            "tables": self._tables,
+            "columns": self._columns,
+            "partitions": self._partitions,
+            "jobs": self._job_rows,
+            "statements": self._statements,
+        }
+
+    async def answer(self, request: Request) -> Reply:
+        """The rows of one system table, as an Arrow table."""
+        name = request.args["table"]
+        rows = self._rows.get(name)
+        if rows is None:
+            raise ProtocolError(f"there is no system table {name!r}; there is {', '.join(self._rows)}")
+        return Reply({}, encode_table(pa.Table.from_pylist(list(await rows()), schema=_schema(SYSTEM_TABLES[name]))))
+
+    async def _tables(self) -> list[Row]:
+        stored = await self._stored()
+        rows: list[Row] = []
+        for table in self._state.catalog.tables():
+            counts, size = stored.get(table.table_id, ({}, 0))
+            rows.append(
+                {
+                    "table_name": table.name,
+                    "table_type": _KIND_TABLE,
+                    "table_id": table.table_id,
+                    "version": table.version,
+                    "primary_key": list(table.primary_key),
+                    "partitioning": partition_by_sql(table.scheme) or None,
+                    "partitions": table.scheme.live_partition_count,
+                    "backups": None if table.replicated else table.backups,
+                    "replicated": table.replicated,
+                    "rows": sum(counts.values()),
+                    "bytes": size,
+                    "sql": table_sql(table),
+                }
+            )
+        views = self._state.catalog.views.values()
+        rows.extend({"table_name": view.name, "table_type": _KIND_VIEW, "table_id": view.view_id, "sql": view.sql} for view in views)
+        return sorted(rows, key=lambda row: str(row["table_name"]))
+
+    async def _columns(self) -> list[Row]:
+        rows: list[Row] = []
+        for table in self._state.catalog.tables():
+            partitioning = table.scheme.columns
+            for position, column in enumerate(table.columns, 1):
+                name = column.name
+                rows.append(
+                    {
+                        "table_name": table.name,
+                        "position": position,
+                        "column_name": name,
+                        "data_type": str(column.type),
+                        "is_nullable": column.nullable,
+                        "key_position": table.primary_key.index(name) + 1 if name in table.primary_key else None,
+                        "partitioning_position": partitioning.index(name) + 1 if name in partitioning else None,
+                    }
+                )
+        for view in self._state.catalog.views.values():
+            for position, (name, kind) in enumerate(view.columns, 1):
+                rows.append({"table_name": view.name, "position": position, "column_name": name, "data_type": kind, "is_nullable": True})
+        return sorted(rows, key=lambda row: (row["table_name"], row["position"]))
+
+    async def _partitions(self) -> list[Row]:
+        stored = await self._stored()
+        topology = self._state.topology
+        living = frozenset(topology.member_ids)
+        rows: list[Row] = []
+        for table in self._state.catalog.tables():
+            counts, _ = stored.get(table.table_id, ({}, 0))
+            if table.replicated:
+                row = {"table_name": table.name, "partition_id": 0, "backup_members": list(topology.member_ids), "copies_missing": 0}
+                rows.append({**row, "rows": counts.get(0, 0)})
+                continue
+            ownership = topology.ownership(table.scheme.affinity_group())
+            ranges = _ranges(table)
+            for partition in table.scheme.live_ids():
+                holders = [member for member in ownership.holders(partition) if member in living]
+                rows.append(
+                    {
+                        "table_name": table.name,
+                        "partition_id": partition,
+                        "range": ranges.get(partition),
+                        "primary_member": holders[0] if holders else None,
+                        "backup_members": holders[1:],
+                        "copies_missing": max(0, 1 + table.backups - len(holders)),
+                        "rows": counts.get(partition, 0),
+                    }
+                )
+        return rows
+
+    async def _job_rows(self) -> list[Row]:
+        return [
+            {
+                "id": job["job_id"],
+                "name": job["name"],
+                "status": job["status"],
+                "attempt": job["attempt"],
+                "coordinator": job["coordinator"],
+                "submitted": _moment(job["submitted_s"]),
+                "ended": _moment(job["ended_s"]),
+                "reason": job["reason"],
+            }
+            for job in self._jobs.rows()
+        ]
+
+    async def _statements(self) -> list[Row]:
+        return [
+            {**entry, "member": member_id, "statement": self._text_of(entry["plan_id"]), "started": _moment(entry["started"])}
+            for member_id, answer in await self._asked("statements")
+            for entry in answer["statements"]
+        ]
+
+    async def _stored(self) -> dict[int, tuple[dict[int, int], int]]:
+        """By table id: the rows by partition, each counted at one of its copies, and the bytes of all copies."""
+        found: dict[int, tuple[dict[int, int], int]] = {}
+        for _, answer in await self._asked("stats"):
+            for table in answer["tables"]:
+                counts, size = found.get(table["table_id"], ({}, 0))
+                for partition, rows in table["rows"].items():
+                    counts[partition] = max(rows, counts.get(partition, 0))
+                found[table["table_id"]] = counts, size + table["bytes"]
+        return found
+
+    async def _asked(self, op: str) -> Sequence[tuple[str, Mapping[str, Any]]]:
+        members = self._state.topology.member_ids
+        answers = await asyncio.gather(*(asyncio.wait_for(self._peers.call(member_id, op, {}), ANSWER_WAIT_S) for member_id in members), return_exceptions=True)
+        found: list[tuple[str, Mapping[str, Any]]] = []
+        for member_id, answer in zip(members, answers, strict=True):
+            if isinstance(answer, (*GONE, TimeoutError)):
+                continue
+            if isinstance(answer, BaseException):
+                raise answer
+            found.append((member_id, answer))
+        return found
+
+
+def _schema(table: TableDef) -> pa.Schema:
+    return pa.schema([field.with_nullable(True) for field in table.arrow_schema])
+
+
+def _ranges(table: TableDef) -> dict[int, str]:
+    """The range of each partition as it is written; nothing for a table without ranges."""
+    component = table.scheme.range
+    if component is None:
+        return {}
+    written = [(part.ordinal, range_sql(part, is_catch_all=part is component.catch_all)) for part in component.partitions]
+    return {partition: text for ordinal, text in written for partition in table.scheme.block(ordinal)}
+
+
+def _moment(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)

@@ -1,0 +1,249 @@
+"""CREATE, DROP and ALTER TABLE at the controller: owners first, then every member, and only then the catalog.
+
+A table, or a range, counts only once every member has it: nothing is left of a command that fails, and nobody can write to what some member does not know. A
+member that turns out to be lost on the way is left out, and the survivors are asked anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+from secateur.cluster.controller.cluster_state import GONE, ClusterState
+from secateur.cluster.controller.holders import copies_of
+from secateur.cluster.controller.loads import LoadPublisher
+from secateur.cluster.controller.membership import OwnersForgotten, RangesChanged, TableCreated, advance, group_after, group_of_new
+from secateur.cluster.controller.range_change import RangeChanger
+from secateur.cluster.controller.statistics_cache import StatisticsBook
+from secateur.errors import MemberLostError, ProtocolError, TopologyChangedError
+from secateur.partitioning.schemes.range_changes import RangeChange, alter_ranges
+from secateur.partitioning.schemes.ranges_on_demand import with_cells
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.tables.index import IndexDef
+from secateur.partitioning.tables.table import TableDef
+
+__all__ = ["TableCommands"]
+
+_TRIES_MAX: Final = 5
+"""Of a command while members are lost, or their connections break, in the middle of it."""
+
+
+class TableCommands:
+    """Carries out what concerns whole tables. Lives on the controller's event loop.
+
+    Args:
+        state: Catalog and topology.
+        loads: Of which none may be published while ranges change.
+        statistics: Forget those of a table that is dropped.
+        executor: Where large schemes are computed.
+    """
+
+    def __init__(self, state: ClusterState, loads: LoadPublisher, statistics: StatisticsBook, executor: Executor) -> None:
+        self._state = state
+        self._loads = loads
+        self._statistics = statistics
+        self._executor = executor
+        self._ranges = RangeChanger(state)
+
+    async def create(self, table: TableDef, *, if_not_exists: bool, or_replace: bool = False) -> None:
+        """Give a table its id and owners, and tell the members; a table in whose place it comes goes when the new one is there.
+
+        Raises:
+            TableExistsError: The name is taken.
+            NotSupportedError: It wants more backups than the tables that it is co-located with.
+            PartitionLostError: No member is left.
+        """
+        async with self._state.changing:
+            replaced = self._state.catalog.find(table.name)
+            if if_not_exists and replaced is not None:
+                return
+            for tries_left in reversed(range(_TRIES_MAX)):
+                catalog, created = self._state.catalog.with_table(self._in_group(table), or_replace=or_replace)
+                if await self._create_at_members(created, is_last=not tries_left):
+                    break
+            else:
+                raise _unsettled(f"CREATE TABLE {table.name}")
+            self._state.catalog = catalog
+            if replaced is not None:
+                await self._forget(replaced)
+
+    async def drop(self, name: str, *, if_exists: bool) -> None:
+        """Forget a table everywhere.
+
+        Raises:
+            UnknownTableError: There is no such table; or it is a view.
+        """
+        async with self._state.changing:
+            if if_exists and self._state.catalog.find(name) is None and name.casefold() not in self._state.catalog.views:
+                return
+            self._state.catalog, table = self._state.catalog.without_table(name)
+            await self._forget(table)
+
+    async def create_index(self, table: TableDef, index: IndexDef, *, if_not_exists: bool) -> None:
+        """Note an index in the catalog; members make it at the first search that wants it.
+
+        Raises:
+            TableExistsError: There is an index of that name.
+            TopologyChangedError: The table was dropped, or created again, since the statement was planned.
+        """
+        async with self._state.changing:
+            if if_not_exists and self._state.catalog.index_holder(index.name) is not None:
+                return
+            if self._state.catalog.table(table.name).table_id != table.table_id:
+                raise TopologyChangedError(f"table {table.name} was dropped and created again meanwhile: try again", table=table.name)
+            self._state.catalog = self._state.catalog.with_index(table.name, index)
+
+    async def drop_index(self, name: str, *, if_exists: bool) -> None:
+        """Forget an index. Its memory goes with the rows that it was made for.
+
+        Raises:
+            UnknownTableError: There is no such index.
+        """
+        async with self._state.changing:
+            if not if_exists or self._state.catalog.index_holder(name) is not None:
+                self._state.catalog = self._state.catalog.without_index(name)
+
+    async def alter(self, name: str, changes: Sequence[RangeChange]) -> TableDef:
+        """Change the ranges of a table: all the changes, or an error and none.
+
+        Raises:
+            UnknownTableError: There is no such table.
+            SchemeError: The changes do not fit its ranges as they are now, or a range is to be added whose rows the catch-all has.
+            PartitionLostError: No member is left.
+        """
+        table = self._state.catalog.table(name)
+        async with self._loads.exclusive(table.table_id), self._state.changing:
+            before = self._state.catalog.table(name)
+            types = {column.name: column.type for column in before.columns}
+            change = partial(alter_ranges, before.scheme, changes, types=types, primary_key=before.primary_key, table=before.name)
+            return await self._change_ranges(before, change)
+
+    async def make_ranges(self, name: str, table_id: int, cells: Sequence[Any]) -> None:
+        """Make the ranges that rows need, which are on their way to a table with EVERY. They take nothing from anybody, so loads need not wait.
+
+        Args:
+            name: Of the table.
+            table_id: Its id, as whoever has the rows knows it.
+            cells: The numbers of the ranges.
+
+        Raises:
+            UnknownTableError: There is no such table.
+            TopologyChangedError: The name belongs to another table now.
+            ProtocolError: ``cells`` are no numbers.
+        """
+        async with self._state.changing:
+            table = self._state.catalog.table(name)
+            if table.table_id != table_id:
+                raise TopologyChangedError(f"table {table.name} was dropped and created again while rows were on their way to it", table=table.name)
+            if not all(type(cell) is int for cell in cells):
+                raise ProtocolError("make_ranges: cells are numbers")
+            await self._change_ranges(table, partial(with_cells, table.scheme, cells, table=table.name))
+
+    def _in_group(self, table: TableDef) -> TableDef:
+        """A table in the affinity group that suits it now."""
+        if table.replicated:
+            return table
+        group = group_of_new(self._state.topology, table.scheme, f"{self._state.catalog.last_table_id + 1}.1")
+        return table if group == table.scheme.structure() else replace(table, scheme=table.scheme.in_group(group))
+
+    async def _create_at_members(self, table: TableDef, *, is_last: bool) -> bool:
+        """Give a table owners and tell the members; False when one of them was out of reach, or lost meanwhile.
+
+        Then the id is spent, and those that are left are to be asked anew. The owners count only once every member has the table,
+        so that nothing is left of a table that could not be created.
+
+        Raises:
+            Error: A member refuses the table; or it is out of reach, with ``is_last``.
+        """
+        event = TableCreated(table)
+        asked = self._state.topology.member_ids
+        topology = advance(self._state.topology, event)
+        self._state.catalog = replace(self._state.catalog, last_table_id=table.table_id)
+        outcomes = await asyncio.gather(
+            *(
+                self._state.call(member_id, "create_table", {"table": table.to_wire(), "partitions": copies_of(topology, table, member_id)})
+                for member_id in asked
+            ),
+            return_exceptions=True,
+        )
+        failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        # Nothing is awaited between this look at the members and their becoming owners.
+        if not failures and self._state.topology.member_ids == asked:
+            await self._state.advance(event)
+            return True
+        await self._drop_at_members(table)
+        refusals = [failure for failure in failures if is_last or not isinstance(failure, GONE)]
+        if refusals:
+            raise refusals[0]
+        return False
+
+    async def _change_ranges(self, before: TableDef, change: Callable[[], PartitionScheme]) -> TableDef:
+        def changed() -> PartitionScheme:
+            scheme = change()
+            scheme.resolve()
+            scheme.structure()
+            return scheme
+
+        # With many ranges this takes its time, which the event loop does not have.
+        scheme = await asyncio.get_running_loop().run_in_executor(self._executor, changed)
+        if scheme is before.scheme:
+            return before
+        for tries_left in reversed(range(_TRIES_MAX)):
+            if await self._change_at_members(before, scheme, is_last=not tries_left):
+                break
+        else:
+            raise _unsettled(f"the change of ranges of {before.name}")
+        await self._forget_owners(before.scheme.affinity_group())
+        return self._state.catalog.table(before.name)
+
+    async def _change_at_members(self, before: TableDef, scheme: PartitionScheme, *, is_last: bool) -> bool:
+        """Give new ranges owners and tell the members; False when one of them was out of reach, or lost meanwhile.
+
+        Then nothing was changed, and those that are left are to be asked anew.
+
+        Raises:
+            Error: A member refuses the change; or it is out of reach, with ``is_last``.
+        """
+        taken = {other.scheme.affinity_group() for other in self._state.catalog.tables() if not other.replicated and other.table_id != before.table_id}
+        unique = f"{before.table_id}.{before.version + 1}"
+        scheme = scheme.in_group(group_after(self._state.topology, before.scheme, scheme, taken, unique))
+        catalog, after = self._state.catalog.with_scheme(before.name, scheme)
+        await self._state.advance(RangesChanged(before.scheme, scheme))
+        try:
+            await self._ranges.change(after, {member_id: copies_of(self._state.topology, after, member_id) for member_id in self._state.topology.member_ids})
+        except MemberLostError as lost:
+            await self._state.still_there(lost.details["member"])
+            await self._forget_owners(scheme.affinity_group())
+            if is_last:
+                raise
+            return False
+        except BaseException:
+            await self._forget_owners(scheme.affinity_group())
+            raise
+        self._state.catalog = catalog
+        return True
+
+    async def _forget(self, table: TableDef) -> None:
+        """Forget what there was of a table that the catalog does not have any more."""
+        await self._drop_at_members(table)
+        self._loads.forget(table.table_id)
+        self._statistics.forget(table.table_id)
+        await self._forget_owners(table.scheme.affinity_group())
+
+    async def _forget_owners(self, group: str) -> None:
+        if all(table.replicated or table.scheme.affinity_group() != group for table in self._state.catalog.tables()):
+            await self._state.advance(OwnersForgotten(group))
+
+    async def _drop_at_members(self, table: TableDef) -> None:
+        """Have every member that stays forget a table. Once that has returned, one that does not stay answers for it no more either: its lease has ended."""
+        drop = {"table_id": table.table_id}
+        await asyncio.gather(*(self._state.call(member_id, "drop_table", drop) for member_id in self._state.topology.member_ids), return_exceptions=True)
+        await self._state.all_reached()
+
+
+def _unsettled(what: str) -> TopologyChangedError:
+    return TopologyChangedError(f"{what}: members were lost again and again while it was carried out; nothing was changed, try again")

@@ -1,0 +1,55 @@
+"""CREATE and DROP VIEW at the controller: the members first, then the catalog."""
+
+from __future__ import annotations
+
+import asyncio
+
+from secateur.cluster.controller.catalog import Catalog
+from secateur.cluster.controller.cluster_state import ClusterState
+from secateur.planner.views.view import ViewDef
+
+__all__ = ["ViewCommands"]
+
+
+class ViewCommands:
+    """Carries out what concerns views. Lives on the controller's event loop.
+
+    Args:
+        state: The catalog, and the way to the members.
+    """
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+
+    async def create(self, view: ViewDef, *, or_replace: bool, if_not_exists: bool) -> None:
+        """Give a query a name.
+
+        Raises:
+            TableExistsError: The name is taken.
+        """
+        async with self._state.changing:
+            if if_not_exists and view.name.casefold() in self._state.catalog.views:
+                return
+            await self._adopt(self._state.catalog.with_view(view, or_replace=or_replace)[0])
+
+    async def drop(self, name: str, *, if_exists: bool) -> None:
+        """Forget a view.
+
+        Raises:
+            UnknownTableError: There is no such view; or it is a table.
+        """
+        async with self._state.changing:
+            if if_exists and name.casefold() not in self._state.catalog.views and self._state.catalog.find(name) is None:
+                return
+            await self._adopt(self._state.catalog.without_view(name)[0])
+
+    async def _adopt(self, catalog: Catalog) -> None:
+        """Take over other views.
+
+        **Invariant**: once the catalog has changed, no member runs a plan that was made of a view as it was before: every member that stays hears of the change
+        first, and the lease of one that does not stay has ended.
+        """
+        known = {"catalog_version": catalog.version, "views": [view.view_id for view in catalog.views.values()]}
+        await asyncio.gather(*(self._state.call(member_id, "views", known) for member_id in self._state.topology.member_ids), return_exceptions=True)
+        await self._state.all_reached()
+        self._state.catalog = catalog

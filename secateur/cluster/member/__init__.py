@@ -1,0 +1,1 @@
+"""A member: its partitions, statements, writes and their copies, loads, and jobs."""

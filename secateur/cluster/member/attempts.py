@@ -1,0 +1,124 @@
+"""A member's half of the jobs that the controller has on record: it coordinates an attempt, tells the controller how it ended, and keeps the rows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from dataclasses import asdict
+from typing import Any, Final
+
+from secateur.cluster.member.describe_job import describe_job
+from secateur.cluster.member.kept_results import KeptResults
+from secateur.dag.codec import decode_dag
+from secateur.dag.job_config import JobConfig
+from secateur.engine.runtime.runtime import JobRuntime, RunningJob
+from secateur.errors import DeadlineError, Error, InternalError, MemberLostError, UnreachableError, from_wire, to_wire
+from secateur.partitioning.topology.topology import Topology
+from secateur.wire import Peer, Reply, Request, encode_table, unpack
+
+__all__ = ["MemberAttempts"]
+
+_REPORT_DELAY_S: Final = 0.1
+_REPORT_TRIES_MAX: Final = 50
+_HALTED_MAX: Final = 1024
+
+
+class MemberAttempts:
+    """Answers ``job_run``, ``job_halt`` and ``job_result``. Lives on the member's event loop.
+
+    Args:
+        runtime: The member's engine.
+        controller: Is told how attempts ended.
+        topology: Gives the newest topology.
+        allow_code: Whether DAGs may carry functions.
+    """
+
+    def __init__(self, runtime: JobRuntime, controller: Peer, topology: Callable[[], Topology], *, allow_code: bool) -> None:
+        self._runtime = runtime
+        self._controller = controller
+        self._topology = topology
+        self._allow_code = allow_code
+        self._running: dict[tuple[str, int], RunningJob] = {}
+        self._halted: OrderedDict[tuple[str, int], Error] = OrderedDict()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._results = KeptResults()
+
+    async def run(self, request: Request) -> Reply:
+        """Start an attempt; answers with its plan when it runs. Its end is told by ``job_ended``, which may overtake the answer.
+
+        Raises:
+            Error: Why it could not start; nothing runs then.
+        """
+        args = request.args
+        key = args["job"], args["attempt"]
+        dag = decode_dag(unpack(request.payload), allow_code=self._allow_code and request.peer.authenticated)
+        job = await self._runtime.start_light_job(dag, JobConfig.from_wire(args["config"]), args["params"], self._topology())
+        self._running[key] = job
+        halted = self._halted.pop(key, None)
+        if halted is not None:
+            job.stop(halted)
+        task = asyncio.get_running_loop().create_task(self._follow(key, job), name=f"job {args['job']}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return Reply({"plan": describe_job(job.plan).to_wire()})
+
+    def halt(self, request: Request) -> Reply:
+        """Stop an attempt, also one that is being built or on its way here."""
+        key, error = (request.args["job"], request.args["attempt"]), from_wire(request.args["error"])
+        job = self._running.get(key)
+        if job is not None:
+            job.stop(error)
+        else:
+            self._halted[key] = error
+            while len(self._halted) > _HALTED_MAX:
+                self._halted.popitem(last=False)
+        return Reply()
+
+    async def result(self, request: Request) -> AsyncIterator[Reply]:
+        """The rows of a job that this member coordinated to its end: one piece for each result sink.
+
+        Raises:
+            LimitExceededError: They were dropped, for newer ones.
+        """
+        tables = self._results.tables(request.args["job"])
+        header = {"sinks": list(tables)}
+        if not tables:
+            yield Reply(header)
+        for table in tables.values():
+            yield Reply(header, encode_table(table))
+
+    def running(self, job_id: str) -> RunningJob | None:
+        """The newest attempt of a job that this member coordinates now."""
+        return max(((attempt, job) for (known, attempt), job in self._running.items() if known == job_id), default=(0, None), key=lambda found: found[0])[1]
+
+    async def close(self) -> None:
+        """Give up what is followed, without a word: the controller notices by itself that this member is gone."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _follow(self, key: tuple[str, int], job: RunningJob) -> None:
+        report: dict[str, Any] = {"job": key[0], "attempt": key[1], "member": self._runtime.member_id, "failure": None, "members": [], "metrics": []}
+        try:
+            result = await job.result()
+        except Error as error:
+            report["failure"] = to_wire(error)
+        except Exception as error:  # the controller must hear of the end, whatever it was
+            report["failure"] = to_wire(InternalError(f"job {key[0]} ended with {type(error).__name__}: {error}"))
+        else:
+            self._results.keep(key[0], result.tables)
+            report["members"] = list(result.members_touched)
+        finally:
+            del self._running[key]
+        report["metrics"] = [asdict(entry) for entry in job.metrics]
+        await self._report(report)
+
+    async def _report(self, report: dict[str, Any]) -> None:
+        """Tell the controller, again if need be: to hear it twice does no harm."""
+        for _ in range(_REPORT_TRIES_MAX):
+            try:
+                await self._controller.request("job_ended", report)
+                return
+            except (MemberLostError, UnreachableError, DeadlineError):
+                await asyncio.sleep(_REPORT_DELAY_S)

@@ -1,0 +1,244 @@
+"""UPDATE and DELETE on a member: find the rows where they are, write what becomes of them, send that to the backups.
+
+What travels to the backups are rows and keys, never the statement: they hold what the primary holds, whatever the statement calls (``random()``, ``now()``).
+
+**One partition.** The primary finds the rows and writes them with nothing in between, so that no other write is lost: changes of one partition take turns, and
+rows that were found while something else wrote to the partition are found again.
+
+**Several partitions.** The changed rows are staged as a load that the controller publishes: all of it becomes visible at once, or nothing. From the moment that
+a member looks for rows until the publication, its gate is closed, so that no other write comes in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from enum import Enum
+from functools import partial
+from typing import Any, Final, assert_never
+from weakref import WeakValueDictionary
+
+import pyarrow as pa
+
+from secateur.cluster.member.change_registry import Made
+from secateur.cluster.member.loads import MemberLoads
+from secateur.cluster.member.local_execution import LocalCall, bound_partitions, check_versions, local_call
+from secateur.cluster.member.open_results import OpenResults
+from secateur.cluster.member.statements import StatementRunner
+from secateur.cluster.member.table_places import TablePlaces
+from secateur.cluster.member.writes import MemberWrites
+from secateur.cluster.statement_profile import work_of
+from secateur.engine.kernels.duckdb.cancellation import Cancellation
+from secateur.engine.kernels.fragment import run
+from secateur.engine.sql.kernel_call import in_thread
+from secateur.engine.sql.row_effects import Meeting, RowEffects
+from secateur.engine.sql.select_plan import SelectPlan
+from secateur.errors import ProtocolError
+from secateur.partitioning.tables.conform import conform
+from secateur.partitioning.tables.split import split
+from secateur.storage.change import Operation
+from secateur.storage.member_store import MemberStore
+from secateur.wire import PeerInfo, Reply, Request
+
+__all__ = ["ATTEMPT", "MemberChanges"]
+
+ATTEMPT: Final = 0
+"""The number of the one attempt by which a change stages its rows."""
+
+_TRIES_MAX: Final = 3
+"""Tries beside other writes; then the rows are found on the event loop, where nothing comes in between."""
+
+
+class _Finding(Enum):
+    """What the query of a change finds. The value is its name on the wire."""
+
+    ROWS = "upsert"
+    """Rows as they will be."""
+    KEYS = "delete"
+    """Keys of rows that go."""
+    EFFECTS = "effects"
+    """What becomes of the rows of one partition, as :class:`~secateur.engine.sql.row_effects.RowEffects` reads it; none of them goes."""
+
+    @property
+    def word(self) -> str:
+        """What EXPLAIN calls it."""
+        return "change" if self is _Finding.EFFECTS else "delete" if self is _Finding.KEYS else "update"
+
+    @property
+    def operation(self) -> Operation:
+        """What is done with the rows."""
+        return Operation.DELETE if self is _Finding.KEYS else Operation.UPSERT
+
+
+class MemberChanges:
+    """Answers ``change`` and ``change_stage`` requests. Lives on the member's event loop.
+
+    Args:
+        store: The member's partitions.
+        statements: Its plans.
+        places: Who keeps copies of them.
+        writes: Changes a partition and its copies.
+        loads: Stages the changes of several partitions.
+        results: Knows which connections have ended.
+        executor: Threads for kernel calls.
+    """
+
+    def __init__(
+        self,
+        store: MemberStore,
+        statements: StatementRunner,
+        places: TablePlaces,
+        writes: MemberWrites,
+        loads: MemberLoads,
+        results: OpenResults,
+        executor: Executor,
+    ) -> None:
+        self._store = store
+        self._statements = statements
+        self._places = places
+        self._writes = writes
+        self._loads = loads
+        self._results = results
+        self._executor = executor
+        self._turns: WeakValueDictionary[tuple[int, int], asyncio.Lock] = WeakValueDictionary()
+
+    async def change(self, request: Request) -> Reply:
+        """Change rows of a single partition, visible at once.
+
+        Args:
+            request: ``plan`` (id), ``params``, ``pruning``, ``operation``, ``change_id``; ``profile`` (bool, may be missing): whether to say what it took.
+
+        Raises:
+            TopologyChangedError: This member is not the primary; nothing was changed.
+            ProtocolError: The statement concerns another number of partitions.
+            MemberLostError: The rows are changed here, but a backup that the cluster counts on has not confirmed them.
+            Error: What the statement gives on these rows, such as a value that its column cannot hold; nothing was changed.
+        """
+        args = request.args
+        plan = await self._statements.plan(args["plan"])
+        params, pruning, finding = args["params"], args["pruning"], _finding(args["operation"])
+        check_versions(self._store, plan)
+        partitions = bound_partitions(plan, params, pruning=pruning)
+        table_id = plan.scans[0].table_id
+        if plan.scans[0].replicated or len(partitions[0]) != 1:
+            raise ProtocolError(f"change is for one partition, the statement concerns {len(partitions[0])} of them: the controller publishes it")
+        partition = partitions[0][0]
+        backups = self._places.backups(table_id, [partition])
+        work: list[dict[str, Any]] | None = [] if args.get("profile") else None
+        make = partial(self._change_partition, plan, params, partitions, finding, args["change_id"], request.peer, pruning=pruning, work=work)
+        rows = await self._writes.write_once(table_id, partition, args["change_id"], make)
+        answer = {"rows": rows, "members_touched": 1 + len(backups)}
+        if work is None:
+            return Reply(answer)
+        copied = f"copy {self._places.table(table_id).name}"
+        return Reply({**answer, "work": [*work, *(work_of(copied, member, partitions=1, rows_in=rows, rows_out=rows) for member in backups)]})
+
+    async def stage(self, request: Request) -> Reply:
+        """Find the rows of some partitions and stage what becomes of them, here and on the backups; no other write comes in between from now on.
+
+        Raises:
+            TopologyChangedError: This member is not the primary of a partition; nothing was staged.
+            Error: What the statement gives on these rows.
+        """
+        args = request.args
+        plan = await self._statements.plan(args["plan"])
+        params, pruning, finding = args["params"], args["pruning"], _finding(args["operation"])
+        if finding is _Finding.EFFECTS:
+            raise ProtocolError("effects on several partitions are worked out by one member for all of them, with change_whole")
+        check_versions(self._store, plan)
+        wanted: Sequence[int] = args["partitions"]
+        partitions = [wanted, *bound_partitions(plan, params, pruning=pruning)[1:]]
+        load_id, table_id = args["load_id"], plan.scans[0].table_id
+        self._places.backups(table_id, wanted)
+        async with self._loads.closed_unless_failed(load_id, table_id, request.peer):
+            call = local_call(self._store, plan, params, partitions, pruning=pruning)
+            started_s = time.perf_counter()
+            found = await in_thread(self._executor, _call(call, params))
+            kernel_s = time.perf_counter() - started_s
+            rows = self._shaped(found, table_id, finding)
+            pieces = split(rows, self._places.table(table_id)) if not plan.scans[0].replicated else {0: rows} if rows.num_rows else {}
+            copies = self._places.other_copies(table_id, wanted)
+            sent_bytes = await self._loads.stage_pieces(load_id, table_id, ATTEMPT, pieces, copies, keys=finding is _Finding.KEYS)
+        answer = {"parts": list(pieces)}
+        if not args.get("profile"):
+            return Reply(answer)
+        return Reply({**answer, "work": [self._work(finding, table_id, len(wanted), call, rows, sent_bytes, kernel_s)]})
+
+    async def _change_partition(
+        self,
+        plan: SelectPlan,
+        params: Sequence[Any],
+        partitions: Sequence[Sequence[int]],
+        finding: _Finding,
+        change_id: str,
+        peer: PeerInfo,
+        *,
+        pruning: bool,
+        work: list[dict[str, Any]] | None,
+    ) -> Made:
+        table_id, partition = plan.scans[0].table_id, partitions[0][0]
+        turn = self._turns.setdefault((table_id, partition), asyncio.Lock())
+        async with turn:
+            started_s = time.perf_counter()
+            call, found = await self._find(plan, params, partitions, peer, pruning=pruning)
+            kernel_s = time.perf_counter() - started_s
+            # From here to the frames to the backups nothing is awaited.
+            rows = self._shaped(found, table_id, finding)
+            made, sent_bytes = self._writes.apply(table_id, partition, finding.operation, rows, change_id)
+            if work is not None:
+                work.append(self._work(finding, table_id, 1, call, rows, sent_bytes, kernel_s))
+            return made
+
+    async def _find(
+        self, plan: SelectPlan, params: Sequence[Any], partitions: Sequence[Sequence[int]], peer: PeerInfo, *, pruning: bool
+    ) -> tuple[LocalCall, pa.Table]:
+        """What was asked, and the rows, as of now. It is given up with the connection over which it was asked."""
+        hosted = self._store.partition(plan.scans[0].table_id, partitions[0][0])
+        for _ in range(_TRIES_MAX):
+            version = hosted.version
+            call = local_call(self._store, plan, params, partitions, pruning=pruning)
+            if call.is_quick:
+                return call, run(call.fragment, call.relations, params)
+            found = await self._results.while_connected(peer, in_thread(self._executor, _call(call, params)))
+            if hosted.version == version:
+                return call, found
+        call = local_call(self._store, plan, params, partitions, pruning=pruning)
+        return call, run(call.fragment, call.relations, params)
+
+    def _work(self, finding: _Finding, table_id: int, partitions: int, call: LocalCall, rows: pa.Table, sent_bytes: int, kernel_s: float) -> dict[str, Any]:
+        """What this member did to find rows and set them aside or write them, for EXPLAIN ANALYZE."""
+        return work_of(
+            f"{finding.word} {self._places.table(table_id).name}",
+            self._places.member_id,
+            partitions=partitions,
+            rows_in=sum(relation.num_rows for relation in call.relations.values()),
+            rows_out=rows.num_rows,
+            bytes_out=rows.nbytes,
+            sent_bytes=sent_bytes,
+            kernel_s=kernel_s,
+        )
+
+    def _shaped(self, found: pa.Table, table_id: int, finding: _Finding) -> pa.Table:
+        match finding:
+            case _Finding.KEYS:
+                return found
+            case _Finding.ROWS:
+                return conform(found, self._places.table(table_id))
+            case _Finding.EFFECTS:
+                table = self._places.table(table_id)
+                return RowEffects.of(found, table, Meeting.FIRST).resulting(table)
+            case _:
+                assert_never(finding)
+
+
+def _call(call: LocalCall, params: Sequence[Any]) -> Callable[[Cancellation], pa.Table]:
+    return lambda stop: run(call.fragment, call.relations, params, cancellation=stop)
+
+
+def _finding(text: str) -> _Finding:
+    try:
+        return _Finding(text)
+    except ValueError:
+        raise ProtocolError(f"operation {text!r} is none of {', '.join(repr(finding.value) for finding in _Finding)}") from None

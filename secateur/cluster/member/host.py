@@ -1,0 +1,93 @@
+"""The place where a member lives: a process of the Ray runtime, or a part of this one.
+
+A member that was given up but lives finds out from the first answer it hears. What it has may be out of date, so it ends, and a
+new one comes in its place: with an id of its own, without partitions, able to own those of tables that are created from then on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from secateur.cluster.member.member import Member
+from secateur.cluster.settings import ClusterSettings
+from secateur.cluster.sockets import peer_at
+from secateur.wire import Role
+
+__all__ = ["MemberHost"]
+
+_log = logging.getLogger(__name__)
+
+
+class MemberHost:
+    """Runs a member, and the next one when that is given up. Lives on one event loop.
+
+    Args:
+        member_id: Id of the first member.
+        settings: Of the cluster.
+        controller_address: ``host:port`` of the controller.
+
+    Attributes:
+        member: The one that lives here now.
+    """
+
+    def __init__(self, member_id: str, settings: ClusterSettings, controller_address: str) -> None:
+        self._settings = settings
+        self._controller_address = controller_address
+        self.member = Member(member_id, settings, controller_address, self._given_up)
+        self._coming_back: asyncio.Task[None] | None = None
+        self._starting: asyncio.Task[None] | None = None
+        self._is_ending = False
+
+    @property
+    def member_id(self) -> str:
+        """The id of the member that lives here now."""
+        return self.member.member_id
+
+    async def start(self) -> None:
+        """Start the first member.
+
+        Raises:
+            OperationalError: As :meth:`Member.start`.
+        """
+        await self.member.start()
+
+    async def stop(self) -> None:
+        """End the member, and let none come in its place."""
+        self._is_ending = True
+        if self._starting is not None:
+            self._starting.cancel()
+        if self._coming_back is not None:
+            await self._coming_back
+        await self.member.stop()
+
+    def _given_up(self) -> None:
+        if not self._is_ending and (self._coming_back is None or self._coming_back.done()):
+            self._coming_back = asyncio.get_running_loop().create_task(self._come_back(), name=f"{self.member_id} comes back")
+
+    async def _come_back(self) -> None:
+        """End the member that was given up, and bring a new one into the cluster, as soon as the controller takes it."""
+        given_up = self.member_id
+        await self.member.stop()
+        while not self._is_ending:
+            self._starting = asyncio.get_running_loop().create_task(self._start_another())
+            (outcome,) = await asyncio.gather(self._starting, return_exceptions=True)
+            if outcome is None:
+                _log.warning("member %s was given up by the cluster although it lives: it has dropped its rows, and is back as %s", given_up, self.member_id)
+                return
+            _log.warning("member %s was given up, and cannot come back yet: %s", given_up, outcome)
+            await self.member.stop()
+            await asyncio.sleep(0 if self._is_ending else self._settings.lease_times.interval_s)
+
+    async def _start_another(self) -> None:
+        self.member = Member(await self._new_id(), self._settings, self._controller_address, self._given_up)
+        await self.member.start()
+
+    async def _new_id(self) -> str:
+        host, _, port = self._controller_address.rpartition(":")
+        controller = peer_at(host, int(port), self._settings, name="a member that comes back", role=Role.MEMBER)
+        try:
+            new_id: str = (await controller.request("new_member", {"cluster": self._settings.cluster_id})).header["member"]
+            return new_id
+        finally:
+            await controller.close()

@@ -1,0 +1,84 @@
+"""Jobs that clients submit to a member: it coordinates them and answers with their results."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from dataclasses import asdict
+from typing import Final
+
+from secateur.cluster.member.describe_job import describe_job
+from secateur.dag.codec import decode_dag
+from secateur.dag.job_config import JobConfig
+from secateur.engine.runtime.runtime import JobRuntime, RunningJob
+from secateur.errors import JobCancelledError
+from secateur.partitioning.topology.topology import Topology
+from secateur.wire import Reply, Request, encode_table, unpack
+
+__all__ = ["MemberJobs"]
+
+_STOPPED_MAX: Final = 1024
+
+
+class MemberJobs:
+    """Answers ``job_submit``, ``job_stop`` and ``job_resolve``. Lives on the member's event loop.
+
+    Args:
+        runtime: The member's engine.
+        topology: Gives the newest topology.
+        allow_code: Whether DAGs may carry functions.
+    """
+
+    def __init__(self, runtime: JobRuntime, topology: Callable[[], Topology], *, allow_code: bool) -> None:
+        self._runtime = runtime
+        self._topology = topology
+        self._allow_code = allow_code
+        self._running: dict[str, RunningJob] = {}
+        self._stopped: OrderedDict[str, None] = OrderedDict()
+
+    async def submit(self, request: Request) -> AsyncIterator[Reply]:
+        """Run a job; answers with one piece for each result sink, and its metrics.
+
+        Raises:
+            Error: Why it could not start or did not succeed.
+        """
+        client_job, config = request.args["job"], JobConfig.from_wire(request.args["config"])
+        dag = decode_dag(unpack(request.payload), allow_code=self._allow_code and request.peer.authenticated)
+        if client_job in self._stopped:
+            raise JobCancelledError(f"job {client_job} was cancelled before it began", job=client_job)
+        job = self._running[client_job] = await self._runtime.start_light_job(dag, config, request.args["params"], self._topology())
+        try:
+            result = await job.result()
+        finally:
+            del self._running[client_job]
+        header = {"sinks": list(result.tables), "members": list(result.members_touched), "metrics": [asdict(entry) for entry in result.metrics]}
+        if not result.tables:
+            yield Reply(header)
+        for table in result.tables.values():
+            yield Reply(header, encode_table(table))
+
+    async def resolve(self, request: Request) -> Reply:
+        """Where a job would run if it were submitted here now; nothing is started.
+
+        Raises:
+            Error: Why it could not start.
+        """
+        dag = decode_dag(unpack(request.payload), allow_code=self._allow_code and request.peer.authenticated)
+        plan = await self._runtime.resolve(dag, JobConfig.from_wire(request.args["config"]), request.args["params"], self._topology())
+        return Reply({"plan": describe_job(plan).to_wire()})
+
+    def running(self, job_id: str) -> RunningJob | None:
+        """A job that this member coordinates now, by the id that its client gave it."""
+        return self._running.get(job_id)
+
+    def stop(self, request: Request) -> Reply:
+        """Stop a job, also one that is still on its way here."""
+        client_job = request.args["job"]
+        job = self._running.get(client_job)
+        if job is None:
+            self._stopped[client_job] = None
+            while len(self._stopped) > _STOPPED_MAX:
+                self._stopped.popitem(last=False)
+        else:
+            job.cancel()
+        return Reply()

@@ -1,0 +1,175 @@
+"""Renewing the lease of a member, in a thread of its own: long work on the member's event loop, or a function that holds it, does not silence the member."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, assert_never
+
+from secateur.cluster.lease import Answer, AskController, AskPeers, Effect, GivenUp, LeaseHolder
+from secateur.cluster.loop_thread import LoopThread
+from secateur.cluster.settings import ClusterSettings
+from secateur.cluster.sockets import peer_at
+from secateur.cluster.threads_end import ends
+from secateur.errors import DeadlineError, Error, InterfaceError, MemberLostError, ProtocolError, UnreachableError
+from secateur.partitioning.topology.topology import Topology
+from secateur.storage.read_lease import ReadLease, lease_clock_s
+from secateur.wire import Peer, Role
+
+__all__ = ["LeaseKeeper"]
+
+_log = logging.getLogger(__name__)
+
+
+class LeaseKeeper:
+    """Keeps one member's lease; carries out what its :class:`~secateur.cluster.lease.LeaseHolder` decides. Made and used on the member's event loop.
+
+    Args:
+        member_id: The member.
+        settings: Of the cluster.
+        controller_address: ``host:port`` of the controller.
+        lease: Is set as the lease is renewed.
+        on_given_up: Called on the member's event loop when the cluster has gone on without this member.
+    """
+
+    def __init__(self, member_id: str, settings: ClusterSettings, controller_address: str, lease: ReadLease, on_given_up: Callable[[], None]) -> None:
+        self._member_id = member_id
+        self._settings = settings
+        self._times = settings.lease_times
+        self._lease = lease
+        self._lease.until_s = -1.0  # nothing is answered before the first lease
+        self._on_given_up = on_given_up
+        self._holder = LeaseHolder(self._times)
+        self._loop = asyncio.get_running_loop()
+        self._thread = LoopThread(f"secateur-{member_id}-lease")
+        self._topology = Topology(0, (), {})
+        self._turned_s = lease_clock_s()
+        self._written: Mapping[int, int] = {}
+        host, _, port = controller_address.rpartition(":")
+        self._controller = self._peer(host, int(port))
+        self._peers: dict[str, Peer] = {}
+        self._asking: asyncio.Task[None] | None = None
+        self._is_over = False
+
+    async def start(self) -> None:
+        """Get the first lease, and keep it from now on.
+
+        Raises:
+            DeadlineError: There is none to be had within the time that members have to come up.
+        """
+        await asyncio.wrap_future(self._thread.submit(self._first()))
+        self._thread.submit(self._keep())
+
+    async def stop(self) -> None:
+        """Let the lease end as it will."""
+        if self._thread.is_running:
+            await asyncio.wrap_future(self._thread.submit(self._close()))
+            await ends(self._thread.stop)
+
+    def topology_changed(self, topology: Topology) -> None:
+        """The member acts on a newer topology."""
+        self._topology = topology
+
+    def turned(self, written: Mapping[int, int]) -> None:
+        """The member's event loop turns; this is how many rows were written to it, by table."""
+        self._turned_s, self._written = lease_clock_s(), written
+
+    # -- in the keeper's own thread
+
+    async def _first(self) -> None:
+        deadline_s = lease_clock_s() + self._settings.start_timeout_s
+        while not self._lease.is_valid:
+            await self._renew()
+            if lease_clock_s() > deadline_s:
+                raise DeadlineError(f"member {self._member_id} got no lease from the controller within {self._settings.start_timeout_s:g} s")
+
+    async def _keep(self) -> None:
+        while not self._is_over:
+            await asyncio.sleep(self._times.interval_s)
+            try:
+                await self._renew()
+            except Exception:  # whatever it was, a member that does not ask again is lost
+                _log.exception("member %s could not renew its lease", self._member_id)
+
+    async def _close(self) -> None:
+        self._is_over = True
+        if self._asking is not None:
+            self._asking.cancel()
+        await asyncio.gather(self._controller.close(), *(peer.close() for peer in self._peers.values()))
+
+    async def _renew(self) -> None:
+        topology = self._topology
+        self._holder.topology_changed([member for member in topology.member_ids if member != self._member_id])
+        await self._carry_out(self._holder.renew(lease_clock_s()), topology)
+
+    async def _carry_out(self, effects: list[Effect], topology: Topology) -> None:
+        for effect in effects:
+            match effect:
+                case AskController(asked_s):
+                    await self._ask_controller(asked_s, topology)
+                case AskPeers(_, peers):
+                    await asyncio.gather(*(self._ask_peer(effect, peer, topology) for peer in peers))
+                case GivenUp():
+                    self._give_up()
+                case _:
+                    assert_never(effect)
+        self._lease.until_s = self._holder.until_s if not self._is_over else -1.0
+
+    async def _ask_controller(self, asked_s: float, topology: Topology) -> None:
+        """Wait for an answer a short while; one that comes later counts as well, from when it was asked for."""
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.get_running_loop().create_task(self._controller_round(asked_s, topology))
+        done, _ = await asyncio.wait([self._asking], timeout=self._times.patience_s)
+        if not done:
+            await self._carry_out(self._holder.controller_answered(asked_s, Answer.SILENT, lease_clock_s()), topology)
+
+    async def _controller_round(self, asked_s: float, topology: Topology) -> None:
+        args = {
+            "cluster": self._settings.cluster_id,
+            "member": self._member_id,
+            "written": dict(self._written),
+            "stalled_s": max(0.0, lease_clock_s() - self._turned_s),
+        }
+        answer = await _verdict(lambda: self._controller.request("lease", args))
+        await self._carry_out(self._holder.controller_answered(asked_s, answer, lease_clock_s()), topology)
+
+    async def _ask_peer(self, asked: AskPeers, member_id: str, topology: Topology) -> None:
+        address = topology.member(member_id)
+        peer = self._peers.get(member_id)
+        if peer is None or (peer.host, peer.port) != (address.host, address.port):
+            peer = self._peers[member_id] = self._peer(address.host, address.port)
+        args = {"member": self._member_id, "topology_version": topology.version}
+        try:
+            async with asyncio.timeout(self._times.interval_s):
+                answer = await _verdict(lambda: peer.request("promise", args))
+        except TimeoutError:
+            answer = Answer.SILENT
+        await self._carry_out(self._holder.peer_answered(asked, member_id, answer, lease_clock_s()), topology)
+
+    def _give_up(self) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._loop.call_soon_threadsafe(self._on_given_up)
+
+    def _peer(self, host: str, port: int) -> Peer:
+        return peer_at(host, port, self._settings, name=self._member_id, role=Role.MEMBER, timeout_s=self._times.silence_s)
+
+
+async def _verdict(ask: Callable[[], Awaitable[Any]]) -> Answer:
+    """What became of a request; one whose connection broke is made again at once."""
+    for is_last in (False, True):
+        try:
+            return Answer((await ask()).header["answer"])
+        except MemberLostError:
+            if is_last:
+                return Answer.SILENT
+        except UnreachableError as error:
+            return Answer.GONE if error.details.get("refused") else Answer.SILENT
+        except DeadlineError:
+            return Answer.SILENT
+        except (ProtocolError, InterfaceError):
+            return Answer.REFUSED
+        except Error:
+            return Answer.REFUSED
+    raise AssertionError("the second try returns")

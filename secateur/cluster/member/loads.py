@@ -1,0 +1,169 @@
+"""Loads on a member: rows are staged, here and on the backups, then prepared and published in two phases that the controller runs on all members."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import pyarrow as pa
+
+from secateur.cluster.load_leases import LoadLeases
+from secateur.cluster.member.received_rows import read_parts, received_rows
+from secateur.cluster.member.replication import Replication
+from secateur.cluster.member.table_places import TablePlaces
+from secateur.cluster.peers import Peers
+from secateur.errors import ProtocolError
+from secateur.storage.load import Preparation
+from secateur.storage.member_store import MemberStore
+from secateur.wire import PeerInfo, Reply, Request, encode_table
+
+__all__ = ["MemberLoads"]
+
+_ABANDONED_AFTER_S: Final = 3600.0
+
+
+class MemberLoads:
+    """Answers ``stage`` and ``load_*`` requests. Lives on the member's event loop.
+
+    Args:
+        store: The member's partitions.
+        places: Who keeps copies of them, and their gates.
+        peers: The other members.
+        replication: Knows when what is here is all there is.
+        leases: The gates that are closed.
+        executor: Threads for sorting and merging.
+    """
+
+    def __init__(self, store: MemberStore, places: TablePlaces, peers: Peers, replication: Replication, leases: LoadLeases, executor: Executor) -> None:
+        self._store = store
+        self._places = places
+        self._peers = peers
+        self._replication = replication
+        self._executor = executor
+        self._leases = leases
+
+    async def stage(self, request: Request) -> Reply:
+        """Keep rows of a load aside, here and on the backups.
+
+        Raises:
+            TopologyChangedError: This member is not the primary of a partition; nothing was staged.
+        """
+        args = request.args
+        parts = read_parts(request.op, args["parts"])
+        self._places.backups(args["table_id"], [partition for partition, _ in parts])  # nobody else's rows are worth unpacking
+        return await self._stage(args, parts, await received_rows(request.payload), is_copy=False)
+
+    async def stage_copy(self, request: Request) -> Reply:
+        """Keep aside here what another member keeps aside, which has it from a client or has found it."""
+        return await self._stage(request.args, read_parts(request.op, request.args["parts"]), await received_rows(request.payload), is_copy=True)
+
+    async def stage_rows(self, args: Mapping[str, Any], rows: pa.Table) -> Reply:
+        """As :meth:`stage`, for rows that are here already."""
+        return await self._stage(args, args["parts"], rows, is_copy=False)
+
+    async def _stage(self, args: Mapping[str, Any], parts: Sequence[Sequence[int]], rows: pa.Table, *, is_copy: bool) -> Reply:
+        table_id = args["table_id"]
+        if sum(count for _, count in parts) != rows.num_rows:
+            raise ProtocolError(f"stage: the parts name {sum(count for _, count in parts)} rows, the payload has {rows.num_rows}")
+        pieces = dict(_pieces(parts, rows))
+        copies = {} if is_copy else self._places.backups(table_id, pieces)
+        await self.stage_pieces(args["load_id"], table_id, args["attempt"], pieces, copies, keys=bool(args.get("keys")))
+        return Reply({"rows": rows.num_rows})
+
+    async def stage_pieces(
+        self, load_id: str, table_id: int, attempt: int, pieces: Mapping[int, pa.Table], copies: Mapping[str, Sequence[int]], *, keys: bool
+    ) -> int:
+        """Keep rows of a load aside by partition, here and on other members.
+
+        Args:
+            load_id: The load.
+            table_id: Its table.
+            attempt: The number of the attempt that brings the rows.
+            pieces: The rows by partition.
+            copies: The partitions that other members keep copies of, by member; those without rows do not matter.
+            keys: Whether the rows are keys, for a deletion.
+
+        Returns:
+            Bytes sent to other members.
+
+        Raises:
+            Error: As ``StoreLoads.stage``.
+        """
+        for partition, piece in pieces.items():
+            self._store.loads.stage(load_id, table_id, partition, attempt, piece, keys=keys)
+        args = {"load_id": load_id, "table_id": table_id, "attempt": attempt, "keys": keys}
+        sends, sent_bytes = [], 0
+        for member, partitions in copies.items():
+            copied = [(partition, pieces[partition]) for partition in partitions if partition in pieces]
+            if copied:
+                parts = [[partition, piece.num_rows] for partition, piece in copied]
+                payload = encode_table(pa.concat_tables([piece for _, piece in copied]))
+                sent_bytes += len(payload)
+                sends.append(self._peers.call(member, "stage_copy", {**args, "parts": parts}, payload))
+        await asyncio.gather(*sends)
+        return sent_bytes
+
+    @asynccontextmanager
+    async def closed_unless_failed(self, load_id: str, table_id: int, peer: PeerInfo) -> AsyncIterator[None]:
+        """Around the staging of what was read from this member's partitions: other writes wait until the load is published or aborted, or this fails."""
+        self._places.place(table_id)
+        try:
+            await self._leases.close(load_id, table_id, self._places.gate(table_id), peer.connection_id)
+            await self._replication.all_taken_over(table_id)
+            yield
+        except BaseException:
+            self._leases.release(load_id)
+            raise
+
+    async def prepare(self, request: Request) -> Reply:
+        """First phase of publishing a load; see :mod:`secateur.cluster.controller.loads`. Sorting and merging happen in a thread.
+
+        Writes go on while it is computed. Only when it is there they are held up; where they have changed a partition meanwhile, it is computed again.
+        """
+        args = request.args
+        load_id, table_id = args["load_id"], args["table_id"]
+        preparation = await self._computed(args)
+        async with self.closed_unless_failed(load_id, table_id, request.peer):
+            if not self._store.loads.is_current(preparation):
+                preparation = await self._computed(args)
+            rows = self._store.loads.finish_prepare(preparation)
+        prepared = preparation.prepared or []
+        primaries = self._places.primaries(table_id)
+        rows_primary = sum(part.rows.rows for part in prepared if part.partition in primaries)
+        return Reply({"rows": rows, "rows_primary": rows_primary, "rows_removed": sum(part.removed.rows for part in prepared if part.removed is not None)})
+
+    async def _computed(self, args: Mapping[str, Any]) -> Preparation:
+        preparation = self._store.loads.begin_prepare(args["load_id"], args["table_id"], args["mode"], dict(args["parts"]))
+        await asyncio.get_running_loop().run_in_executor(self._executor, preparation.run)
+        return preparation
+
+    async def publish(self, request: Request) -> Reply:
+        """Second phase of publishing a load: make it visible."""
+        await self._leases.decided(request.args["load_id"])
+        try:
+            rows = self._store.loads.publish(request.args["load_id"], request.args["number"])
+        finally:
+            self._leases.release(request.args["load_id"])  # also when the table was dropped meanwhile: its writes wait here, and shall learn of it
+        return Reply({"rows": rows})
+
+    async def abort(self, request: Request) -> Reply:
+        """Drop a load."""
+        dropped = self._store.loads.abort(request.args["load_id"])
+        self._leases.release(request.args["load_id"])
+        return Reply({"dropped": dropped})
+
+    def drop_abandoned(self) -> None:
+        """Forget loads whose client has gone without a word, so that their rows do not stay for ever."""
+        for load in self._store.loads.under_way():
+            if not load.prepared and load.idle_s > _ABANDONED_AFTER_S:
+                self._store.loads.abort(load.load_id)
+
+
+def _pieces(parts: Sequence[Sequence[int]], rows: pa.Table) -> Iterable[tuple[int, pa.Table]]:
+    start = 0
+    for partition, count in parts:
+        yield partition, rows.slice(start, count)
+        start += count

@@ -1,0 +1,101 @@
+"""A plan over partitions that are all here: which kernel call answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from secateur.engine.kernels.fragment import Fragment
+from secateur.engine.sql.select_plan import ScanPlan, SelectPlan
+from secateur.errors import ParameterError, TopologyChangedError
+from secateur.storage.member_store import MemberStore
+
+__all__ = ["LocalCall", "bound_partitions", "check_versions", "local_call"]
+
+_INLINE_ROWS_MAX: Final = 20_000
+"""Up to here the arrow kernel is done before a thread would have woken up; the event loop is held for less than a millisecond."""
+_REPLICATED_PARTITIONS: Final = (0,)
+
+
+class LocalCall(NamedTuple):
+    """One kernel call. A NamedTuple because one is made for every statement.
+
+    Attributes:
+        fragment: What to run.
+        relations: The rows it reads, as they were when the call was made.
+        is_quick: Whether it may run on the event loop.
+    """
+
+    fragment: Fragment
+    relations: dict[str, pa.Table]
+    is_quick: bool
+
+    @property
+    def rows(self) -> int:
+        """How many rows it reads."""
+        return sum(relation.num_rows for relation in self.relations.values())
+
+    @property
+    def is_long_row_by_row(self) -> bool:
+        """Whether it reads many rows of one relation and may answer them part by part."""
+        return self.fragment.is_row_by_row and all(relation.num_rows > _INLINE_ROWS_MAX for relation in self.relations.values())
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it reads no row, so that the answer over no rows, if the plan has it, is the answer: the keys that were asked for are not there."""
+        return not any(relation.num_rows for relation in self.relations.values())
+
+
+def check_versions(store: MemberStore, plan: SelectPlan) -> None:
+    """Refuse a plan whose tables have other ranges here than when it was made, or that was made of views which are no more.
+
+    Raises:
+        TopologyChangedError: So it is; nothing was done.
+        UnknownTableError: One is not here.
+    """
+    for view_id in plan.views:
+        if view_id not in store.views:
+            raise TopologyChangedError("a view that the statement reads was replaced or dropped since it was planned: plan it again", view=view_id)
+    for scan in plan.scans:
+        if scan.system is None and store.table(scan.table_id).version != scan.table_version:
+            raise TopologyChangedError(f"the ranges of {scan.table} have changed since the statement was planned: plan it again", table=scan.table)
+
+
+def bound_partitions(plan: SelectPlan, params: Sequence[Any], *, pruning: bool) -> list[Sequence[int]]:
+    """The partitions that each scan of a plan has to read, ascending.
+
+    Raises:
+        ParameterError: Another number of parameters than the statement has.
+    """
+    if len(params) != plan.parameter_count:
+        raise ParameterError(f"the statement has {plan.parameter_count} parameters, {len(params)} were given", expected=plan.parameter_count, given=len(params))
+    return [_partitions(scan, params, pruning=pruning) for scan in plan.scans]
+
+
+def local_call(store: MemberStore, plan: SelectPlan, params: Sequence[Any], partitions: Sequence[Sequence[int]], *, pruning: bool) -> LocalCall:
+    """Read the partitions of each scan, and choose the fragment.
+
+    Raises:
+        UnknownTableError, TopologyChangedError: They are not here.
+    """
+    relations = {
+        scan.relation: (
+            store.relation(scan.table_id, ids, scan.columns, scan.keys.bind(params) if pruning else None)
+            if scan.rows is None
+            else scan.rows.select(scan.columns)
+        )
+        for scan, ids in zip(plan.scans, partitions, strict=True)
+    }
+    if plan.local.arrow is None or sum(relation.num_rows for relation in relations.values()) > _INLINE_ROWS_MAX:
+        return LocalCall(plan.local, relations, False)
+    if pruning and plan.searched is not None and plan.scans[0].keys.decides_for(params):
+        return LocalCall(plan.searched, relations, True)
+    return LocalCall(plan.local, relations, True)
+
+
+def _partitions(scan: ScanPlan, params: Sequence[Any], *, pruning: bool) -> Sequence[int]:
+    if scan.replicated:
+        return _REPLICATED_PARTITIONS
+    return scan.tree.bind(params).ids if pruning else scan.tree.live_ids()

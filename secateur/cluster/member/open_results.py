@@ -1,0 +1,195 @@
+"""Results that clients are still reading: each belongs to the connection over which its statement came, and ends with it.
+
+A client that wants rows in parts grants a number of bytes with its statement. What fits is the answer, as ever; of more it gets about as much, and asks for the
+next part with another grant when it has taken the first. In between the member makes no rows beyond what the engine's queues hold, so a client that reads
+slowly slows the statement down, and one that goes away ends it.
+
+**Invariant**: a connection has at most one open result; the next one, an error, the end of the rows and the end of the connection close it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+import pyarrow as pa
+
+from secateur.engine.sql.row_stream import RowStream
+from secateur.errors import LimitExceededError, MemberLostError, ProtocolError
+from secateur.wire import PeerInfo, Reply, Request, encode_table
+
+__all__ = ["GRANT_BYTES_MAX", "OpenResults", "granted"]
+
+T = TypeVar("T")
+
+GRANT_BYTES_MAX: Final = 64 << 20
+"""More than this is not made for one part, whatever is granted."""
+
+
+class OpenResults:
+    """Lives on the member's event loop.
+
+    Args:
+        held_bytes_max: Bytes that all open results together may hold in memory; a result that is made whole counts with all that is left of it.
+    """
+
+    def __init__(self, held_bytes_max: int) -> None:
+        self.held_bytes_max = held_bytes_max
+        self._connections: set[int] = set()
+        self._streams: dict[int, RowStream] = {}
+        self._running: dict[int, set[asyncio.Task[Any]]] = {}
+
+    @property
+    def count(self) -> int:
+        """How many results are being read, or made for somebody who will read them."""
+        return len(self._streams) + sum(map(len, self._running.values()))
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of rows that were made and not read yet."""
+        return sum(stream.held_bytes for stream in self._streams.values())
+
+    def connected(self, peer: PeerInfo) -> None:
+        """A connection is open; results of any other are given up."""
+        self._connections.add(peer.connection_id)
+
+    def gone(self, peer: PeerInfo) -> None:
+        """A connection has ended: so do its result and the statements that it asked for."""
+        self._connections.discard(peer.connection_id)
+        self.close(peer)
+        for task in self._running.pop(peer.connection_id, ()):
+            task.cancel()
+
+    @contextmanager
+    def running(self, peer: PeerInfo) -> Iterator[None]:
+        """Around what is done for a reader: it is cancelled when the connection ends."""
+        task = asyncio.current_task()
+        assert task is not None
+        tasks = self._running.setdefault(peer.connection_id, set())
+        tasks.add(task)
+        try:
+            yield
+        finally:
+            tasks.discard(task)
+            if not tasks and self._running.get(peer.connection_id) is tasks:
+                del self._running[peer.connection_id]
+
+    async def while_connected(self, peer: PeerInfo, work: Coroutine[Any, Any, T]) -> T:
+        """Do something for a peer that is cancelled when the connection ends.
+
+        Raises:
+            MemberLostError: So it was. Who asks again, over another connection, may be answered.
+        """
+        task = asyncio.ensure_future(work)
+        tasks = self._running.setdefault(peer.connection_id, set())
+        tasks.add(task)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():
+                raise MemberLostError("the connection over which a change was asked for has ended before its rows were found: nothing was changed") from None
+            task.cancel()
+            raise
+        finally:
+            tasks.discard(task)
+            if not tasks and self._running.get(peer.connection_id) is tasks:
+                del self._running[peer.connection_id]
+
+    def checked(self, table: pa.Table) -> pa.Table:
+        """A result that is answered whole, if it is not too large for that.
+
+        Raises:
+            LimitExceededError: It is.
+        """
+        if table.nbytes > self.held_bytes_max:
+            raise self._too_much(table.nbytes)
+        return table
+
+    async def open(self, peer: PeerInfo, stream: RowStream, grant_bytes: int, header: dict[str, Any]) -> Reply:
+        """The first part of a result; what is left is kept for the next ones.
+
+        Args:
+            peer: Who reads it.
+            stream: Its rows.
+            grant_bytes: How much the reader has room for; from :func:`granted`.
+            header: Of the answer.
+
+        Raises:
+            LimitExceededError: With this result too much would be held in memory.
+            Error: Why there are no rows.
+        """
+        try:
+            rows = await stream.take(grant_bytes)
+            if not stream.is_done:
+                if self.held_bytes + stream.held_bytes > self.held_bytes_max:
+                    raise self._too_much(stream.held_bytes)
+                if peer.connection_id not in self._connections:
+                    raise ProtocolError("the connection that asked for this result is gone")
+        except BaseException:
+            stream.close()
+            raise
+        if stream.is_done:
+            stream.close()
+            return Reply({**header, "rows": rows.num_rows}, encode_table(rows))
+        self.close(peer)
+        self._streams[peer.connection_id] = stream
+        return Reply({**header, "rows": rows.num_rows, "more": True}, encode_table(rows))
+
+    async def next(self, request: Request) -> Reply:
+        """The next part of the open result of a connection: ``grant`` bytes of it.
+
+        Raises:
+            ProtocolError: The connection has none.
+            Error: Why there are no more rows; the result is closed.
+        """
+        peer, grant = request.peer, granted(request)
+        assert grant is not None
+        stream = self._streams.get(peer.connection_id)
+        if stream is None:
+            raise ProtocolError("this connection has no result of which more could be read: it was read to its end, closed, or its statement was another one's")
+        with self.running(peer):
+            try:
+                rows = await stream.take(grant)
+            except BaseException:
+                self.close(peer)
+                raise
+        more = not stream.is_done
+        if not more:
+            self.close(peer)
+        return Reply({"rows": rows.num_rows, "more": more}, encode_table(rows))
+
+    def close(self, peer: PeerInfo) -> None:
+        """Give up the open result of a connection; nothing happens when it has none."""
+        stream = self._streams.pop(peer.connection_id, None)
+        if stream is not None:
+            stream.close()
+
+    def close_all(self) -> None:
+        """Give up every result: the member is shutting down."""
+        for stream in self._streams.values():
+            stream.close()
+        self._streams.clear()
+
+    def _too_much(self, more_bytes: int) -> LimitExceededError:
+        held = f", and results that are being read hold {self.held_bytes:,} bytes already" if self._streams else ""
+        return LimitExceededError(
+            f"the result takes {more_bytes:,} bytes{held}; all of them may take {self.held_bytes_max:,}, the result_bytes_max of this member: ask for fewer "
+            "rows or columns, leave out ORDER BY so that rows can be read as they are made, or start the cluster with a larger result_bytes_max",
+            limit="result_bytes_max",
+        )
+
+
+def granted(request: Request) -> int | None:
+    """The bytes that a client has room for, within bounds; None when it wants the whole result at once.
+
+    Raises:
+        ProtocolError: It is no number.
+    """
+    grant = request.args.get("grant")
+    if grant is None:
+        return None
+    if type(grant) is not int:
+        raise ProtocolError(f"{request.op} needs the argument 'grant' as a number of bytes, and got {type(grant).__name__}")
+    return max(1, min(grant, GRANT_BYTES_MAX))

@@ -1,0 +1,198 @@
+"""ALTER TABLE on one member: the two phases that :mod:`secateur.cluster.controller.range_change` runs.
+
+Where ranges are cut out of the catch-all, rows of them may be in it, and may be on their way into it. So the writes of the table wait from the check until the
+member has taken the new ranges over; other changes stop nobody. The gate is held under a lease (:mod:`secateur.cluster.load_leases`): when the controller is
+gone, the members commit what one of them has committed, and give up everything else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from secateur.cluster.load_leases import LoadLeases
+from secateur.cluster.write_gate import WriteGate
+from secateur.errors import LoadFailedError, SchemeError
+from secateur.partitioning.tables.table import TableDef
+from secateur.storage.load_book import LoadOutcome
+from secateur.storage.member_store import MemberStore
+from secateur.storage.snapshot import PartitionSnapshot
+from secateur.wire import Reply, Request, unpack
+
+__all__ = ["MemberRanges", "RangeChanges", "check_catch_all", "cuts_catch_all"]
+
+_OUTCOMES_MAX: Final = 1_000
+_ABORTED: Final = LoadOutcome(published=False, rows=0)
+_COMMITTED: Final = LoadOutcome(published=True, rows=0)
+
+
+@dataclass(slots=True)
+class _Change:
+    table: TableDef
+    partitions: tuple[int, ...]
+    is_prepared: bool = False
+
+
+class RangeChanges:
+    """The changes of ranges that a member is about to make, by id, and how the last ones ended.
+
+    Args:
+        store: The partitions of this member.
+        adopt: Called with the table once its ranges have changed.
+    """
+
+    def __init__(self, store: MemberStore, adopt: Callable[[TableDef], None]) -> None:
+        self._store = store
+        self._adopt = adopt
+        self._changes: dict[str, _Change] = {}
+        self._outcomes: OrderedDict[str, LoadOutcome] = OrderedDict()
+
+    def begin(self, load_id: str, table: TableDef, partitions: tuple[int, ...]) -> None:
+        """A change is about to be prepared.
+
+        Raises:
+            LoadFailedError: It has ended.
+        """
+        if load_id in self._outcomes:
+            raise self.given_up(table)
+        self._changes[load_id] = _Change(table, partitions)
+
+    def prepared(self, load_id: str, table: TableDef) -> None:
+        """A change is prepared: nothing can fail any more.
+
+        Raises:
+            LoadFailedError: It has ended meanwhile.
+        """
+        change = self._changes.get(load_id)
+        if change is None:
+            raise self.given_up(table)
+        change.is_prepared = True
+
+    def outcome(self, load_id: str) -> LoadOutcome | None:
+        """How a change has ended here; None when it has not."""
+        return self._outcomes.get(load_id)
+
+    def is_prepared(self, load_id: str) -> bool:
+        """Whether a change is prepared here and has not ended."""
+        change = self._changes.get(load_id)
+        return change is not None and change.is_prepared
+
+    def publish(self, load_id: str, number: int = 0) -> None:
+        """Take the new ranges of a change over. Nothing happens when it is not prepared."""
+        if self.is_prepared(load_id):
+            change = self._changes.pop(load_id)
+            self._store.alter_table(change.table, change.partitions)
+            self._adopt(change.table)
+            self._end(load_id, _COMMITTED)
+
+    def abort(self, load_id: str) -> None:
+        """Forget a change, and refuse it from now on; nothing happens to what has ended."""
+        self._changes.pop(load_id, None)
+        if load_id not in self._outcomes:
+            self._end(load_id, _ABORTED)
+
+    @staticmethod
+    def given_up(table: TableDef) -> LoadFailedError:
+        """The error for a change that has ended before the controller said so."""
+        return LoadFailedError(
+            f"the change of the ranges of {table.name} was given up, since its members had not heard from the controller for too long: nothing was changed, "
+            "try again",
+            table=table.name,
+        )
+
+    def _end(self, load_id: str, outcome: LoadOutcome) -> None:
+        self._outcomes[load_id] = outcome
+        if len(self._outcomes) > _OUTCOMES_MAX:
+            self._outcomes.popitem(last=False)
+
+
+class MemberRanges:
+    """Answers ``alter_*`` requests. Lives on the member's event loop.
+
+    Args:
+        store: The partitions of this member.
+        gate: Finds the gate of a table's writes by the table's id.
+        executor: Threads for reading the catch-all.
+        changes: What is prepared, and what has ended.
+        leases: The gates that are closed.
+    """
+
+    def __init__(self, store: MemberStore, gate: Callable[[int], WriteGate], executor: Executor, changes: RangeChanges, leases: LoadLeases) -> None:
+        self._store = store
+        self._gate = gate
+        self._executor = executor
+        self._changes = changes
+        self._leases = leases
+
+    async def prepare(self, request: Request) -> Reply:
+        """First phase.
+
+        Raises:
+            SchemeError: The catch-all has rows of a range that is to be added.
+            UnknownTableError: The table is not here.
+            LoadFailedError: The members have given the change up.
+        """
+        table = await asyncio.get_running_loop().run_in_executor(self._executor, _read, request.payload)
+        load_id, partitions = request.args["load_id"], tuple(request.args["partitions"])
+        cuts = cuts_catch_all(self._store.table(table.table_id), table)
+        self._changes.begin(load_id, table, partitions)
+        if cuts:
+            await self._leases.close(load_id, table.table_id, self._gate(table.table_id), request.peer.connection_id)
+            rest = {number: self._store.partition(table.table_id, number).snapshot() for number in partitions if table.scheme.is_catch_all(number)}
+            await asyncio.get_running_loop().run_in_executor(self._executor, check_catch_all, table, rest)
+        self._changes.prepared(load_id, table)
+        return Reply()
+
+    async def commit(self, request: Request) -> Reply:
+        """Second phase: take the new ranges over.
+
+        Raises:
+            LoadFailedError: The members have given the change up.
+        """
+        load_id = request.args["load_id"]
+        await self._leases.decided(load_id)
+        outcome = self._changes.outcome(load_id)
+        if outcome is not None and not outcome.published:
+            raise self._changes.given_up(self._store.table(request.args["table_id"]))
+        self._changes.publish(load_id)
+        self._leases.release(load_id)
+        return Reply()
+
+    async def abort(self, request: Request) -> Reply:
+        """Forget a preparation; nothing happens when there is none."""
+        self._changes.abort(request.args["load_id"])
+        self._leases.release(request.args["load_id"])
+        return Reply()
+
+
+def _read(payload: bytes | memoryview) -> TableDef:
+    """The table, resolved: with many ranges that takes its time, which the event loop does not have."""
+    table = TableDef.from_wire(unpack(payload))
+    table.scheme.resolve()
+    return table
+
+
+def cuts_catch_all(before: TableDef, after: TableDef) -> bool:
+    """Whether ranges are added that take keys from a catch-all which stays."""
+    old, new = before.scheme.range, after.scheme.range
+    if old is None or new is None or old.catch_all is None or new.catch_all is None or old.catch_all.ordinal != new.catch_all.ordinal:
+        return False
+    return new.ordinals_used > old.ordinals_used
+
+
+def check_catch_all(table: TableDef, rest: Mapping[int, PartitionSnapshot]) -> None:
+    """Refuse ranges whose rows the catch-all has. Costs the partition function of its rows."""
+    found = sum(int(np.count_nonzero(table.scheme.partitions_of(snapshot.table) != number)) for number, snapshot in rest.items())
+    if found:
+        raise SchemeError(
+            f"table {table.name}: the DEFAULT PARTITION has {found} row{'s' if found > 1 else ''} of the ranges to be added, and rows do not move by "
+            "themselves: nothing was changed. Read these rows, DELETE them, add the ranges, and load them again",
+            table=table.name,
+            rows=found,
+        )

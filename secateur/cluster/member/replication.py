@@ -1,0 +1,558 @@
+"""The copies of a member's partitions and those on other members: carries out what :class:`~secateur.cluster.member.replica.Replica` decides.
+
+A change is sent to all other copies in the turn of the event loop in which the primary makes it, and connections keep their
+order, so copies mostly get changes in sequence. Where one does not (its connection broke, its member stood still), a repair sends
+it what it lacks until it has everything or does not count any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from secateur.cluster.member.change_registry import ChangeBook, Made
+from secateur.cluster.member.replica import Change, Phase, Replica
+from secateur.cluster.member.table_places import TablePlaces
+from secateur.cluster.peers import Peers
+from secateur.errors import DatabaseError, Error, InterfaceError, LoadFailedError, MemberLostError, OperationalError, TopologyChangedError
+from secateur.partitioning.topology.topology import Ownership, Topology
+from secateur.storage.change import Operation, load_mode
+from secateur.storage.member_store import MemberStore
+from secateur.wire import Reply, Request, decode_table, pack, unpack
+
+__all__ = ["Replication"]
+
+_log = logging.getLogger(__name__)
+
+_CONFIRM_S: Final = 10.0
+"""How long an acknowledgement waits for a copy that is out of reach to come back, or to be counted out: as long as a client asks again."""
+_TAKE_OVER_S: Final = 10.0
+_PAUSE_MIN_S: Final = 0.02
+_PAUSE_MAX_S: Final = 0.5
+_SETTLED_AFTER_S: Final = 1.0
+"""Copies are told at the latest so long after a write that all have it, so that they need not keep it; the next write tells them at once."""
+_UNSETTLED_MAX: Final = 4096
+"""Changes of one partition that some copy has not confirmed; each is kept in memory for it."""
+
+Key: TypeAlias = tuple[int, int]
+"""Table and partition."""
+
+
+class Replication:
+    """Keeps copies equal. Lives on the member's event loop.
+
+    Args:
+        member_id: This member.
+        store: Its partitions.
+        places: Who keeps copies of them, and the gates of their writes.
+        peers: The other members.
+        book: Learns which changes this member has made as copies.
+        out_of_sync: Has the cluster count a member out as a holder of a partition, by affinity group, partition and member.
+    """
+
+    def __init__(
+        self,
+        member_id: str,
+        store: MemberStore,
+        places: TablePlaces,
+        peers: Peers,
+        book: ChangeBook,
+        out_of_sync: Callable[[str, int, str], Awaitable[object]],
+    ) -> None:
+        self._member_id = member_id
+        self._store = store
+        self._places = places
+        self._peers = peers
+        self._book = book
+        self._out_of_sync = out_of_sync
+        self._topology = Topology(0, (), {})
+        self._replicas: dict[Key, Replica] = {}
+        self._waiting: dict[Key, list[tuple[int, asyncio.Future[None]]]] = {}
+        self._takeovers: dict[Key, asyncio.Event] = {}
+        self._repairs: set[tuple[Key, str]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._untold: set[Key] = set()
+        self._telling: asyncio.TimerHandle | None = None
+
+    # -- writes at the primary
+
+    async def primary(self, table_id: int, partition: int) -> None:
+        """Return once this member can write to a partition as its primary. Costs a microsecond when it can.
+
+        Whoever calls it has just found that this member owns the partition; that is looked at again after every wait.
+
+        Raises:
+            TopologyChangedError: It is not the primary, or cannot find out what the other copies have; nothing was written.
+            LoadFailedError: A load or change has kept writes waiting for too long, or copies do not confirm theirs; nothing was written.
+        """
+        key, gate = (table_id, partition), self._places.gate(table_id)
+        replica = self._replicas.get(key)
+        if replica is not None and replica.takes_writes and replica.unsettled < _UNSETTLED_MAX and not gate.is_closed:
+            return
+        while True:
+            others = self._places.backups(table_id, (partition,))
+            replica = self._replicas.get(key)
+            if replica is None:
+                replica = self._replicas[key] = Replica.first_primary(others)
+            if gate.is_closed:
+                await gate.wait_open()
+            elif replica.phase is Phase.TAKING_OVER:
+                await self._taken_over(key)
+            elif not replica.takes_writes:
+                raise self._superseded(key, replica, "nothing was written")
+            elif replica.unsettled >= _UNSETTLED_MAX:
+                raise LoadFailedError(
+                    f"{self._name(key)}: {replica.unsettled} changes are not confirmed by all of {', '.join(replica.others)}; nothing was written, try again",
+                    table_id=table_id,
+                )
+            else:
+                return
+
+    def check_primary(self, table_id: int, partition: int) -> None:
+        """Refuse to change a partition that is not this member's any more.
+
+        Raises:
+            TopologyChangedError: It is not; nothing was written.
+        """
+        key = (table_id, partition)
+        replica = self._replicas.get(key)
+        if replica is None or not replica.is_open:
+            raise self._superseded(key, replica or Replica(), "nothing was written")
+
+    def has_copies(self, table_id: int, partition: int) -> bool:
+        """Whether other members have to be sent the changes of a partition."""
+        replica = self._replicas.get((table_id, partition))
+        return replica is not None and bool(replica.others)
+
+    def made(self, table_id: int, partition: int, operation: Operation, change_id: str, rows: bytes | memoryview) -> tuple[int, int]:
+        """The primary has made a change in this turn of the loop: send it to the other copies.
+
+        Returns:
+            Its sequence number, and the copies it was sent to.
+        """
+        key = (table_id, partition)
+        replica = self._replicas[key]
+        change = replica.append(change_id, operation.value, rows)
+        for member in replica.others:
+            self._spawn(self._copy(key, replica, member, change))
+        return change.sequence, len(replica.others)
+
+    async def settled(self, table_id: int, partition: int, sequence: int, *, is_known: bool = False) -> None:
+        """Return once all copies that the cluster counts on have a change.
+
+        Args:
+            table_id: The table.
+            partition: The partition.
+            sequence: The number of the change.
+            is_known: Whether it was made before, perhaps by another primary.
+
+        Raises:
+            MemberLostError: The change is visible here, but a copy has not confirmed it.
+            TopologyChangedError: The table was dropped.
+        """
+        key = (table_id, partition)
+        replica = self._replicas.get(key)
+        if replica is None or sequence <= replica.settled:
+            return
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(key, []).append((sequence, future))
+        if is_known:
+            self._give_up_later(key, sequence)
+        await future
+
+    async def all_taken_over(self, table_id: int) -> None:
+        """Return once this member knows everything about the partitions of a table of which it has become the primary.
+
+        Raises:
+            TopologyChangedError: A copy does not say what it has.
+        """
+        for key in [key for key in self._takeovers if key[0] == table_id]:
+            await self._taken_over(key)
+
+    # -- what other members ask
+
+    def write_copy(self, request: Request) -> Reply:
+        """Make a change that the primary has made.
+
+        Returns:
+            ``last`` and ``term`` of this copy: it has the change if ``last`` is not less than its number, and takes nothing from a primary of an earlier term.
+        """
+        args = request.args
+        key = (args["table_id"], args["partition"])
+        self._places.place(key[0])
+        self._store.partition(*key)
+        change = Change(args["sequence"], args["change_id"], args["mode"], bytes(request.payload) if len(request.payload) < 4096 else request.payload)
+        replica = self._replica(key)
+        was_open = replica.is_open
+        for taken in replica.take(args["term"], args["settled"], (change,)):
+            self._make(key, replica, taken)
+        if was_open and not replica.is_open:
+            self._stepped_down(key, replica)
+        return Reply({"last": replica.last, "term": replica.term})
+
+    def tails(self, request: Request) -> Reply:
+        """A new primary asks for what it does not have: of each partition the number of its last change, and the changes behind."""
+        args = request.args
+        table_id, term = args["table_id"], args["term"]
+        self._places.place(table_id)
+        tails = []
+        for partition, after in args["partitions"]:
+            key = (table_id, partition)
+            replica = self._replica(key)
+            was_open = replica.is_open
+            changes = replica.tail(term, after)
+            if was_open and not replica.is_open:
+                self._stepped_down(key, replica)
+            if changes is None:
+                raise TopologyChangedError(
+                    f"{self._name(key)}: {self._member_id} follows the primary of topology version {replica.term}, not that of {term}",
+                    topology_version=replica.term,
+                )
+            if replica.last != after:
+                tails.append([partition, replica.last, [[change.sequence, change.change_id, change.operation, bytes(change.rows)] for change in changes]])
+        return Reply({}, pack(tails))
+
+    def copies_settled(self, request: Request) -> Reply:
+        """A primary says up to which change all copies of its partitions have come."""
+        for table_id, partition, term, settled in request.args["copies"]:
+            replica = self._replicas.get((table_id, partition))
+            if replica is not None and replica.phase is Phase.BACKUP:
+                replica.is_settled(term, settled)
+        return Reply()
+
+    # -- members and tables come and go
+
+    def update(self, topology: Topology) -> None:
+        """Take over a newer topology: copies of members that have left are not waited for, and those of partitions that are this member's now are asked."""
+        before, self._topology = self._topology, topology
+        changed = {group for group, owners in topology.owners.items() if group in before.owners and before.owners[group] != owners}
+        if set(before.member_ids) <= set(topology.member_ids) and not changed and topology.version == before.version + 1:
+            return
+        for key, replica in list(self._replicas.items()):
+            if replica.phase is Phase.BACKUP:
+                continue
+            if not self._is_primary(key):
+                replica.step_down()
+                self._stepped_down(key, replica)
+            elif replica.others:
+                living = self._others(key)
+                for member in replica.others:
+                    if member not in living:
+                        replica.left(member)
+                self._wake(key, replica)
+        for table in self._places.tables():
+            if not table.replicated:
+                self._take_over(table.table_id, self._taken(before, table.scheme.affinity_group()))
+
+    def forget(self, table_id: int) -> None:
+        """A table was dropped."""
+        dropped = TopologyChangedError(f"table {table_id} was dropped while a write to it waited for its copies", table_id=table_id)
+        for key in [key for key in self._replicas if key[0] == table_id]:
+            del self._replicas[key]
+            self._fail(key, dropped)
+            self._untold.discard(key)
+            if event := self._takeovers.pop(key, None):
+                event.set()
+
+    async def close(self) -> None:
+        """End everything that is under way."""
+        if self._telling is not None:
+            self._telling.cancel()
+        tasks = [*self._tasks]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # -- sending
+
+    async def _copy(self, key: Key, replica: Replica, member: str, change: Change) -> None:
+        """Have another copy make a change that was made here; the fast path, without a word about any other change."""
+        try:
+            await self._send(key, replica, member, change)
+        except (OperationalError, InterfaceError):
+            pass
+        except DatabaseError as error:
+            await self._count_out(key, member, error)
+        if self._replicas.get(key) is not replica or replica.has_confirmed(member, change.sequence):
+            return
+        if replica.is_superseded:
+            self._fail(key, self._superseded(key, replica, f"the rows are visible on {self._member_id}, but {member} refused their copy"))
+            return
+        self._repair(key, replica, member)
+        self._give_up_later(key, change.sequence)
+
+    async def _send(self, key: Key, replica: Replica, member: str, change: Change) -> None:
+        args = {
+            "table_id": key[0],
+            "partition": key[1],
+            "mode": change.operation,
+            "change_id": change.change_id,
+            "sequence": change.sequence,
+            "term": replica.term,
+            "settled": replica.settled,
+        }
+        answer = await self._peers.call(member, "write_copy", args, change.rows)
+        replica.confirmed(member, answer["last"], answer["term"])
+        self._wake(key, replica)
+        self._tell_later(key)
+
+    def _repair(self, key: Key, replica: Replica, member: str) -> None:
+        """Send a copy what it lacks, until it has everything. No load is published meanwhile."""
+        if (key, member) in self._repairs:
+            return
+        gate = self._places.gate(key[0])
+        gate.begin()
+        self._repairs.add((key, member))
+
+        def ended(_: object) -> None:
+            self._repairs.discard((key, member))
+            gate.end()
+
+        self._spawn(self._catch_up(key, replica, member), ended)
+
+    async def _catch_up(self, key: Key, replica: Replica, member: str) -> None:
+        pause_s = _PAUSE_MIN_S
+        while self._replicas.get(key) is replica and replica.takes_writes:
+            try:
+                missing = replica.missing(member)
+            except LookupError as error:
+                await self._count_out(key, member, error)
+                return
+            if not missing:
+                return
+            try:
+                await self._send(key, replica, member, missing[0])
+                continue
+            except (OperationalError, InterfaceError):
+                await asyncio.sleep(pause_s)
+                pause_s = min(pause_s * 2, _PAUSE_MAX_S)
+            except DatabaseError as error:
+                await self._count_out(key, member, error)
+                return
+
+    # -- taking over
+
+    def _taken(self, before: Topology, group: str) -> list[int]:
+        """The partitions of an affinity group of which this member is the primary now, and was not as far as it knew."""
+        now, then = self._topology.owners.get(group), before.owners.get(group)
+        if now is None or not before.version or (then is None and self._topology.version == before.version + 1):
+            return []  # the group is new, and its partitions are empty
+        mine = _primary_of(now, self._member_id)
+        if then is not None:
+            known = _primary_of(then, self._member_id)[: len(mine)]
+            mine[: len(known)] &= ~known
+        found: list[int] = np.flatnonzero(mine).tolist()
+        return found
+
+    def _take_over(self, table_id: int, partitions: Sequence[int]) -> None:
+        term = self._topology.version
+        asking: defaultdict[str, list[int]] = defaultdict(list)
+        for partition in partitions:
+            key = (table_id, partition)
+            replica = self._replica(key)
+            for member in replica.take_over(term, self._others(key)):
+                asking[member].append(partition)
+            if not replica.is_open and key not in self._takeovers:
+                self._takeovers[key] = asyncio.Event()
+            self._wake(key, replica)
+        for member, asked in asking.items():
+            self._spawn(self._ask(table_id, term, member, asked))
+
+    async def _ask(self, table_id: int, term: int, member: str, partitions: Sequence[int]) -> None:
+        """Ask a copy what it has, until it says so or does not count any more."""
+        pause_s = _PAUSE_MIN_S
+        while True:
+            asked = {partition: replica for partition in partitions if (replica := self._asked(table_id, partition, term, member)) is not None}
+            if not asked:
+                return
+            args: dict[str, Any] = {"table_id": table_id, "term": term, "partitions": [[partition, replica.last] for partition, replica in asked.items()]}
+            try:
+                answer = await self._peers.ask(member, "copies_tails", args)
+                tails = {partition: (last, [Change(*change) for change in changes]) for partition, last, changes in _tails(answer.payload)}
+            except (OperationalError, InterfaceError):
+                await asyncio.sleep(pause_s)
+                pause_s = min(pause_s * 2, _PAUSE_MAX_S)
+                continue
+            for partition, after in args["partitions"]:
+                if self._asked(table_id, partition, term, member) is asked[partition]:
+                    last, changes = tails.get(partition, (after, []))
+                    await self._told((table_id, partition), asked[partition], member, last, changes)
+            return
+
+    async def _told(self, key: Key, replica: Replica, member: str, last: int, changes: Sequence[Change]) -> None:
+        try:
+            for change in replica.told(member, last, changes):
+                self._make(key, replica, change)
+        except (LookupError, Error) as error:
+            await self._count_out(key, self._member_id, error)
+            return
+        self._wake(key, replica)
+
+    def _asked(self, table_id: int, partition: int, term: int, member: str) -> Replica | None:
+        """The copy here, when it still wants to know what another one has."""
+        replica = self._replicas.get((table_id, partition))
+        waits = replica is not None and replica.term == term and replica.waits_for(member)
+        return replica if waits else None
+
+    async def _taken_over(self, key: Key) -> None:
+        event = self._takeovers.get(key)
+        if event is None:
+            return
+        try:
+            async with asyncio.timeout(_TAKE_OVER_S):
+                await event.wait()
+        except TimeoutError as error:
+            replica = self._replicas.get(key)
+            waits_for = " and ".join(replica.others) if replica is not None else "nobody"
+            raise TopologyChangedError(
+                f"{self._name(key)}: {self._member_id} takes over as the primary and has not heard from {waits_for} for {_TAKE_OVER_S:g} s; "
+                "nothing was written, try again",
+                topology_version=self._topology.version,
+            ) from error
+
+    # --
+
+    def _replica(self, key: Key) -> Replica:
+        """The copy here; that of the first primary when this member is the primary, and nobody has ever been another."""
+        replica = self._replicas.get(key)
+        if replica is None:
+            replica = self._replicas[key] = Replica.first_primary(self._others(key)) if self._is_primary(key) else Replica()
+        return replica
+
+    def _holders(self, key: Key) -> tuple[str, ...]:
+        owners = self._topology.owners.get(self._places.table(key[0]).scheme.affinity_group())
+        return owners.holders(key[1]) if owners is not None and key[1] < owners.partitions else ()
+
+    def _is_primary(self, key: Key) -> bool:
+        return self._holders(key)[:1] == (self._member_id,)
+
+    def _others(self, key: Key) -> list[str]:
+        """The members of the other copies, of those that the cluster counts on."""
+        alive = self._topology.member_ids
+        return [member for member in self._holders(key) if member != self._member_id and member in alive]
+
+    def _make(self, key: Key, replica: Replica, change: Change) -> None:
+        """Make a change that another member has made."""
+        operation = Operation.DELETE if change.operation == Operation.DELETE else load_mode(change.operation)
+        try:
+            rows: pa.Table = decode_table(change.rows)
+            written = self._store.apply(key[0], key[1], operation, rows, is_copy=True)
+        except BaseException:
+            replica.could_not_make(change)
+            raise
+        self._book.note((*key, change.change_id), Made(written, change.sequence))
+
+    def _wake(self, key: Key, replica: Replica) -> None:
+        """Tell those who wait for the copy here that it takes writes, or that all copies have their changes."""
+        if replica.is_open and key in self._takeovers:
+            self._takeovers.pop(key).set()
+            for member in replica.others:
+                if not replica.has_confirmed(member, replica.last):
+                    self._repair(key, replica, member)
+        waiting = self._waiting.get(key)
+        if waiting is not None:
+            left = []
+            for sequence, future in waiting:
+                if sequence > replica.settled:
+                    left.append((sequence, future))
+                elif not future.done():
+                    future.set_result(None)
+            if left:
+                self._waiting[key] = left
+            else:
+                del self._waiting[key]
+
+    def _stepped_down(self, key: Key, replica: Replica) -> None:
+        self._fail(key, self._superseded(key, replica, f"the rows are visible on {self._member_id}, but may have no copies"))
+        if event := self._takeovers.pop(key, None):
+            event.set()
+
+    def _fail(self, key: Key, error: Error) -> None:
+        for _, future in self._waiting.pop(key, ()):
+            if not future.done():
+                future.set_exception(error)
+
+    def _give_up_later(self, key: Key, sequence: int) -> None:
+        asyncio.get_running_loop().call_later(_CONFIRM_S, self._give_up, key, sequence)
+
+    def _give_up(self, key: Key, sequence: int) -> None:
+        replica = self._replicas.get(key)
+        if replica is None or sequence <= replica.settled:
+            return
+        late = [member for member in replica.others if not replica.has_confirmed(member, sequence)]
+        error = MemberLostError(
+            f"{self._name(key)}: the rows are visible on {self._member_id}, but their backup on {' and '.join(late)} was not confirmed "
+            f"within {_CONFIRM_S:g} s: look whether they are there",
+            member=late[0] if late else self._member_id,
+        )
+        waiting = self._waiting.get(key, [])
+        self._waiting[key] = [entry for entry in waiting if entry[0] > sequence]
+        for number, future in waiting:
+            if number <= sequence and not future.done():
+                future.set_exception(error)
+
+    def _superseded(self, key: Key, replica: Replica, outcome: str) -> Error:
+        message = f"{self._name(key)}: {outcome}: its copies follow another primary than {self._member_id}"
+        if outcome == "nothing was written":
+            return TopologyChangedError(message, topology_version=self._topology.version)
+        return MemberLostError(message, member=self._member_id)
+
+    async def _count_out(self, key: Key, member: str, error: Exception) -> None:
+        """A copy cannot be caught up: it must not be counted on any more."""
+        try:
+            _log.error("%s: the copy on %s is out of sync and leaves the ownership: %s", self._name(key), member, error)
+            await self._out_of_sync(self._places.table(key[0]).scheme.affinity_group(), key[1], member)
+        except Error:
+            _log.exception("the controller did not hear of a copy that is out of sync")
+
+    def _tell_later(self, key: Key) -> None:
+        self._untold.add(key)
+        if self._telling is None:
+            self._telling = asyncio.get_running_loop().call_later(_SETTLED_AFTER_S, self._tell)
+
+    def _tell(self) -> None:
+        """Tell the other copies of partitions that were written to how far all have come."""
+        self._telling = None
+        untold, self._untold = self._untold, set()
+        copies: defaultdict[str, list[list[int]]] = defaultdict(list)
+        for key in untold:
+            replica = self._replicas.get(key)
+            if replica is not None and replica.is_open:
+                for member in replica.others:
+                    copies[member].append([*key, replica.term, replica.settled])
+        for member, told in copies.items():
+            self._spawn(self._tell_member(member, told))
+
+    async def _tell_member(self, member: str, copies: Iterable[list[int]]) -> None:
+        with contextlib.suppress(Error):  # the next write tells it
+            await self._peers.call(member, "copies_settled", {"copies": list(copies)})
+
+    def _spawn(self, work: Coroutine[Any, Any, None], ended: Callable[[object], None] | None = None) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        if ended is not None:
+            task.add_done_callback(ended)
+
+    def _name(self, key: Key) -> str:
+        return f"partition {key[1]} of {self._places.table(key[0]).name}"
+
+
+def _tails(payload: bytes | memoryview) -> list[tuple[int, int, list[tuple[int, str, str, bytes]]]]:
+    found: list[tuple[int, int, list[tuple[int, str, str, bytes]]]] = unpack(payload)
+    return found
+
+
+def _primary_of(owners: Ownership, member: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """By partition, whether a member is the primary."""
+    if member not in owners.members:
+        return np.zeros(owners.partitions, np.bool_)
+    found: np.ndarray[Any, np.dtype[np.bool_]] = owners.owners[0] == owners.members.index(member)
+    return found

@@ -1,0 +1,384 @@
+"""Running a planned SELECT on a member: the rungs *local* and *distributed*.
+
+The member binds the plan's partition trees itself, whatever the client computed: a client with an old topology may ask the wrong member, but never
+gets a wrong answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar
+
+import pyarrow as pa
+
+from secateur.cluster.member.local_execution import LocalCall, bound_partitions, check_versions, local_call
+from secateur.cluster.member.open_results import GRANT_BYTES_MAX, OpenResults, granted
+from secateur.cluster.member.read_state import check_state, marks_of, read_here
+from secateur.cluster.statement_profile import CountedResult, job_work, local_work
+from secateur.engine.kernels.duckdb.cancellation import Cancellation
+from secateur.engine.kernels.fragment import answer, open_answer, run
+from secateur.engine.runtime.result import JobResult, ResultCollector
+from secateur.engine.runtime.result_queue import ResultQueue
+from secateur.engine.runtime.runtime import JobRuntime, RunningJob
+from secateur.engine.sql.kernel_call import in_thread, is_long_over
+from secateur.engine.sql.row_stream import AnswerRows, FragmentRows, JobRows, RowStream
+from secateur.engine.sql.select_job import select_dag
+from secateur.engine.sql.select_plan import SelectPlan
+from secateur.errors import DataChangedError, DataError, TopologyChangedError
+from secateur.partitioning.topology.topology import Topology
+from secateur.partitioning.types.column_type import parse_type
+from secateur.storage.member_store import MemberStore
+from secateur.wire import PeerInfo, Reply, Request, ShortTable, decode_table, decode_tables, encode_table
+
+__all__ = ["StatementRunner", "StatementThreads"]
+
+T = TypeVar("T")
+
+_LOAD_WAIT_S: Final = 10.0
+_LOAD_PAUSE_S: Final = 0.002
+_BYTES_BEFORE_FIRST: Final = 16 << 20
+"""Bytes of a placed statement's result that are made before the first are sent."""
+_LATE: Final = (
+    "rows of the result had been read when this came up, too late to run the statement in a form that evaluates nothing else than it asks for: if a filter or "
+    "a join leaves the value out, use TRY_CAST or CASE where it is evaluated"
+)
+_ITSELF: Final = PeerInfo(0, "", "this member", True)
+_NONE: Final[frozenset[int]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """What this member knows of the cluster at one topology version.
+
+    Attributes:
+        topology: Members and owners.
+        mine: The partitions that this member serves, by affinity group.
+    """
+
+    topology: Topology
+    mine: dict[str, frozenset[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class StatementThreads:
+    """The threads in which a member runs kernel calls of statements.
+
+    Attributes:
+        long: Few, for calls over many rows: these wait for each other.
+        quick: For calls over few rows.
+        changing: For the queries of changes, whatever they read: writes wait until they have ended.
+    """
+
+    long: Executor
+    quick: Executor
+    changing: Executor
+
+    def of(self, call: LocalCall, request: Request) -> Executor:
+        """Those for one call."""
+        if request.peer is _ITSELF:
+            return self.changing
+        return self.long if is_long_over(call.rows) else self.quick
+
+
+class StatementRunner:
+    """Answers ``execute`` requests. Lives on the member's event loop.
+
+    Args:
+        member_id: This member.
+        store: Its partitions.
+        jobs: Its engine, for statements that need other members.
+        threads: For kernel calls.
+        fetch_plan: Gets a plan that is not kept here by its id.
+        fetch_system_table: Gets the rows of a system table from the controller by its name.
+        results: Keeps what clients are still reading.
+        plans_max: Plans kept.
+    """
+
+    def __init__(
+        self,
+        member_id: str,
+        store: MemberStore,
+        jobs: JobRuntime,
+        threads: StatementThreads,
+        fetch_plan: Callable[[str], Awaitable[SelectPlan]],
+        fetch_system_table: Callable[[str], Awaitable[pa.Table]],
+        results: OpenResults,
+        plans_max: int,
+    ) -> None:
+        self._member_id = member_id
+        self._store = store
+        self._jobs = jobs
+        self._threads = threads
+        self._fetch_plan = fetch_plan
+        self._fetch_system_table = fetch_system_table
+        self._results = results
+        self._plans: OrderedDict[str, SelectPlan] = OrderedDict()
+        self._plans_max = plans_max
+        self._view: _View | None = None
+
+    def update(self, topology: Topology) -> None:
+        """Take over a newer topology."""
+        mine = {group: frozenset(ownership.partitions_of(self._member_id)) for group, ownership in topology.owners.items()}
+        self._view = _View(topology, mine)
+
+    def execute(self, request: Request) -> Reply | Awaitable[Reply]:
+        """Answer one execution of a plan.
+
+        Args:
+            request: ``plan`` (id), ``params`` (values in order), ``pruning`` (bool), ``grant`` (bytes): what the client has room for, when it takes the rows in
+                parts; see :mod:`secateur.cluster.member.open_results`. ``mark`` and ``since`` where it is run in steps; see :mod:`secateur.cluster.member.read_state`.
+                ``as_written`` (bool, may be missing): run the user's own text, undivided.
+
+        Raises:
+            TopologyChangedError: A required partition has no owner here or elsewhere as far as this member knows, or a table has other ranges by now; nothing
+                was done.
+            KeysChangedError: Rows have changed since keys were found in them; nothing was done.
+            LimitExceededError: The result would take more memory than results may.
+        """
+        plan = self._plans.get(request.args["plan"])
+        if plan is None or plan.system_tables:
+            return self._fetch_and_run(request)
+        self._plans.move_to_end(plan.plan_id)
+        return self._run(plan, request)
+
+    def kept_plan(self, plan_id: str) -> SelectPlan:
+        """A plan that is kept here.
+
+        Raises:
+            TopologyChangedError: There is none of this id.
+        """
+        plan = self._plans.get(plan_id)
+        if plan is None:
+            raise TopologyChangedError(f"member {self._member_id} does not keep plan {plan_id}", plan=plan_id)
+        return plan
+
+    async def plan(self, plan_id: str) -> SelectPlan:
+        """A plan, fetched unless it is kept here.
+
+        Raises:
+            TopologyChangedError: The controller does not keep it any more; the client has to prepare its statement again.
+            UnreachableError: The controller does not answer, and no other member has it.
+        """
+        plan = self._plans.get(plan_id)
+        if plan is None:
+            plan = self._plans[plan_id] = await self._fetch_plan(plan_id)
+            while len(self._plans) > self._plans_max:
+                self._plans.popitem(last=False)
+        return plan
+
+    async def rows(self, plan: SelectPlan, params: Sequence[Any], *, pruning: bool, profiled: bool) -> tuple[pa.Table, list[dict[str, Any]]]:
+        """The rows of a query, for whoever needs them on this member, and what the run did, if that is wanted.
+
+        Raises:
+            Error: As :meth:`execute`.
+        """
+        args = {"plan": plan.plan_id, "params": params, "pruning": pruning}
+        if profiled:
+            reply = await self.profile(Request("profile", {**args, "rows": True}, memoryview(b""), _ITSELF))
+        else:
+            answer = self._run(plan, Request("execute", args, memoryview(b""), _ITSELF))
+            reply = answer if isinstance(answer, Reply) else await answer
+        work = reply.header["profile"]["work"] if profiled else []
+        values = reply.header.get("values")
+        if values is None:
+            payload = reply.payload
+            return decode_tables([payload] if isinstance(payload, (bytes, memoryview)) else payload), work
+        return ShortTable(values, reply.header["rows"]).to_table([(name, parse_type(text)) for name, text in plan.columns]), work
+
+    async def _pinned(self, plan_id: str) -> SelectPlan:
+        """A plan with the rows of the system tables that it reads, as they are now."""
+        plan = await self.plan(plan_id)
+        if not plan.system_tables:
+            return plan
+        tables = await asyncio.gather(*map(self._fetch_system_table, plan.system_tables))
+        return plan.pinned(dict(zip(plan.system_tables, tables, strict=True)))
+
+    async def _fetch_and_run(self, request: Request) -> Reply:
+        reply = self._run(await self._pinned(request.args["plan"]), request)
+        return reply if isinstance(reply, Reply) else await reply
+
+    def _run(self, plan: SelectPlan, request: Request) -> Reply | Awaitable[Reply]:
+        if request.args.get("as_written"):
+            plan = plan.as_written()
+        partitions, topology, is_here = self._placed(plan, request.args)
+        return (self._run_local if is_here else self._run_distributed)(plan, request, partitions, topology)
+
+    def _placed(self, plan: SelectPlan, args: dict[str, Any]) -> tuple[list[Sequence[int]], Topology, bool]:
+        """The partitions of each scan, the topology, and whether this member has all of them."""
+        view = self._view
+        if view is None:
+            raise TopologyChangedError(f"member {self._member_id} has not joined yet; try again")
+        check_versions(self._store, plan)
+        check_state(self._store, plan, args, view.topology)
+        partitions = bound_partitions(plan, args["params"], pruning=args["pruning"])
+        if all(scan.replicated or view.mine.get(scan.group, _NONE).issuperset(ids) for scan, ids in zip(plan.scans, partitions, strict=True)):
+            return partitions, view.topology, True
+        for scan, ids in zip(plan.scans, partitions, strict=True):
+            if not scan.replicated:
+                if scan.group not in view.topology.owners:
+                    raise TopologyChangedError(f"member {self._member_id} has not heard of the owners of {scan.group} yet; try again")
+                view.topology.check_live(view.topology.primaries(scan.group, ids))
+        return partitions, view.topology, False
+
+    def _run_local(self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology) -> Reply | Awaitable[Reply]:
+        params = request.args["params"]
+        header = self._header_here(plan, request, partitions, topology)
+        call = local_call(self._store, plan, params, partitions, pruning=request.args["pruning"])
+        if call.is_quick:
+            return _reply(header, answer(call.fragment, call.relations, params))
+        if plan.empty is not None and call.is_empty:
+            return _reply(header, decode_table(plan.empty, ranges=False))
+        return self._run_in_thread(call, request, header)
+
+    def _header_here(self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology) -> dict[str, Any]:
+        """The header of an answer that is about to be read here."""
+        header = _header(plan, partitions, topology, "local")
+        return {**header, **read_here(self._store, plan, request.args, partitions)} if "mark" in request.args or "since" in request.args else header
+
+    async def _run_in_thread(self, call: LocalCall, request: Request, header: dict[str, Any]) -> Reply:
+        params, grant = request.args["params"], granted(request)
+        with self._results.running(request.peer):
+            if grant is None:
+                return _reply(header, self._results.checked(await in_thread(self._threads.of(call, request), _whole(call, params))))
+            return await self._results.open(request.peer, self._rows_of(call, request), grant, header)
+
+    def _rows_of(self, call: LocalCall, request: Request) -> RowStream:
+        """The rows of a call, made as they are taken."""
+        params, threads = request.args["params"], self._threads.of(call, request)
+        if not call.is_long_row_by_row:
+            return AnswerRows(lambda stop: open_answer(call.fragment, call.relations, params, cancellation=stop), threads)
+        ((name, relation),) = call.relations.items()
+        return FragmentRows(relation, lambda piece, stop: run(call.fragment, {name: piece}, params, cancellation=stop), threads)
+
+    async def _run_distributed(self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology) -> Reply:
+        grant = granted(request)
+        header = _header(plan, partitions, topology, "distributed")
+        if grant is None:
+            with self._results.running(request.peer):
+                _, result = await self._result_of(plan, request, partitions, topology, lambda: ResultCollector(self._results.held_bytes_max))
+            return _reply({**header, "members": self._touched(result)}, result.table())
+
+        async def first_rows(plan: SelectPlan) -> Reply:
+            # Where another form of the statement may be needed, the first part waits for more: the form can be chosen until it is sent. That a member finds
+            # keys changed is heard long before.
+            before, when_late = (_BYTES_BEFORE_FIRST, _LATE) if plan.gathered else (0, "")
+            queue = ResultQueue(max(2 * grant, before))
+            job = await self._start(plan, request, partitions, topology, queue)
+            rows = JobRows(job, queue, lambda: plan.stages[-1].fragment.schema, before, when_late)
+            return await self._results.open(request.peer, rows, grant, {**header, "members": sorted({self._member_id, *job.plan.job.participants})})
+
+        with self._results.running(request.peer):
+            return await _in_some_form(plan, first_rows)
+
+    async def _result_of(
+        self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology, collector: Callable[[], ResultCollector]
+    ) -> tuple[SelectPlan, JobResult]:
+        """Run the stages, in the form that has an answer; returns that and the result."""
+
+        async def run(plan: SelectPlan) -> tuple[SelectPlan, JobResult]:
+            return plan, await (await self._start(plan, request, partitions, topology, collector())).result()
+
+        return await _in_some_form(plan, run)
+
+    async def _start(self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology, result: ResultCollector) -> RunningJob:
+        args = request.args
+        published = {scan.table_id: self._store.data_version(scan.table_id).published for scan in plan.scans if scan.system is None}
+        dag, config = select_dag(plan, partitions, published=published, search_keys=args["pruning"], mark=args.get("mark"), since=marks_of(plan, args))
+        return await self._jobs.start_light_job(dag, config, plan.stage_params(args["params"]), topology, result=result)
+
+    def _touched(self, result: JobResult) -> list[str]:
+        return sorted({self._member_id, *result.members_touched})
+
+    async def profile(self, request: Request) -> Reply:
+        """Answer one execution of a plan as :meth:`execute` does, and say what it took: ``profile`` in the header, see :mod:`~secateur.client.execution.run_profile`.
+
+        Args:
+            request: As for :meth:`execute`, and ``rows`` (bool): whether the rows are wanted too, or counted only.
+
+        Raises:
+            Error: As :meth:`execute`.
+        """
+        args = request.args
+        plan = await self._pinned(args["plan"])
+        partitions, topology, is_here = self._placed(plan, args)
+        with self._results.running(request.peer):
+            if is_here:
+                return await self._profile_local(plan, request, partitions, topology)
+            counted = CountedResult()
+            whole = (lambda: ResultCollector(self._results.held_bytes_max)) if args["rows"] else counted.anew
+            run, result = await self._result_of(plan, request, partitions, topology, whole)
+        header = {**_header(plan, partitions, topology, "distributed"), "members": self._touched(result)}
+        work = job_work(run, partitions, topology, result.metrics)
+        if not args["rows"]:
+            return Reply({**header, "rows": counted.rows, "profile": {"rows": counted.rows, "bytes": counted.bytes, "work": work}})
+        table = result.table()
+        return _reply({**header, "profile": {"rows": table.num_rows, "bytes": table.nbytes, "work": work}}, table)
+
+    async def _profile_local(self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology) -> Reply:
+        params = request.args["params"]
+        header = self._header_here(plan, request, partitions, topology)
+        call = local_call(self._store, plan, params, partitions, pruning=request.args["pruning"])
+        rows_read = sum(relation.num_rows for relation in call.relations.values())
+        started_s = time.perf_counter()
+        if request.args["rows"]:
+            table = self._results.checked(await in_thread(self._threads.of(call, request), _whole(call, params)))
+            rows, size = table.num_rows, table.nbytes
+        else:
+            stream, rows, size = self._rows_of(call, request), 0, 0
+            while not stream.is_done:
+                table = await stream.take(GRANT_BYTES_MAX)
+                rows, size = rows + table.num_rows, size + table.nbytes
+        work = local_work(self._member_id, partitions, rows_read, rows, size, time.perf_counter() - started_s)
+        header["profile"] = {"rows": rows, "bytes": size, "work": work}
+        return _reply(header, table) if request.args["rows"] else Reply({**header, "rows": rows})
+
+
+async def _in_some_form(plan: SelectPlan, run: Callable[[SelectPlan], Awaitable[T]]) -> T:
+    """Run the stages of a plan; where an error in the data need not be one of the statement, once more in other stages, of which it would be."""
+    try:
+        return await _while_loads_end(lambda: run(plan))
+    except DataError:
+        if not plan.gathered:
+            raise
+        return await _while_loads_end(lambda: run(replace(plan, stages=plan.gathered, gathered=())))
+
+
+async def _while_loads_end(run: Callable[[], Awaitable[T]]) -> T:
+    """Run, and run again when a load is being published: this member has it and another has not yet, or the other way round, for about a round trip."""
+    loop = asyncio.get_running_loop()
+    deadline_s = loop.time() + _LOAD_WAIT_S
+    while True:
+        try:
+            return await run()
+        except DataChangedError:
+            if loop.time() > deadline_s:
+                raise
+            await asyncio.sleep(_LOAD_PAUSE_S)
+
+
+def _whole(call: LocalCall, params: Sequence[Any]) -> Callable[[Cancellation], pa.Table]:
+    return lambda stop: run(call.fragment, call.relations, params, cancellation=stop)
+
+
+def _header(plan: SelectPlan, partitions: list[Sequence[int]], topology: Topology, execution: str) -> dict[str, Any]:
+    """The header of an answer; without ``members``, this member alone worked for it."""
+    return {
+        "execution": execution,
+        "partitions_read": sum(len(ids) for ids in partitions),
+        "partitions_total": sum(scan.tree.total for scan in plan.scans),
+        "topology_version": topology.version,
+    }
+
+
+def _reply(header: dict[str, Any], result: pa.Table | ShortTable) -> Reply:
+    """A whole answer; the header is used up."""
+    header["rows"] = result.num_rows
+    if isinstance(result, ShortTable):
+        header["values"] = result.columns
+        return Reply(header)
+    return Reply(header, encode_table(result))

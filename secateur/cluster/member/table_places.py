@@ -1,0 +1,129 @@
+"""Where the tables of a member stand: their definitions, the topology, the gates of their writes, and who keeps copies of their partitions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from secateur.cluster.write_gate import WriteGate
+from secateur.errors import ProtocolError, TopologyChangedError
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.topology import Topology
+from secateur.storage.read_lease import ReadLease
+
+__all__ = ["TablePlaces"]
+
+
+class TablePlaces:
+    """What direct writes and loads on a member have to know. Lives on the member's event loop.
+
+    Args:
+        member_id: This member.
+        lease: Until when it may count on being the primary of its partitions; none ends where nothing is given.
+    """
+
+    def __init__(self, member_id: str, lease: ReadLease | None = None) -> None:
+        self.member_id = member_id
+        self._lease = lease or ReadLease()
+        self._tables: dict[int, TableDef] = {}
+        self._gates: dict[int, WriteGate] = {}
+        self._topology: Topology | None = None
+
+    def update(self, topology: Topology) -> None:
+        """Take over a newer topology."""
+        self._topology = topology
+
+    def add_table(self, table: TableDef) -> None:
+        """A table was created, or altered."""
+        self._tables[table.table_id] = table
+        self._gates.setdefault(table.table_id, WriteGate(table.name))
+
+    def remove_table(self, table_id: int) -> None:
+        """A table was dropped."""
+        self._tables.pop(table_id, None)
+        self._gates.pop(table_id, None)
+
+    def tables(self) -> list[TableDef]:
+        """All tables here."""
+        return list(self._tables.values())
+
+    def gate(self, table_id: int) -> WriteGate:
+        """The gate of a table's direct writes."""
+        return self._gates[table_id]
+
+    def member_ids(self) -> tuple[str, ...]:
+        """The members of the cluster, as far as this one has heard."""
+        return () if self._topology is None else self._topology.member_ids
+
+    def has_member(self, member_id: str) -> bool:
+        """Whether a member is in the cluster, as far as this one has heard."""
+        return self._topology is not None and self._topology.has_member(member_id)
+
+    def table(self, table_id: int) -> TableDef:
+        """A table of this member.
+
+        Raises:
+            TopologyChangedError: It is not here.
+        """
+        return self.place(table_id)[1]
+
+    def place(self, table_id: int) -> tuple[Topology, TableDef]:
+        """The topology and a table.
+
+        Raises:
+            TopologyChangedError: The table is not here.
+        """
+        if self._topology is None or table_id not in self._tables:
+            raise TopologyChangedError(f"member {self.member_id} does not know table {table_id}: dropped, or this member has just joined", table_id=table_id)
+        return self._topology, self._tables[table_id]
+
+    def primaries(self, table_id: int) -> frozenset[int]:
+        """The partitions whose rows count at this member; each row counts at one.
+
+        Raises:
+            TopologyChangedError: The table is not here.
+        """
+        topology, table = self.place(table_id)
+        if table.replicated:
+            # Every member has all rows; one of them counts.
+            return frozenset({0} if topology.member_ids[0] == self.member_id else ())
+        return frozenset(topology.ownership(table.scheme.affinity_group()).partitions_of(self.member_id))
+
+    def other_copies(self, table_id: int, partitions: Iterable[int]) -> dict[str, list[int]]:
+        """The partitions by the other members that keep a copy of them: all members for a replicated table, else the backups.
+
+        Raises:
+            TopologyChangedError: As :meth:`backups`.
+        """
+        topology, table = self.place(table_id)
+        if table.replicated:
+            return {member: list(partitions) for member in topology.member_ids if member != self.member_id}
+        return self.backups(table_id, partitions)
+
+    def backups(self, table_id: int, partitions: Iterable[int]) -> dict[str, list[int]]:
+        """The partitions by the members that keep a backup of them.
+
+        Raises:
+            TopologyChangedError: One of them has its primary elsewhere, or may have by now, since the lease has ended.
+        """
+        self._lease.check()
+        topology, table = self.place(table_id)
+        if table.replicated:
+            return {}
+        ownership = topology.ownership(table.scheme.affinity_group())
+        count = ownership.partitions
+        backups: defaultdict[str, list[int]] = defaultdict(list)
+        for partition in partitions:
+            if not 0 <= partition < count:
+                raise ProtocolError(f"{table.name} has the partitions 0 to {count - 1}, not {partition}", table=table.name)
+            primary, *others = ownership.holders(partition)
+            if primary != self.member_id:
+                raise TopologyChangedError(
+                    f"partition {partition} of {table.name} belongs to {primary} at topology version {topology.version}, not to {self.member_id}; "
+                    "nothing was written",
+                    topology_version=topology.version,
+                )
+            for member in others:
+                if topology.has_member(member):
+                    backups[member].append(partition)
+        return backups

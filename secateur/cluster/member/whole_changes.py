@@ -1,0 +1,181 @@
+"""Changes that one member works out for all partitions: MERGE, UPDATE ... FROM, and whatever else has to look beyond the partition of its row.
+
+The controller has every owner close its gate, so that no other write comes in between. Then one member, the coordinator of the change, runs the query for its
+effects over the cluster like any other query, and stages what is to be written at the owners, as a load that the controller publishes: all of it becomes
+visible at once, or nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from secateur.cluster.member.kept_results import KeptResults
+from secateur.cluster.member.loads import MemberLoads
+from secateur.cluster.member.local_execution import check_versions
+from secateur.cluster.member.statements import StatementRunner
+from secateur.cluster.member.table_places import TablePlaces
+from secateur.cluster.peers import Peers
+from secateur.cluster.statement_profile import work_of
+from secateur.engine.kernels.fragment import run
+from secateur.engine.sql.kernel_call import in_thread
+from secateur.engine.sql.row_effects import Action, Meeting, RowEffects
+from secateur.engine.sql.select_plan import SelectPlan
+from secateur.errors import NoRangeError, ProgrammingError, ProtocolError
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.sharing import Share, Sharing
+from secateur.partitioning.topology.topology import Topology
+from secateur.storage.change import MixedAttempt
+from secateur.storage.member_store import MemberStore
+from secateur.wire import Reply, Request, encode_table
+
+__all__ = ["MemberWholeChanges"]
+
+_RETURNED = "returned"
+
+
+class MemberWholeChanges:
+    """Answers ``change_close``, ``change_work_out`` and ``change_returned`` requests. Lives on the member's event loop.
+
+    Args:
+        member_id: This member.
+        store: Its partitions.
+        statements: Runs queries.
+        places: Its tables and the topology.
+        loads: Its gates, and the way to the backups.
+        peers: The other members.
+        executor: Threads for kernel calls.
+    """
+
+    def __init__(
+        self,
+        member_id: str,
+        store: MemberStore,
+        statements: StatementRunner,
+        places: TablePlaces,
+        loads: MemberLoads,
+        peers: Peers,
+        executor: Executor,
+    ) -> None:
+        self._member_id = member_id
+        self._store = store
+        self._statements = statements
+        self._places = places
+        self._loads = loads
+        self._peers = peers
+        self._executor = executor
+        self._returned = KeptResults()
+
+    async def close(self, request: Request) -> Reply:
+        """Let no other write to a table in until the load is published or aborted."""
+        args = request.args
+        async with self._loads.closed_unless_failed(args["load_id"], args["table_id"], request.peer):
+            return Reply()
+
+    async def work_out(self, request: Request) -> Reply:
+        """Run the query for the effects and stage what is to be written, here and at the other owners.
+
+        Returns:
+            ``rows`` concerned and the staged ``parts``; or ``missing_cells``, ranges that have to be made before the rows can be written: then nothing was
+            staged.
+
+        Raises:
+            TopologyChangedError: A partition has its primary elsewhere than this member knows; the load has to be aborted, as after every other error.
+            Error: What the statement gives on these rows.
+        """
+        args = request.args
+        plan = await self._statements.plan(args["plan"])
+        topology, table = self._places.place(args["table_id"])
+        params: Sequence[Any] = args["params"]
+        is_profiled = args.get("profile", False)
+        found, work = await self._statements.rows(plan, params, pruning=args["pruning"], profiled=is_profiled)
+        effects = await self._in_thread(RowEffects.of, found, table, _meeting(args["meeting"]))
+        if args["returning"] is not None:
+            returning = await self._statements.plan(args["returning"])
+            check_versions(self._store, returning)
+            returned = await self._in_thread(_returned, returning, effects, params, args["names_action"])
+            self._returned.keep(args["load_id"], {_RETURNED: returned})
+        try:
+            parts, staged = await self._stage(args["load_id"], topology, table, effects)
+        except NoRangeError:
+            if not table.scheme.makes_ranges:
+                raise
+            cells = set(table.scheme.missing_cells(effects.added)) | set(table.scheme.missing_cells(effects.replaced))
+            return Reply({"missing_cells": sorted(cells)})
+        return Reply({"rows": len(effects.actions), "parts": parts, **({"work": [*work, *staged]} if is_profiled else {})})
+
+    def returned(self, request: Request) -> Reply:
+        """The rows that a change returns, at its coordinator.
+
+        Raises:
+            LimitExceededError: They were dropped, since there are too many newer ones.
+        """
+        rows = self._returned.tables(request.args["load_id"])[_RETURNED]
+        return Reply({"rows": rows.num_rows}, encode_table(rows))
+
+    async def _stage(self, load_id: str, topology: Topology, table: TableDef, effects: RowEffects) -> tuple[dict[int, list[int]], list[dict[str, Any]]]:
+        """Take rows and keys to their owners; returns the attempts by partition, and what each owner got.
+
+        Raises:
+            NoRangeError: No range holds one of the rows; nothing was staged.
+        """
+        sharing = Sharing.of(table, topology)
+        kinds = ((MixedAttempt.REMOVED, effects.removed), (MixedAttempt.ADDED, effects.added), (MixedAttempt.REPLACED, effects.replaced))
+        shares = [(attempt, share) for attempt, rows in kinds if rows.num_rows for share in sharing.shares(rows)]
+        await asyncio.gather(*(self._send(load_id, table, attempt, share) for attempt, share in shares))
+        parts: defaultdict[int, set[int]] = defaultdict(set)
+        for attempt, share in shares:
+            for partition, _ in share.parts:
+                parts[partition].add(int(attempt))
+        by_member: defaultdict[str, list[Share]] = defaultdict(list)
+        for _, share in shares:
+            by_member[share.member].append(share)
+        staged = [
+            work_of(
+                f"change {table.name}",
+                member,
+                partitions=len({partition for share in taken for partition, _ in share.parts}),
+                rows_out=sum(share.rows.num_rows for share in taken),
+                bytes_out=sum(share.rows.nbytes for share in taken),
+            )
+            for member, taken in sorted(by_member.items())
+        ]
+        return {partition: sorted(attempts) for partition, attempts in parts.items()}, staged
+
+    async def _send(self, load_id: str, table: TableDef, attempt: MixedAttempt, share: Share) -> None:
+        args = {"load_id": load_id, "table_id": table.table_id, "attempt": int(attempt), "parts": share.parts, "keys": attempt is MixedAttempt.REMOVED}
+        if share.member == self._member_id:
+            await self._loads.stage_rows(args, share.rows)
+        else:
+            await self._peers.call(share.member, "stage", args, encode_table(share.rows))
+
+    async def _in_thread(self, work: Any, *args: Any) -> Any:
+        return await in_thread(self._executor, lambda _: work(*args))
+
+
+def _meeting(text: str) -> Meeting:
+    try:
+        return Meeting(text)
+    except ValueError:
+        raise ProtocolError(f"meeting {text!r} is none of {', '.join(repr(meeting.value) for meeting in Meeting)}") from None
+
+
+def _returned(plan: SelectPlan, effects: RowEffects, params: Sequence[Any], names_action: bool) -> pa.Table:
+    """What RETURNING wants, one line for each row concerned; with ``names_action`` grouped by the action, which is a parameter then."""
+    (scan,) = plan.scans
+    rows = effects.rows.select(list(scan.columns))
+    if not names_action:
+        found = [run(plan.local, {scan.relation: rows}, params)]
+    else:
+        groups = [(action, rows.filter(pc.equal(effects.actions, action.value))) for action in Action]
+        found = [run(plan.local, {scan.relation: group}, [*params, action.value]) for action, group in groups]
+    together = pa.concat_tables(found)
+    if together.num_rows != rows.num_rows:
+        raise ProgrammingError(f"RETURNING gives {together.num_rows} rows for the {rows.num_rows} that are changed: it takes values of the changed row alone")
+    return together

@@ -1,0 +1,117 @@
+"""Direct writes on a member, and the copies on the backups.
+
+A write goes to the primary of its partition; the primary applies it and sends it to the backups of that partition; it is acknowledged when all have it
+(:mod:`secateur.cluster.member.replication`).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Awaitable, Callable
+
+import pyarrow as pa
+
+from secateur.cluster.member.change_registry import ChangeBook, Made
+from secateur.cluster.member.received_rows import received_rows
+from secateur.cluster.member.replication import Replication
+from secateur.cluster.member.table_places import TablePlaces
+from secateur.errors import ProtocolError
+from secateur.storage.change import Operation, load_mode
+from secateur.storage.member_store import MemberStore
+from secateur.wire import Reply, Request, encode_table
+
+__all__ = ["MemberWrites"]
+
+
+class MemberWrites:
+    """Answers ``write`` requests. Lives on the member's event loop.
+
+    Args:
+        store: The partitions of this member.
+        places: Who keeps copies of them, and their gates.
+        replication: The way to the copies.
+        book: What was written lately.
+    """
+
+    def __init__(self, store: MemberStore, places: TablePlaces, replication: Replication, book: ChangeBook) -> None:
+        self._store = store
+        self._places = places
+        self._replication = replication
+        self._book = book
+
+    async def write(self, request: Request) -> Reply:
+        """Write rows of one partition, visible at once. Under a ``change_id`` that was used before nothing is written again.
+
+        Raises:
+            TopologyChangedError: This member is not the primary; nothing was written.
+            DuplicateKeyError: An appended key is already there; nothing was written.
+            MemberLostError: The rows are visible here, but a backup that the cluster counts on has not confirmed them.
+        """
+        args = request.args
+        table_id, partition, change_id = args["table_id"], args["partition"], args.get("change_id") or uuid.uuid4().hex
+        self._places.backups(table_id, [partition])  # nobody else's rows are worth unpacking
+        rows = await received_rows(request.payload)
+        operation = load_mode(args["mode"])
+        if self._places.table(table_id).replicated:
+            raise ProtocolError(f"{self._places.table(table_id).name} is replicated: its rows are staged and published on all members at once")
+
+        async def make() -> Made:
+            return self.apply(table_id, partition, operation, rows, change_id, request.payload)[0]
+
+        return Reply({"rows": await self.write_once(table_id, partition, change_id, make)})
+
+    async def write_once(self, table_id: int, partition: int, change_id: str, make: Callable[[], Awaitable[Made]]) -> int:
+        """Make a change to this primary while no load is being published, unless it was made before; returns the rows it concerned, once all copies have it.
+
+        Raises:
+            TopologyChangedError: This member is not the primary, or has not yet taken over from the one before; nothing was written.
+            LoadFailedError: A load has been between prepare and publish for too long; nothing was written.
+            MemberLostError: The rows are visible here, but a backup that the cluster counts on has not confirmed them.
+            Error: As ``make``; nothing was written.
+        """
+        self._places.place(table_id)
+        await self._replication.primary(table_id, partition)
+        gate = self._places.gate(table_id)
+        gate.begin()
+        try:
+            key, is_known = (table_id, partition, change_id), False
+            made = self._book.made(key)
+            if made is None:
+                made = await self._book.once(key, make)
+            else:
+                is_known = True
+            await self._replication.settled(table_id, partition, made.sequence, is_known=is_known)
+        finally:
+            gate.end()
+        return made.rows
+
+    def apply(
+        self, table_id: int, partition: int, operation: Operation, rows: pa.Table, change_id: str, payload: bytes | memoryview | None = None
+    ) -> tuple[Made, int]:
+        """Change a partition of which this member is the primary, inside :meth:`write_once`, and have the backups do the same.
+
+        Args:
+            table_id: The table.
+            partition: The partition that all rows belong to.
+            operation: What to do.
+            rows: Complete rows, or keys for a deletion.
+            change_id: By which the change is known.
+            payload: The rows as bytes, when there are any already.
+
+        Returns:
+            What was made, and the bytes that are sent to other copies.
+
+        Raises:
+            TopologyChangedError: This member is not the primary; nothing was written. The owners may have changed since somebody looked.
+            Error: As ``Partition.apply``; nothing was written.
+        """
+        self._places.backups(table_id, (partition,))
+        if not rows.num_rows:
+            return Made(self._store.apply(table_id, partition, operation, rows), 0), 0
+        self._replication.check_primary(table_id, partition)
+        written = self._store.apply(table_id, partition, operation, rows)
+        sent: bytes | memoryview = b""
+        if self._replication.has_copies(table_id, partition):
+            sent = encode_table(rows) if payload is None else payload
+        sequence, copies = self._replication.made(table_id, partition, operation, change_id, sent)
+        return Made(written, sequence), copies * len(sent)

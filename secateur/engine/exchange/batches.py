@@ -1,0 +1,89 @@
+"""Tables to batches of a good size, large enough to be worth a Python call, small enough to flow; and what a batch weighs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+from weakref import ref
+
+import pyarrow as pa
+
+from secateur.partitioning.types.empty_rows import empty_batch
+
+__all__ = ["BATCH_ROWS", "SMALL_BYTES_MAX", "batches_of", "bytes_of", "remember_bytes", "small_batches_of"]
+
+BATCH_ROWS: Final = 65_536
+
+SMALL_BYTES_MAX: Final = 1 << 16
+"""A batch up to this weighs what it holds: finding that out again costs less than remembering it."""
+
+_BATCH_BYTES: Final = 1 << 20
+
+_known: tuple[ref[pa.RecordBatch] | None, int] = (None, 0)
+
+
+def batches_of(table: pa.Table, rows_max: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+    """The rows of a table in batches of up to ``rows_max``; one without rows if the table has none, since a schema is information too.
+
+    Chunks that are large enough are sliced without a copy; runs of small ones, as many partitions make them, are put together.
+    """
+    if not table.num_rows:
+        yield empty_batch(table.schema)
+        return
+    small: list[pa.RecordBatch] = []
+    small_rows = 0
+    for batch in table.to_batches(max_chunksize=rows_max):
+        if small and small_rows + batch.num_rows > rows_max:
+            yield _together(small)
+            small, small_rows = [], 0
+        small.append(batch)
+        small_rows += batch.num_rows
+    if small:
+        yield _together(small)
+
+
+def small_batches_of(table: pa.Table) -> Iterator[pa.RecordBatch]:
+    """As :func:`batches_of`, in batches of about a megabyte: what queues hold beyond their bounds is a batch, and a row may be large."""
+    return batches_of(table, min(BATCH_ROWS, max(1, table.num_rows * _BATCH_BYTES // max(table.nbytes, 1))))
+
+
+def bytes_of(batch: pa.RecordBatch) -> int:
+    """The bytes of a batch, for bounds and metrics.
+
+    Above 64 KiB that of its values, and then not counted again if it was the last that :func:`remember_bytes` was told of. A batch over smaller buffers
+    weighs what they do, also if it is a slice of them: it keeps them alive, and ``nbytes`` takes 2 us a column, most of what a small batch costs on its way,
+    where this takes 0.2 us.
+    """
+    held: int = batch.get_total_buffer_size()
+    if held <= SMALL_BYTES_MAX:
+        return held
+    known, size = _known
+    if known is not None and known() is batch:
+        return size
+    width = _row_bits(batch.schema)
+    return batch.nbytes if width is None else batch.num_rows * width // 8
+
+
+def remember_bytes(batch: pa.RecordBatch, size: int) -> None:
+    """Note the bytes of a batch above :data:`SMALL_BYTES_MAX` that a processor is about to get, which as a rule it keeps or passes on at once.
+
+    Where columns have no fixed width, counting gives up the interpreter for a moment: if other threads wait for it, getting it back takes longer than that.
+    """
+    global _known
+    _known = (ref(batch), size)
+
+
+@lru_cache(maxsize=256)
+def _row_bits(schema: pa.Schema) -> int | None:
+    """The bits of a row's values; None if they are not the same in every row."""
+    if any(pa.types.is_dictionary(kind) for kind in schema.types):
+        return None
+    try:
+        return sum(kind.bit_width for kind in schema.types)
+    except ValueError:
+        return None
+
+
+def _together(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)

@@ -1,0 +1,263 @@
+"""Rows between members: the sending and the receiving end of one edge between two members, with a receive window.
+
+ The receiver grants a window of bytes; the sender keeps at most that many unacknowledged (or a quarter of them and one batch, if a single batch is larger). The
+receiver acknowledges when a *processor takes* rows, not when they arrive, so a slow consumer slows producers on other members just as on its own.
+
+Source: Hazelcast Jet's ``SenderTasklet`` and ``ReceiverTasklet``; the window is fixed instead of adaptive, since members sit in one data centre.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from secateur.dag.edge import EdgeConfig
+from secateur.engine.exchange.batches import bytes_of
+from secateur.engine.exchange.inbox import Inbox, Wakeable
+from secateur.engine.exchange.messages import Credit, Exchange, Message, Piece
+from secateur.engine.scheduler import Scheduler
+from secateur.errors import Error, ProtocolError
+from secateur.partitioning.types.empty_rows import empty_batch
+from secateur.wire.arrow_ipc import decode_table, encode_table
+
+__all__ = ["Receiver", "RemoteLane", "Sender", "SharedEncoder", "encode_batches"]
+
+Post = Callable[[str, Message], None]
+"""Hands a message to the transport's queue for a member."""
+
+_ACKNOWLEDGE_SHARE: Final = 4
+"""An acknowledgement is sent for each such share of the window: often enough that the sender does not run dry, and never for a small exchange."""
+
+
+def encode_batches(batches: Sequence[pa.RecordBatch]) -> memoryview:
+    """Batches of one schema as one payload."""
+    return encode_table(pa.Table.from_batches(batches))
+
+
+class SharedEncoder:
+    """Encodes what a broadcast sends to several members once: mostly its senders have the same batches at the heads of their queues.
+
+    Keeps the payload made last.
+    """
+
+    __slots__ = ("_batches", "_payload")
+
+    def __init__(self) -> None:
+        self._batches: tuple[pa.RecordBatch, ...] = ()
+        self._payload = memoryview(b"")
+
+    def __call__(self, batches: Sequence[pa.RecordBatch]) -> memoryview:
+        if len(batches) != len(self._batches) or any(one is not other for one, other in zip(batches, self._batches, strict=True)):
+            self._batches, self._payload = tuple(batches), encode_batches(batches)
+        return self._payload
+
+
+class Sender:
+    """The sending end: collects batches for the consumers on one other member and sends them as the window allows."""
+
+    def __init__(
+        self, *, job: str, member: str, edge: int, destination: str, config: EdgeConfig, producer_count: int, frame_bytes_max: int, post: Post, scheduler:
+            Scheduler,
+        fail: Callable[[Error], None], ended: Callable[[], None], encode: Callable[[Sequence[pa.RecordBatch]], memoryview] = encode_batches,
+    ) -> None:  # fmt: skip
+        self._job = job
+        self._member = member
+        self._edge = edge
+        self._destination = destination
+        self._config = config
+        self._open_producers = producer_count
+        self._frame_bytes_max = frame_bytes_max
+        self._free_below = _acknowledge_at(config)
+        self._post = post
+        self._scheduler = scheduler
+        self._fail = fail
+        self._ended = ended
+        self._encode = encode
+        self._queue: deque[tuple[tuple[int, ...], pa.RecordBatch, int]] = deque()
+        self._queued_bytes = 0
+        self._unacknowledged = 0
+        self._sequence = 0
+        self._waiting: list[Wakeable] = []
+        self.is_ended = False
+        self.is_scheduled = False
+        self.sent_bytes = 0
+        """Bytes of payloads sent so far."""
+
+    @property
+    def unacknowledged_bytes(self) -> int:
+        """Bytes that were sent and that no processor has taken yet, as far as this side knows."""
+        return self._unacknowledged
+
+    @property
+    def has_room(self) -> bool:
+        return len(self._queue) < self._config.queue_batches_max and self._queued_bytes < self._config.queue_bytes_max
+
+    def put(self, consumers: tuple[int, ...], batch: pa.RecordBatch, size: int | None = None) -> None:
+        """Add a batch for some consumers; only when :attr:`has_room`."""
+        size = max(1, bytes_of(batch) if size is None else size)
+        self._queue.append((consumers, batch, size))
+        self._queued_bytes += size
+        self._scheduler.at_end_of_slice(self)
+
+    def wait_for_room(self, producer: Wakeable) -> None:
+        if producer not in self._waiting:
+            self._waiting.append(producer)
+
+    def producer_done(self) -> None:
+        """One producer of this member has ended."""
+        self._open_producers -= 1
+        self._scheduler.at_end_of_slice(self)
+
+    def credit(self, size: int) -> None:
+        """The other side has taken ``size`` bytes."""
+        self._unacknowledged -= size
+        if self._unacknowledged < 0:
+            raise ProtocolError(f"member {self._destination} acknowledged {-self._unacknowledged} bytes of edge {self._edge} more than it was sent")
+        self._scheduler.at_end_of_slice(self)
+
+    def run(self) -> None:
+        """Send as much as the window allows."""
+        if self.is_ended:
+            return
+        try:
+            while pieces := self._next_pieces():
+                self._send(pieces)
+            if not self._queue and self._open_producers == 0 and not self.is_ended:
+                self._send([])
+        except Error as error:
+            self._fail(error)
+            return
+        if self._waiting and self.has_room:
+            waiting, self._waiting = self._waiting, []
+            for producer in waiting:
+                producer.wake()
+        if self.is_ended:
+            self._ended()
+
+    def clear(self) -> None:
+        """Drop everything: the job has ended."""
+        self.is_ended = True
+        self._queue.clear()
+        self._waiting.clear()
+
+    def _next_pieces(self) -> list[tuple[tuple[int, ...], pa.RecordBatch, int]]:
+        """The head of the queue that fits into one frame and into the window; all of one schema, as a payload has one."""
+        pieces: list[tuple[tuple[int, ...], pa.RecordBatch, int]] = []
+        frame_bytes = 0
+        while self._queue:
+            consumers, batch, size = self._queue[0]
+            charge = size * len(consumers)
+            # Below the share the receiver may have taken everything and not said so; waiting for it to speak could wait for ever.
+            if self._unacknowledged >= self._free_below and self._unacknowledged + charge > self._config.window_bytes_max:
+                break
+            if pieces and (frame_bytes + size > self._frame_bytes_max or batch.schema != pieces[0][1].schema):
+                break
+            pieces.append(self._queue.popleft())
+            frame_bytes += size
+            self._queued_bytes -= size
+            self._unacknowledged += charge
+        return pieces
+
+    def _send(self, pieces: Sequence[tuple[tuple[int, ...], pa.RecordBatch, int]]) -> None:
+        payload = memoryview(b"")
+        if pieces:
+            payload = self._encode([batch for _, batch, _ in pieces])
+            self.sent_bytes += payload.nbytes
+        self.is_ended = not self._queue and self._open_producers == 0
+        described = tuple(Piece(consumers, batch.num_rows, size) for consumers, batch, size in pieces)
+        self._post(self._destination, Exchange(self._job, self._member, self._edge, self._sequence, described, self.is_ended, payload))
+        self._sequence += 1
+
+
+class RemoteLane:
+    """The lane to some consumers on another member."""
+
+    __slots__ = ("_consumers", "_sender")
+
+    def __init__(self, sender: Sender, consumers: tuple[int, ...]) -> None:
+        self._sender = sender
+        self._consumers = consumers
+
+    @property
+    def has_room(self) -> bool:
+        return self._sender.has_room
+
+    def put(self, batch: pa.RecordBatch, size: int | None = None) -> None:
+        self._sender.put(self._consumers, batch, size)
+
+    def wait_for_room(self, producer: Wakeable) -> None:
+        self._sender.wait_for_room(producer)
+
+
+class Receiver:
+    """The receiving end: hands rows from one other member to the consumers here."""
+
+    def __init__(self, *, job: str, member: str, edge: int, origin: str, config: EdgeConfig, inboxes: Sequence[Inbox], post: Post) -> None:
+        self._job = job
+        self._member = member
+        self._edge = edge
+        self._origin = origin
+        self._inboxes = inboxes
+        self._post = post
+        self._acknowledge_at = _acknowledge_at(config)
+        self._unacknowledged = 0
+        self._sequence = 0
+        self._is_ended = False
+
+    def receive(self, message: Exchange) -> None:
+        """Take a message apart and deliver its rows; costs no copy.
+
+        Raises:
+            ProtocolError: A message is missing, came after the end, or is not what its header says.
+        """
+        if self._is_ended or message.sequence != self._sequence:
+            expected = "nothing more" if self._is_ended else f"message {self._sequence}"
+            raise ProtocolError(
+                f"edge {self._edge} from member {self._origin}: message {message.sequence} arrived where {expected} was expected; one was lost or repeated"
+            )
+        self._sequence += 1
+        if message.pieces:
+            self._deliver(message)
+        if message.last:
+            self._is_ended = True
+            for inbox in self._inboxes:
+                inbox.producer_done()
+
+    def taken(self, size: int) -> None:
+        """A processor has taken ``size`` bytes; the sender hears of it when enough have come together, unless it has ended."""
+        self._unacknowledged += size
+        if self._unacknowledged >= self._acknowledge_at and not self._is_ended:
+            self._post(self._origin, Credit(self._job, self._member, self._edge, self._unacknowledged))
+            self._unacknowledged = 0
+
+    def _deliver(self, message: Exchange) -> None:
+        table = decode_table(message.payload, ranges=False)
+        if sum(piece.rows for piece in message.pieces) != table.num_rows:
+            raise ProtocolError(
+                f"edge {self._edge} from member {self._origin}: the header names {sum(p.rows for p in message.pieces)} rows, the payload has {table.num_rows}"
+            )
+        start = 0
+        for consumers, rows, size in message.pieces:
+            if any(not 0 <= consumer < len(self._inboxes) for consumer in consumers):
+                raise ProtocolError(f"edge {self._edge} from member {self._origin}: rows for the consumers {consumers}, but {len(self._inboxes)} are here")
+            batch = _one_batch(table, start, rows)
+            start += rows
+            for consumer in consumers:
+                self._inboxes[consumer].deliver(batch, size, self)
+
+
+def _acknowledge_at(config: EdgeConfig) -> int:
+    return max(1, config.window_bytes_max // _ACKNOWLEDGE_SHARE)
+
+
+def _one_batch(table: pa.Table, start: int, rows: int) -> pa.RecordBatch:
+    """Rows of a table as one batch; without a copy when they lie in one chunk, as those of one sent batch do."""
+    batches = table.slice(start, rows).to_batches()
+    if len(batches) == 1:
+        return batches[0]
+    if not batches:
+        return empty_batch(table.schema)
+    return table.slice(start, rows).combine_chunks().to_batches()[0]

@@ -1,0 +1,161 @@
+"""Which routing partition each row of a batch belongs to, by key columns of any type that a join or GROUP BY may have; or which partition of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final, assert_never
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from secateur.dag.edge import Strays
+from secateur.errors import DagError, DataError, NoRangeError, NotSupportedError, NullKeyError
+from secateur.partitioning.schemes.hashing import SPARK_SEED, hash_columns, hash_values, pmod
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.types.column_type import SqlType, TypeKind, type_of_arrow
+from secateur.partitioning.types.encoding import ByteKeys, EncodedColumn, WordKeys, encode_array
+
+__all__ = ["ROUTING_PARTITIONS", "can_route", "routing_partition_of_name", "routing_partitions", "scheme_partitions", "table_partitions"]
+
+ROUTING_PARTITIONS: Final = 271
+"""Routing partitions of a job; all of them are dealt over the participants. Prime, so that it shares no factor with bucket counts."""
+
+_BIGINT: Final = SqlType(TypeKind.BIGINT)
+_GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
+_HALF: Final = np.uint64(32)
+
+
+def routing_partitions(batch: pa.RecordBatch, columns: Sequence[str], edge: str) -> npt.NDArray[np.int64]:
+    """The routing partition of each row, from its key.
+
+    Keys that SQL calls equal get the same partition: integers of every width as BIGINT, -0.0 as 0.0, every NaN as one. Edges whose keys are to meet in one
+    vertex have to agree on the kind of the key (integer, float, decimal of one scale, string, ...): 1 and 1.0 do not meet.
+
+    The hash is the job's own and not that of tables, which Spark prescribes: nothing outside of a job depends on it, and it takes a tenth of the time.
+
+    Source: multiplicative hashing (Knuth, TAOCP 6.4), columns chained as in FxHash; reduced to the partitions by multiplication (Lemire, "Fast random integer
+    generation in an interval", 2019).
+
+    Args:
+        batch: The rows.
+        columns: The key columns.
+        edge: Name of the edge, for messages.
+
+    Returns:
+        int64 of shape (rows,), each in ``[0, ROUTING_PARTITIONS)``. Cost: 2 ns a row for an integer column, 40 ns for a string of 8 bytes.
+
+    Raises:
+        DagError: A column is missing, or its type cannot be a key.
+    """
+    keys = [_words(_encode(_key_column(batch, name, edge), name, edge), batch.num_rows) for name in columns]
+    return _reduced(keys, batch.num_rows)
+
+
+def can_route(arrow: pa.DataType) -> bool:
+    """Whether a column of that type can be a key of :func:`routing_partitions`; lists, structs, maps and intervals cannot."""
+    try:
+        routing_partitions(pa.RecordBatch.from_arrays([pa.nulls(1, arrow)], names=["key"]), ["key"], "of a test")
+    except DagError:
+        return False
+    return True
+
+
+def scheme_partitions(batch: pa.RecordBatch, columns: Sequence[str], scheme: PartitionScheme, strays: Strays, edge: str) -> npt.NDArray[np.int64]:
+    """The partition of each row under a table's scheme, whose columns ``columns`` stand for in order; -1 for a row of no partition, where such rows may be.
+
+    Raises:
+        DagError: A column is missing.
+        NullKeyError, NoRangeError: A row belongs to no partition of the scheme, and ``strays`` refuses it.
+        DataError: A value that the column of the scheme cannot hold.
+    """
+    keys = pa.RecordBatch.from_arrays([_key_column(batch, name, edge) for name in columns], names=list(scheme.columns))
+    return scheme.partitions_of(keys, strays_allowed=strays is not Strays.REFUSE).astype(np.int64)
+
+
+def table_partitions(batch: pa.RecordBatch, columns: Sequence[str], scheme: PartitionScheme, edge: str) -> npt.NDArray[np.int64]:
+    """As :func:`scheme_partitions` on the way into a table; if some row has no partition, all rows of the batch have the first one.
+
+    Whoever writes them finds the partition of each row once more, and knows what to do with those that have none.
+
+    Raises:
+        DagError: A column is missing.
+    """
+    names = {name.casefold(): name for name in batch.schema.names}
+    try:
+        return scheme_partitions(batch, [names.get(name.casefold(), name) for name in columns], scheme, Strays.REFUSE, edge)
+    except (NullKeyError, NoRangeError, DataError):
+        return np.zeros(batch.num_rows, dtype=np.int64)
+
+
+@lru_cache(maxsize=1024)
+def routing_partition_of_name(name: str) -> int:
+    """The routing partition of a constant key."""
+    return pmod(hash_values([str.encode], [name]), ROUTING_PARTITIONS)
+
+
+def _key_column(batch: pa.RecordBatch, name: str, edge: str) -> pa.Array:
+    position = batch.schema.get_field_index(name)
+    if position < 0:
+        raise DagError(f"edge {edge} is partitioned by {name!r}, but the batch has the columns {', '.join(map(repr, batch.schema.names)) or 'none'}")
+    return batch.column(position)
+
+
+def _encode(array: pa.Array, name: str, edge: str) -> EncodedColumn:
+    arrow = array.type
+    if pa.types.is_dictionary(arrow):
+        array = array.dictionary_decode()
+        arrow = array.type
+    if pa.types.is_floating(arrow):
+        return encode_array(_float_words(array), _BIGINT)
+    if pa.types.is_time(arrow) or pa.types.is_duration(arrow):
+        return encode_array(array.cast(pa.int64() if arrow.bit_width == 64 else pa.int32()).cast(pa.int64()), _BIGINT)
+    if pa.types.is_null(arrow):
+        return encode_array(pa.nulls(len(array), pa.int64()), _BIGINT)
+    try:
+        sql_type = type_of_arrow(arrow)
+    except NotSupportedError:
+        sql_type = None
+    if sql_type is None or not sql_type.can_partition:
+        raise DagError(f"edge {edge} is partitioned by {name!r} of type {arrow}, which cannot be a key; cast it to a type that can, such as VARCHAR")
+    return encode_array(array if arrow == sql_type.arrow else array.cast(sql_type.arrow), sql_type)
+
+
+def _words(column: EncodedColumn, rows: int) -> npt.NDArray[np.uint64]:
+    """One word for each row; 0 where it is NULL."""
+    match column:
+        case WordKeys(words, valid):
+            whole = words.astype(np.uint64, copy=False)
+        case ByteKeys(_, _, _, valid):
+            whole = hash_columns([column], SPARK_SEED, rows)
+        case _:
+            assert_never(column)
+    return whole if valid is None else np.where(valid, whole, np.uint64(0))
+
+
+def _reduced(keys: Sequence[npt.NDArray[np.uint64]], rows: int) -> npt.NDArray[np.int64]:
+    """The routing partitions of some rows, of a word for each row from each key column."""
+    out = np.empty(rows, dtype=np.uint64)
+    scratch = np.empty_like(out)
+    for index, words in enumerate(keys):
+        # High bits come down first: those of a DOUBLE's word are all that tells small whole numbers apart, and multiplying moves bits up only.
+        np.right_shift(words, _HALF, out=scratch)
+        np.bitwise_xor(words, scratch, out=scratch)
+        if index:
+            np.bitwise_xor((out << np.uint64(5)) | (out >> np.uint64(59)), scratch, out=scratch)
+        np.multiply(scratch, _GOLDEN, out=out)
+    np.right_shift(out, _HALF, out=out)
+    np.multiply(out, np.uint64(ROUTING_PARTITIONS), out=out)
+    np.right_shift(out, _HALF, out=out)
+    return out.view(np.int64)
+
+
+def _float_words(array: pa.Array) -> pa.Array:
+    """Floats as the integers of their bits, with one bit pattern for equal keys."""
+    doubles = array.cast(pa.float64())
+    values = pc.fill_null(doubles, 0.0).to_numpy(zero_copy_only=False) + 0.0  # -0.0 + 0.0 is 0.0
+    values = np.where(np.isnan(values), np.nan, values)
+    valid = doubles.is_valid().to_numpy(zero_copy_only=False)
+    return pa.array(values.view(np.int64), mask=~valid)

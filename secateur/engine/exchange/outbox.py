@@ -1,0 +1,154 @@
+"""The two outboxes: one that refuses, for cooperative processors, and one that waits, for processors with a thread of their own."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from secateur.engine.exchange.edge_writer import EdgeWriter
+from secateur.engine.exchange.inbox import Wakeable
+from secateur.errors import DagError, JobCancelledError
+
+__all__ = ["DirectOutbox", "WaitingOutbox"]
+
+_HELD_BATCHES_MAX: Final = 4
+"""Batches between a thread and the loop: enough that neither waits for the other's wake-up at each batch."""
+
+
+class DirectOutbox:
+    """Writes straight to the edges; refuses while an edge holds something back. For the event loop."""
+
+    def __init__(self, writers: Sequence[EdgeWriter], vertex: str) -> None:
+        self._writers = tuple(writers)
+        self._vertex = vertex
+
+    @property
+    def accepted(self) -> int:
+        """Batches accepted so far, counted once for each edge that they went to."""
+        return sum(writer.batches for writer in self._writers)
+
+    @property
+    def bucket_count(self) -> int:
+        return len(self._writers)
+
+    def offer(self, batch: pa.RecordBatch) -> bool:
+        if not all(writer.is_clear for writer in self._writers):
+            return False
+        _check_batch(batch, self._vertex)
+        for writer in self._writers:
+            writer.write(batch)
+        return True
+
+    def offer_to(self, ordinal: int, batch: pa.RecordBatch) -> bool:
+        writer = self._writers[_checked_ordinal(ordinal, len(self._writers), self._vertex)]
+        if not writer.is_clear:
+            return False
+        _check_batch(batch, self._vertex)
+        writer.write(batch)
+        return True
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether no edge holds anything back."""
+        return all(writer.is_clear for writer in self._writers)
+
+    def flush(self, producer: Wakeable) -> bool:
+        """Try again what is held back. False when something still is; the producer is woken when trying again makes sense."""
+        clear = [writer.is_clear or writer.flush(producer) for writer in self._writers]
+        return all(clear)
+
+    def finish(self) -> None:
+        """The processor has ended: so have its edges."""
+        for writer in self._writers:
+            writer.finish()
+
+    def clear(self) -> None:
+        """Drop everything: the job has ended."""
+        for writer in self._writers:
+            writer.clear()
+
+
+class WaitingOutbox:
+    """Takes batches from the processor's thread and moves them to the edges on the event loop; ``offer`` waits while too many are held."""
+
+    def __init__(self, writers: Sequence[EdgeWriter], vertex: str, wake_loop: Callable[[], None]) -> None:
+        self._direct = DirectOutbox(writers, vertex)
+        self._vertex = vertex
+        self._wake_loop = wake_loop
+        self._held: deque[tuple[int | None, pa.RecordBatch]] = deque()
+        self._changed = threading.Condition()
+        self._is_closed = False
+
+    @property
+    def accepted(self) -> int:
+        return self._direct.accepted
+
+    @property
+    def bucket_count(self) -> int:
+        return self._direct.bucket_count
+
+    def offer(self, batch: pa.RecordBatch) -> bool:
+        _check_batch(batch, self._vertex)
+        if self._direct.bucket_count:
+            self._hold(None, batch)
+        return True
+
+    def offer_to(self, ordinal: int, batch: pa.RecordBatch) -> bool:
+        _check_batch(batch, self._vertex)
+        self._hold(_checked_ordinal(ordinal, self._direct.bucket_count, self._vertex), batch)
+        return True
+
+    @property
+    def is_clear(self) -> bool:
+        return not self._held and self._direct.is_clear
+
+    def flush(self, producer: Wakeable) -> bool:
+        """Move what the thread has offered. On the event loop."""
+        while self._direct.flush(producer):
+            with self._changed:
+                if not self._held:
+                    return True
+                ordinal, batch = self._held.popleft()
+                self._changed.notify()
+            if ordinal is None:
+                self._direct.offer(batch)
+            else:
+                self._direct.offer_to(ordinal, batch)
+        return False
+
+    def finish(self) -> None:
+        self._direct.finish()
+
+    def clear(self) -> None:
+        """Drop everything; an ``offer`` that waits, and every later one, raises ``JobCancelledError`` in the processor's thread."""
+        with self._changed:
+            self._is_closed = True
+            self._held.clear()
+            self._changed.notify_all()
+        self._direct.clear()
+
+    def _hold(self, ordinal: int | None, batch: pa.RecordBatch) -> None:
+        with self._changed:
+            while len(self._held) >= _HELD_BATCHES_MAX and not self._is_closed:
+                self._changed.wait()
+            if self._is_closed:
+                raise JobCancelledError(f"vertex {self._vertex!r}: the job has ended while the processor was offering a batch")
+            self._held.append((ordinal, batch))
+            is_first = len(self._held) == 1
+        if is_first:
+            self._wake_loop()
+
+
+def _check_batch(batch: pa.RecordBatch, vertex: str) -> None:
+    if not isinstance(batch, pa.RecordBatch):
+        raise DagError(f"vertex {vertex!r} offered a {type(batch).__name__}; processors exchange pyarrow.RecordBatch (for a Table: table.to_batches())")
+
+
+def _checked_ordinal(ordinal: int, count: int, vertex: str) -> int:
+    if not 0 <= ordinal < count:
+        raise DagError(f"vertex {vertex!r} offered a batch to output {ordinal}, but it has {count} outbound edges")
+    return ordinal

@@ -1,0 +1,29 @@
+"""What the engine needs from the network: one-way messages to members, in order."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+__all__ = ["Payload", "Transport"]
+
+Payload = bytes | memoryview
+
+
+class Transport(Protocol):
+    """Carries messages to the other members. Implemented by the cluster; tests connect several runtimes in memory.
+
+    Messages from one member to another arrive complete, unchanged and in the order sent, or the connection is reported as lost: the engine numbers them and
+    fails a job whose numbers have a gap, but it does not ask for repetition.
+    """
+
+    async def send(self, member_id: str, header: dict[str, Any], payload: Payload) -> None:
+        """Hand over one message; returns when the connection can take the next one, which is how a slow connection slows the engine.
+
+        Args:
+            member_id: Where to.
+            header: Plain data; ``header["op"]`` is one of :data:`secateur.engine.exchange.messages.OPS`.
+            payload: Bytes; empty when there are none.
+
+        Raises:
+            OperationalError: The member cannot be reached or the connection broke. Every job in which it takes part is then failed.
+        """

@@ -1,0 +1,1 @@
+"""From a DAG to what each member runs: member pruning and the resolved plan."""

@@ -1,0 +1,337 @@
+"""From a DAG, its arguments and the topology to one resolved plan for each participant.
+
+Source: Hazelcast Jet, ``ExecutionPlanBuilder``, with the member pruning of its job partition pruning design.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, assert_never
+
+import numpy as np
+import numpy.typing as npt
+
+from secateur.dag.dag import FrozenDAG
+from secateur.dag.edge import AllToOne, Distributed, DistributedTo, Edge, Local, Partitioned, Routing, Strays, Unicast
+from secateur.dag.job_config import JobConfig
+from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Spread, Unrestricted
+from secateur.dag.processor import Params
+from secateur.dag.render import to_dict
+from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier
+from secateur.dag.vertex import Vertex
+from secateur.engine.exchange.key_routing import ROUTING_PARTITIONS, routing_partition_of_name
+from secateur.engine.execution_plan.early_stage import with_early_stages
+from secateur.engine.execution_plan.member_plan import EdgePlan, JobPlan, MemberPlan, Target, VertexPlan
+from secateur.engine.execution_plan.participants import choose_participants
+from secateur.engine.failure import located
+from secateur.errors import DagError
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.topology import Topology
+
+__all__ = ["ExecutionPlan", "ExecutionPlanBuilder"]
+
+_DEFAULT_PARALLELISM = 1
+"""Cooperative processors of a member share one event loop, so a second one adds switching and no speed; kernels have threads of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionPlan:
+    """A job, resolved.
+
+    Attributes:
+        dag: What it was built from, aggregations taken apart in stages.
+        job: What all participants share.
+        members: One plan for each participant, in topology order.
+        placements: Where each vertex had to run, by its name.
+        cluster: All members, those that take no part as well, in topology order.
+    """
+
+    dag: FrozenDAG
+    job: JobPlan
+    members: Mapping[str, MemberPlan]
+    placements: Mapping[str, Placement]
+    cluster: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The ``dag`` object of EXPLAIN (FORMAT JSON): vertices with the members they run on, and edges."""
+        placed: dict[str, tuple[list[str], int]] = {}
+        for member, plan in self.members.items():
+            for vertex in plan.vertices:
+                members, parallelism = placed.get(vertex.name, ([], 0))
+                placed[vertex.name] = ([*members, member], max(parallelism, vertex.local_parallelism))
+        return to_dict(self.dag, placed)
+
+
+class ExecutionPlanBuilder:
+    """Builds the plan of one run. Use it once: :meth:`build`, and :meth:`close` when the run has ended, also if ``build`` failed.
+
+    Args:
+        dag: The DAG.
+        config: The arguments of the job.
+        job_id: Unique in the cluster.
+        coordinator: Id of the member that coordinates.
+        topology: Members and owners.
+        params: The parameters of the job.
+        table: Finds a table's description; raises ``UnknownTableError``.
+    """
+
+    def __init__(
+        self, dag: FrozenDAG, config: JobConfig, *, job_id: str, coordinator: str, topology: Topology, params: Params, table: Callable[[str], TableDef]
+    ) -> None:
+        self._dag = with_early_stages(dag)
+        self._config = config
+        self._job_id = job_id
+        self._coordinator = coordinator
+        self._topology = topology
+        self._params = params
+        self._table = table
+        self._meta_suppliers = {vertex.name: copy(vertex.meta_supplier) for vertex in self._dag.vertices}
+        self._begun: list[ProcessorMetaSupplier] = []
+
+    @property
+    def init_is_cooperative(self) -> bool:
+        """Whether :meth:`build` may run on the event loop."""
+        return all(meta.init_is_cooperative for meta in self._meta_suppliers.values())
+
+    @property
+    def close_is_cooperative(self) -> bool:
+        """Whether :meth:`close` may run on the event loop."""
+        return all(meta.close_is_cooperative for meta in self._meta_suppliers.values())
+
+    def build(self) -> ExecutionPlan:
+        """Initialise the meta-suppliers, choose the participants, place vertices and resolve edges.
+
+        Raises:
+            DagError: The DAG cannot run as it is: see the message.
+            Error: A meta-supplier refused, with the vertex named.
+        """
+        placements = {vertex.name: self._init(vertex) for vertex in self._dag.vertices}
+        participants = choose_participants(self._dag, placements, self._config, self._topology, self._coordinator, self._table)
+        allowed = {name: self._allowed(placement, participants) for name, placement in placements.items()}
+        presence = self._place(allowed, participants)
+        parallelism = {vertex.name: self._parallelism(vertex, placements[vertex.name], presence[vertex.name]) for vertex in self._dag.vertices}
+        edges = self._resolve_edges(placements, allowed, presence, parallelism)
+        job = JobPlan(
+            job_id=self._job_id,
+            coordinator=self._coordinator,
+            participants=tuple(member for member in participants if any(member in members for members in presence.values())),
+            timeout_s=self._config.timeout_s,
+            result_bytes_max=self._config.result_bytes_max,
+            kernel_bytes_max=self._config.kernel_bytes_max,
+            topology_version=self._topology.version,
+            params=self._params,
+            edges=tuple(edges),
+        )
+        vertices: dict[str, list[VertexPlan]] = {member: [] for member in job.participants}
+        for vertex in self._dag.vertices:
+            counts = parallelism[vertex.name]
+            first = 0
+            for member, supplier in self._suppliers(vertex, presence[vertex.name]).items():
+                vertices[member].append(VertexPlan(vertex.name, supplier, counts[member], first, sum(counts.values())))
+                first += counts[member]
+        members = {member: MemberPlan(member, job, tuple(plans)) for member, plans in vertices.items()}
+        return ExecutionPlan(self._dag, job, members, placements, self._topology.member_ids)
+
+    def close(self, error: BaseException | None) -> None:
+        """Close every meta-supplier whose init was begun. What they raise is dropped: the outcome of the job stands."""
+        begun, self._begun = self._begun, []
+        for meta in begun:
+            try:
+                meta.close(error)
+            except Exception:
+                continue
+
+    def _init(self, vertex: Vertex) -> Placement:
+        meta = self._meta_suppliers[vertex.name]
+        self._begun.append(meta)
+        context = MetaContext(self._job_id, vertex.name, self._coordinator, self._config, self._params, self._topology, self._table)
+        try:
+            meta.init(context)
+            return meta.placement()
+        except Exception as error:
+            raise located(error, vertex.name, self._coordinator, "its meta-supplier's init()") from error
+
+    def _suppliers(self, vertex: Vertex, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
+        if not members:
+            return {}
+        try:
+            suppliers = self._meta_suppliers[vertex.name].get(members)
+        except Exception as error:
+            raise located(error, vertex.name, self._coordinator, "its meta-supplier's get()") from error
+        missing = [member for member in members if not isinstance(suppliers.get(member), ProcessorSupplier)]
+        if missing:
+            raise DagError(
+                f"the meta-supplier of vertex {vertex.name!r} returned no ProcessorSupplier for member {missing[0]}; it was asked for {', '.join(members)}"
+            )
+        return {member: suppliers[member] for member in members}
+
+    def _place(self, allowed: Mapping[str, tuple[str, ...]], participants: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """The members on which each vertex runs: where it may run and something can reach it. Sources run wherever they may."""
+        presence: dict[str, tuple[str, ...]] = {}
+        for vertex in self._dag.vertices:
+            here = allowed[vertex.name]
+            edges = self._dag.inbound[vertex.name]
+            if edges:
+                works_without_input = self._meta_suppliers[vertex.name].works_without_input
+                reached: set[str] = set()
+                for edge in edges:
+                    _check_reach(edge, presence[edge.source], here)
+                    reached.update(_destinations(edge, presence[edge.source] or (participants if works_without_input else ()), here))
+                here = tuple(member for member in here if member in reached)
+            presence[vertex.name] = here
+        return presence
+
+    def _allowed(self, placement: Placement, participants: Sequence[str]) -> tuple[str, ...]:
+        match placement:
+            case Unrestricted():
+                return tuple(participants)
+            case OnPartitions(_, by_member):
+                return tuple(member for member in participants if by_member.get(member))
+            case OnMembers(members):
+                return tuple(member for member in participants if member in members)
+            case OnCoordinator():
+                return (self._coordinator,)
+            case Anywhere():
+                return (self._coordinator if self._coordinator in participants else participants[0],)
+            case Spread(parts):
+                chosen = sorted(participants, key=self._coordinator.__ne__)[:parts]
+                return tuple(member for member in participants if member in chosen)
+            case _:
+                assert_never(placement)
+
+    def _parallelism(self, vertex: Vertex, placement: Placement, members: Sequence[str]) -> dict[str, int]:
+        wished = vertex.local_parallelism or self._meta_suppliers[vertex.name].preferred_local_parallelism or _DEFAULT_PARALLELISM
+        match placement:
+            case Unrestricted():
+                return dict.fromkeys(members, wished)
+            case OnPartitions(_, by_member):
+                # Processor pruning: no more processors than partitions to read.
+                return {member: min(wished, len(by_member[member])) for member in members}
+            case OnMembers(_, most):
+                self._check_at_most(vertex, most)
+                return dict.fromkeys(members, min(wished, most))
+            case OnCoordinator():
+                self._check_at_most(vertex, 1)
+                return dict.fromkeys(members, 1)
+            case Anywhere():
+                return dict.fromkeys(members, 1)
+            case Spread(parts):
+                return {member: min(wished, len(range(index, parts, len(members)))) for index, member in enumerate(members)}
+            case _:
+                assert_never(placement)
+
+    def _check_at_most(self, vertex: Vertex, most: int) -> None:
+        if vertex.local_parallelism is not None and vertex.local_parallelism > most:
+            raise DagError(f"vertex {vertex.name!r} has local_parallelism {vertex.local_parallelism}, but its supplier allows {most}; leave it out")
+
+    def _resolve_edges(
+        self,
+        placements: Mapping[str, Placement],
+        allowed: Mapping[str, tuple[str, ...]],
+        presence: Mapping[str, tuple[str, ...]],
+        parallelism: Mapping[str, Mapping[str, int]],
+    ) -> list[EdgePlan]:
+        plans: list[EdgePlan] = []
+        for edge in self._dag.edges:
+            origins, runs_on = presence[edge.source], presence[edge.destination]
+            if not runs_on:
+                continue  # the destination was dropped because nothing can reach it: the source runs nowhere either
+            reached = _destinations(edge, origins or runs_on, allowed[edge.destination])
+            routing = self._resolved_routing(edge)
+            targets = tuple(Target(member, parallelism[edge.destination][member]) for member in runs_on if member in reached)
+            plans.append(
+                EdgePlan(
+                    index=len(plans),
+                    name=edge.name,
+                    source=edge.source,
+                    source_ordinal=edge.source_ordinal,
+                    destination=edge.destination,
+                    destination_ordinal=edge.destination_ordinal,
+                    routing=routing,
+                    is_distributed=edge.is_distributed,
+                    priority=edge.priority,
+                    config=edge.config,
+                    origins=origins,
+                    targets=targets,
+                    owners=self._owners(routing, edge.is_distributed, targets, placements[edge.destination]),
+                )
+            )
+        return plans
+
+    def _resolved_routing(self, edge: Edge) -> Routing:
+        """With the scheme of the table that it names; every member has a replicated table, so any consumer will do."""
+        routing = edge.routing
+        if not isinstance(routing, Partitioned) or routing.table is None:
+            return routing
+        table = self._table(routing.table)
+        if table.replicated or not table.scheme.columns:
+            return Unicast()
+        if routing.columns and len(routing.columns) != len(table.scheme.columns):
+            raise DagError(f"edge {edge.name} is partitioned by {routing.columns!r} like {table.name}, whose partitions depend on {table.scheme.columns!r}")
+        return replace(routing, columns=routing.columns or table.scheme.columns, scheme=table.scheme)
+
+    def _owners(self, routing: Routing, is_distributed: bool, targets: Sequence[Target], destination: Placement) -> npt.NDArray[np.uint16]:
+        """The owner of each routing partition as index into ``targets``: who owns it and takes part keeps it, the rest is dealt in turn or dropped."""
+        if not isinstance(routing, Partitioned) or not is_distributed or not targets:
+            return np.empty(0, dtype=np.uint16)
+        if routing.scheme is None:
+            return (np.arange(ROUTING_PARTITIONS) % len(targets)).astype(np.uint16)
+        return self._owners_of_scheme(routing.scheme, routing.strays, targets, destination)
+
+    def _owners_of_scheme(self, scheme: PartitionScheme, strays: Strays, targets: Sequence[Target], destination: Placement) -> npt.NDArray[np.uint16]:
+        group = scheme.affinity_group()
+        ownership = self._topology.ownership(group)
+        position = {target.member: index for index, target in enumerate(targets)}
+        orphan = len(targets)
+        by_member = np.array([position.get(member, orphan) for member in ownership.members], dtype=np.uint16)
+        owners = by_member[ownership.owners[0]]
+        if strays is Strays.DROP:
+            if isinstance(destination, OnPartitions) and destination.group == group:
+                read = [partition for partitions in destination.by_member.values() for partition in partitions]
+                wanted = np.full_like(owners, orphan)
+                wanted[read] = owners[read]
+                return wanted
+            return owners
+        orphans = np.flatnonzero(owners == orphan)
+        owners[orphans] = np.arange(len(orphans)) % len(targets)
+        return owners
+
+
+def _destinations(edge: Edge, origins: Sequence[str], allowed: Sequence[str]) -> set[str]:
+    """The members to which an edge can deliver, if its source runs on ``origins`` and its destination may run on ``allowed``."""
+    if not origins or not allowed:
+        return set()
+    match edge.reach:
+        case Local():
+            return set(origins) & set(allowed)
+        case DistributedTo(member):
+            return {member} & set(allowed)
+        case Distributed() if isinstance(edge.routing, AllToOne):
+            return {allowed[routing_partition_of_name(edge.routing.key) % len(allowed)]}
+        case Distributed():
+            return set(allowed)
+        case _:
+            assert_never(edge.reach)
+
+
+def _check_reach(edge: Edge, origins: Sequence[str], allowed: Sequence[str]) -> None:
+    """Rows must never be made where they have nowhere to go."""
+    match edge.reach:
+        case Local():
+            stranded = [member for member in origins if member not in allowed]
+            if stranded:
+                raise DagError(
+                    f"edge {edge.name} is local, but {edge.source!r} runs on member {stranded[0]} and {edge.destination!r} does not run there; "
+                    "make the edge distributed"
+                )
+        case DistributedTo(member):
+            if origins and member not in allowed:
+                raise DagError(f"edge {edge.name} goes to member {member}, but {edge.destination!r} does not run there")
+        case Distributed():
+            if origins and not allowed:
+                raise DagError(f"edge {edge.name} has rows to deliver, but {edge.destination!r} runs nowhere: it has no partition")
+        case _:
+            assert_never(edge.reach)

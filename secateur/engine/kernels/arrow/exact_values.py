@@ -1,0 +1,112 @@
+"""Which Python values are values of a SQL type exactly, so that comparing them with a column needs no cast that only DuckDB knows."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from decimal import Decimal
+from typing import Any, Final, assert_never
+
+import pyarrow as pa
+
+from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.decimals import fits
+
+__all__ = ["LISTED_CLASSES", "InexactError", "compute_type", "exact_array", "exact_scalar"]
+
+#: Every integer up to here is a FLOAT and a DOUBLE. Past it, DuckDB rounds an integer that meets a FLOAT column.
+_INTEGER_IN_FLOAT_MAX: Final = 2**24
+
+#: Types of which a list needs no look at each value: Arrow itself refuses what is out of range. By kind, the class that all values have.
+LISTED_CLASSES: Final[dict[TypeKind, type]] = {
+    **dict.fromkeys((TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.BIGINT), int),
+    **dict.fromkeys((TypeKind.UTINYINT, TypeKind.USMALLINT, TypeKind.UINTEGER, TypeKind.UBIGINT), int),
+    TypeKind.VARCHAR: str,
+    TypeKind.DATE: dt.date,
+}
+
+
+class InexactError(Exception):
+    """The arrow kernel cannot promise DuckDB's answer for these values; never leaves the kernel."""
+
+
+def compute_type(type_: SqlType) -> pa.DataType:
+    """The Arrow type in which the kernel computes: that of the column, but raw bytes for UUID, for which Arrow has no functions."""
+    return pa.binary(16) if type_.kind is TypeKind.UUID else type_.arrow
+
+
+def exact_scalar(value: Any, type_: SqlType) -> pa.Scalar:
+    """The Arrow scalar of a value in the :func:`compute_type` of ``type_``.
+
+    Raises:
+        InexactError: ``value`` is NULL, NaN, of another class than the type's own, or outside its range.
+    """
+    if not _belongs(value, type_):
+        raise InexactError(f"{value!r} is not a {type_} as it is")
+    if type_.kind is TypeKind.UUID:
+        value = value.bytes
+    elif type_.kind is TypeKind.HUGEINT:
+        value = Decimal(value)
+    elif type_.is_float:
+        value = float(value)
+    try:
+        return pa.scalar(value, compute_type(type_))
+    except (pa.ArrowException, ValueError, OverflowError) as error:  # a lone surrogate, a year that 64-bit microseconds cannot hold
+        raise InexactError(f"{value!r} is not a {type_}: {error}") from error
+
+
+def exact_array(values: Any, type_: SqlType) -> pa.Array:
+    """The Arrow array of a list of one or more values, each as in :func:`exact_scalar`, of a type of :data:`LISTED_CLASSES`.
+
+    Raises:
+        InexactError: It is no list, has no elements, or one of them is not of the type as it is.
+    """
+    if type(values) is not list or set(map(type, values)) != {LISTED_CLASSES[type_.kind]}:
+        raise InexactError(f"the parameter is no list of {type_} values alone")
+    try:
+        return pa.array(values, compute_type(type_))
+    except (pa.ArrowException, ValueError, OverflowError) as error:  # a lone surrogate, a number that is out of range
+        raise InexactError(f"the list has a value that is not a {type_}: {error}") from error
+
+
+def _belongs(value: Any, type_: SqlType) -> bool:
+    """Whether a value is of the type's own class and range; ``type(...) is`` keeps out bool for int, datetime for date, and numpy's."""
+    match type_.kind:
+        case TypeKind.HUGEINT:
+            return type(value) is int and abs(value) < 10**38
+        case (
+            TypeKind.TINYINT
+            | TypeKind.SMALLINT
+            | TypeKind.INTEGER
+            | TypeKind.BIGINT
+            | TypeKind.UTINYINT
+            | TypeKind.USMALLINT
+            | TypeKind.UINTEGER
+            | TypeKind.UBIGINT
+        ):
+            low, high = type_.integer_range
+            return type(value) is int and low <= value <= high
+        case TypeKind.FLOAT | TypeKind.DOUBLE:
+            return (type(value) is float and value == value) or (type(value) is int and abs(value) <= _INTEGER_IN_FLOAT_MAX)
+        case TypeKind.DECIMAL:
+            return (type(value) is int or (type(value) is Decimal and value.is_finite())) and fits(value, type_.precision, type_.scale)
+        case TypeKind.BOOLEAN:
+            return type(value) is bool
+        case TypeKind.VARCHAR:
+            return type(value) is str
+        case TypeKind.BLOB:
+            return type(value) is bytes
+        case TypeKind.DATE:
+            return type(value) is dt.date
+        case TypeKind.TIME:
+            return type(value) is dt.time and value.tzinfo is None
+        case TypeKind.TIMESTAMP:
+            return type(value) is dt.datetime and value.tzinfo is None
+        case TypeKind.TIMESTAMPTZ:
+            return type(value) is dt.datetime and value.utcoffset() is not None
+        case TypeKind.UUID:
+            return type(value) is uuid.UUID
+        case TypeKind.INTERVAL | TypeKind.LIST:
+            return False
+        case _:
+            assert_never(type_.kind)

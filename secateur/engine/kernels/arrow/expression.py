@@ -1,0 +1,132 @@
+"""Expressions of the arrow kernel: four kinds of node, each with its SQL type, pure data that travels as nested lists.
+
+Only what can be evaluated exactly as DuckDB does has a node here; ``planner/fragments/arrow_compiler.py`` decides what becomes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, assert_never
+
+from secateur.partitioning.types.column_type import SqlType, parse_type
+
+__all__ = ["Call", "Column", "Constant", "Expression", "Function", "Parameter", "ParameterList", "from_wire", "to_wire", "walk"]
+
+
+class Function(Enum):
+    """What a :class:`Call` computes. NULL in gives NULL out, but for AND and OR (three-valued logic), IS_NULL, COALESCE, and IN, which is as a chain of OR."""
+
+    EQUAL = "="
+    NOT_EQUAL = "<>"
+    LESS = "<"
+    LESS_EQUAL = "<="
+    GREATER = ">"
+    GREATER_EQUAL = ">="
+    AND = "and"
+    OR = "or"
+    NOT = "not"
+    IS_NULL = "is_null"
+    IN = "in"
+    """The first argument is in the list of the others, which are constants and parameters of its type, or one :class:`ParameterList`."""
+    ADD = "+"
+    SUBTRACT = "-"
+    MULTIPLY = "*"
+    DIVIDE = "/"
+    """Of two DOUBLEs."""
+    NEGATE = "neg"
+    CAST = "cast"
+    """To the call's type: from an integer to an integer, or from an integer, FLOAT or DECIMAL to DOUBLE."""
+    COALESCE = "coalesce"
+    """The first argument, or where it is NULL the second, a constant of its type."""
+    STARTS_WITH = "starts_with"
+    ENDS_WITH = "ends_with"
+    CONTAINS = "contains"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the scope, by its exact name."""
+
+    name: str
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A value of the statement's text, canonical for its type (``partitioning.coerce``); never NULL and never NaN."""
+
+    value: Any
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """The value of ``$number``, which has to be one of ``type`` exactly; any other sends the call to DuckDB."""
+
+    number: int
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterList:
+    """The elements of ``$number``, a list of one or more values that each have to be one of ``type`` exactly; any other value sends the call to DuckDB."""
+
+    number: int
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of expressions; ``type`` is the type of the result."""
+
+    function: Function
+    arguments: tuple[Expression, ...]
+    type: SqlType
+
+
+Expression = Column | Constant | Parameter | ParameterList | Call
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """The expression and everything below it, top down."""
+    yield expression
+    if isinstance(expression, Call):
+        for argument in expression.arguments:
+            yield from walk(argument)
+
+
+def to_wire(expression: Expression) -> list[Any]:
+    """Plain data: lists, strings and canonical values; :func:`from_wire` reads it back."""
+    kind = str(expression.type)
+    match expression:
+        case Column(name):
+            return ["column", kind, name]
+        case Constant(value):
+            return ["constant", kind, value]
+        case Parameter(number):
+            return ["parameter", kind, number]
+        case ParameterList(number):
+            return ["elements", kind, number]
+        case Call(function, arguments):
+            return [function.value, kind, *map(to_wire, arguments)]
+        case _:
+            assert_never(expression)
+
+
+def from_wire(data: Sequence[Any]) -> Expression:
+    """Build the expression that :func:`to_wire` described."""
+    tag, kind, *rest = data
+    type_ = parse_type(kind)
+    match tag:
+        case "column":
+            return Column(rest[0], type_)
+        case "constant":
+            return Constant(rest[0], type_)
+        case "parameter":
+            return Parameter(rest[0], type_)
+        case "elements":
+            return ParameterList(rest[0], type_)
+        case _:
+            return Call(Function(tag), tuple(map(from_wire, rest)), type_)

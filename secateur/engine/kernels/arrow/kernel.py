@@ -1,0 +1,256 @@
+"""The kernel for simple statements over one relation: Arrow's compute functions, each stage compiled once to closures.
+
+Statements on a key slice of some hundred rows are its purpose: there it takes tens of microseconds where DuckDB takes a millisecond. It answers exactly what
+DuckDB answers or not at all: what it cannot say from the statement is refused by ``planner/fragments/arrow_compiler.py``, what it cannot say from the values
+(a NaN to be sorted, a sum past 64 bits, a parameter that is not of the column's type) it declines here, by returning None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from secateur.engine.kernels.arrow.aggregate import compile_aggregation
+from secateur.engine.kernels.arrow.evaluate import Scope, compile_expression
+from secateur.engine.kernels.arrow.exact_values import InexactError
+from secateur.engine.kernels.arrow.expression import Column, Constant, Expression, Parameter, walk
+from secateur.engine.kernels.arrow.fragment import ArrowFragment, SortKey, slot_name
+from secateur.engine.kernels.arrow.small_groups import SMALL_ROWS_MAX, compile_small_aggregation
+from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.wire import ShortTable
+from secateur.wire.short_table import SHORT_ROWS_MAX, is_short, shorten, travels_short
+
+__all__ = ["answer", "run"]
+
+#: Chunks of a relation up to so many rows are joined first: calls on one array cost less than calls on many small ones.
+_JOINED_ROWS_MAX: Final = 65_536
+#: Past so many rows DuckDB sorts faster, with more than one thread and without sorting everything for a LIMIT.
+_SORTED_ROWS_MAX: Final = 20_000
+
+_ARRAY_FILTER: Final = pc.get_function("array_filter")
+_FILTER: Final = pc.get_function("filter")
+_TAKE: Final = pc.get_function("take")
+_SORT_INDICES: Final = pc.get_function("sort_indices")
+_DROP: Final = pc.FilterOptions("drop")
+_UNCHECKED: Final = pc.TakeOptions(boundscheck=False)
+
+Program = Callable[[pa.Table, Sequence[Any]], pa.Table | ShortTable]
+#: Columns by name and their row count, as one stage hands them to the next.
+Rows = tuple[Mapping[str, Any], int]
+
+
+def run(fragment: ArrowFragment, table: pa.Table, params: Sequence[Any] = ()) -> pa.Table | None:
+    """Answer a fragment over its relation.
+
+    Args:
+        fragment: What to answer.
+        table: The relation, columns in the Arrow form of their SQL types; columns that are not read do not matter.
+        params: Values of ``$1`` to ``$n``.
+
+    Returns:
+        The result, exactly DuckDB's; or None when only DuckDB can give it (or has to raise the error, such as an overflow).
+    """
+    found = answer(fragment, table, params)
+    return found.to_table([(name, expression.type) for name, expression in fragment.outputs]) if isinstance(found, ShortTable) else found
+
+
+def answer(fragment: ArrowFragment, table: pa.Table, params: Sequence[Any] = ()) -> pa.Table | ShortTable | None:
+    """As :func:`run`; a result of a few rows comes as plain values."""
+    program = fragment.program
+    if program is None:
+        program = _compile(fragment)
+        object.__setattr__(fragment, "program", program)
+    try:
+        return program(table, params)
+    except (InexactError, pa.ArrowInvalid, pa.ArrowNotImplementedError):  # by value; an overflow; an older Arrow without a function for a type
+        return None
+
+
+def _compile(fragment: ArrowFragment) -> Program:
+    """Compile the stages of a fragment."""
+    types = [expression.type for _, expression in fragment.outputs]
+    finish = _compile_finish(types, pa.schema([pa.field(name, expression.type.arrow) for name, expression in fragment.outputs]))
+    plain = _plain_columns(fragment)
+    if plain is not None:
+        return lambda table, _params: finish([table.column(name) for name in plain], table.num_rows)
+    outputs = [(expression, compile_expression(expression)) for _, expression in fragment.outputs]
+    order_expressions = [] if fragment.distinct else [key.expression for key in fragment.order]
+    fixed = [position for position, (_, expression) in enumerate(fragment.outputs) if isinstance(expression, (Constant, Parameter))]
+    read = [*(expression for expression, _ in outputs), *order_expressions] if fragment.keys is None else [*fragment.keys, *_arguments(fragment)]
+    rows_after_where = _compile_where(fragment.where, _columns(read))
+    aggregation = None if fragment.keys is None else compile_aggregation(fragment.keys, fragment.aggregates)
+    small = compile_small_aggregation(fragment)
+    having = _compile_having(fragment)
+    order = _compile_order(fragment.order)
+    window = _compile_window(fragment.offset, fragment.limit)
+    wraps = [kind.kind is TypeKind.UUID for kind in types]
+    merge = _compile_distinct(types) if fragment.distinct else None
+
+    def program(table: pa.Table, params: Sequence[Any]) -> pa.Table | ShortTable:
+        columns, count = rows_after_where(table, params)
+        if small is not None and count <= SMALL_ROWS_MAX:
+            values = small(columns, lambda groups: window(params, groups))
+            groups = ShortTable(values, len(values[0]))
+            return groups if is_short(values, types) else groups.to_table([(name, expression.type) for name, expression in fragment.outputs])
+        if aggregation is not None:
+            columns = aggregation(Scope(columns, params), count)
+            count = len(next(iter(columns.values())))
+        if having is not None:
+            columns, count = having(columns, params)
+        scope = Scope(columns, params)
+        results = [evaluate(scope) for _, evaluate in outputs]
+        for position in fixed:
+            results[position] = pa.repeat(results[position], count)
+        if merge is not None:
+            results = merge(results, count)
+            count = len(results[0])
+            scope = Scope({slot_name(position): result for position, result in enumerate(results)}, params)
+        start, stop = window(params, count)
+        if order is not None:
+            indices = order(scope, count).slice(start, stop - start)
+            results = [_TAKE.call([result, indices], _UNCHECKED) for result in results]
+        elif (start, stop) != (0, count):
+            results = [result.slice(start, stop - start) for result in results]
+        return finish([_as_uuid(result) if wrap else result for result, wrap in zip(results, wraps, strict=True)], stop - start)
+
+    return program
+
+
+def _compile_finish(types: Sequence[SqlType], schema: pa.Schema) -> Callable[[Sequence[Any], int], pa.Table | ShortTable]:
+    """The result of columns and their number of rows: plain values for a few, else a table."""
+    may_be_short = travels_short(types)
+
+    def finish(columns: Sequence[Any], count: int) -> pa.Table | ShortTable:
+        short = shorten(columns, types, count) if may_be_short and count <= SHORT_ROWS_MAX else None
+        return pa.Table.from_arrays(list(columns), schema=schema) if short is None else short
+
+    return finish
+
+
+def _plain_columns(fragment: ArrowFragment) -> list[str] | None:
+    """The columns of a fragment that only picks some, as after a search that has applied WHERE; else None."""
+    if fragment.where is not None or fragment.keys is not None or fragment.distinct or fragment.order:
+        return None
+    if fragment.limit is not None or fragment.offset is not None:
+        return None
+    names = [expression.name for _, expression in fragment.outputs if isinstance(expression, Column)]
+    return names if len(names) == len(fragment.outputs) else None
+
+
+def _compile_where(where: Expression | None, read: Mapping[str, SqlType]) -> Callable[[pa.Table, Sequence[Any]], Rows]:
+    """Load the columns that are read and keep the rows for which ``where`` is true."""
+    if where is None:
+        return lambda table, _params: ({name: _load(table, name, type_) for name, type_ in read.items()}, table.num_rows)
+    tested = _columns([where])
+    predicate = compile_expression(where)
+
+    def rows(table: pa.Table, params: Sequence[Any]) -> Rows:
+        columns = {name: _load(table, name, type_) for name, type_ in tested.items()}
+        mask = predicate(Scope(columns, params))
+        wanted = {name: columns[name] if name in columns else _load(table, name, type_) for name, type_ in read.items()}
+        return _keep(wanted, mask)
+
+    return rows
+
+
+def _compile_having(fragment: ArrowFragment) -> Callable[[Mapping[str, Any], Sequence[Any]], Rows] | None:
+    if fragment.having is None:
+        return None
+    predicate = compile_expression(fragment.having)
+    return lambda columns, params: _keep(columns, predicate(Scope(columns, params)))
+
+
+def _compile_distinct(types: Sequence[SqlType]) -> Callable[[Sequence[Any], int], list[Any]]:
+    """Merge equal rows: a grouping by all columns without aggregates."""
+    group = compile_aggregation([Column(slot_name(position), type_) for position, type_ in enumerate(types)], ())
+
+    def merge(results: Sequence[Any], count: int) -> list[Any]:
+        columns = {slot_name(position): result for position, result in enumerate(results)}
+        return list(group(Scope(columns, ()), count).values())
+
+    return merge
+
+
+def _compile_order(order: Sequence[SortKey]) -> Callable[[Scope, int], pa.Array] | None:
+    """The row numbers in the order asked for. Rows that compare equal come in any order, as in DuckDB."""
+    if not order:
+        return None
+    keys = [(compile_expression(key.expression), key.expression.type.is_float, key.nulls_first) for key in order]
+    columns: list[tuple[str, str]] = []
+    for position, key in enumerate(order):
+        if key.nulls_first:  # "is it NULL" sorts before the value: Arrow's own option for that is not the same in all versions
+            columns.append((f"null {position}", "descending"))
+        columns.append((f"key {position}", "descending" if key.descending else "ascending"))
+    names, options = [name for name, _ in columns], pc.SortOptions(columns)
+
+    def indices(scope: Scope, count: int) -> pa.Array:
+        if count > _SORTED_ROWS_MAX:
+            raise InexactError("many rows to sort")
+        sorted_by = []
+        for evaluate, is_float, nulls_first in keys:
+            values = evaluate(scope)
+            if is_float and pc.any(pc.is_nan(values)).as_py():
+                raise InexactError("Arrow sorts NaN next to NULL, SQL as the greatest number")
+            if nulls_first:
+                sorted_by.append(values.is_null())
+            sorted_by.append(values)
+        return _SORT_INDICES.call([pa.Table.from_arrays(sorted_by, names=names)], options)
+
+    return indices
+
+
+def _compile_window(offset: Expression | None, limit: Expression | None) -> Callable[[Sequence[Any], int], tuple[int, int]]:
+    """First row and end of the rows that OFFSET and LIMIT leave of ``count``."""
+    if offset is None and limit is None:
+        return lambda _params, count: (0, count)
+    evaluators = [None if expression is None else compile_expression(expression) for expression in (offset, limit)]
+
+    def window(params: Sequence[Any], count: int) -> tuple[int, int]:
+        skipped, most = (None if evaluate is None else evaluate(Scope({}, params)).as_py() for evaluate in evaluators)
+        if (skipped or 0) < 0 or (most or 0) < 0:
+            raise InexactError("a negative LIMIT or OFFSET")
+        start = min(skipped or 0, count)
+        return start, count if most is None else min(start + most, count)
+
+    return window
+
+
+def _keep(columns: Mapping[str, Any], mask: Any) -> Rows:
+    if isinstance(mask, pa.Array):
+        count = mask.true_count
+        if count == len(mask):
+            return columns, count
+        return {name: _ARRAY_FILTER.call([column, mask], _DROP) for name, column in columns.items()}, count
+    count = pc.sum(mask, min_count=0).as_py()
+    return {name: _FILTER.call([column, mask], _DROP) for name, column in columns.items()}, count
+
+
+def _load(table: pa.Table, name: str, type_: SqlType) -> Any:
+    """A column as one Array, or, where joining its chunks would cost more, as it is; UUID as its bytes."""
+    column = table.column(name)
+    if column.num_chunks == 1:
+        array = column.chunk(0)
+    elif table.num_rows <= _JOINED_ROWS_MAX:
+        array = column.combine_chunks()
+    elif type_.kind is TypeKind.UUID:
+        return pa.chunked_array([chunk.storage for chunk in column.chunks])
+    else:
+        return column
+    return array.storage if type_.kind is TypeKind.UUID else array
+
+
+def _as_uuid(values: Any) -> Any:
+    if isinstance(values, pa.ChunkedArray):
+        return pa.chunked_array([_as_uuid(chunk) for chunk in values.chunks], pa.uuid())
+    return pa.ExtensionArray.from_storage(pa.uuid(), values)
+
+
+def _columns(expressions: Sequence[Expression]) -> dict[str, SqlType]:
+    return {node.name: node.type for expression in expressions for node in walk(expression) if isinstance(node, Column)}
+
+
+def _arguments(fragment: ArrowFragment) -> list[Expression]:
+    return [aggregate.argument for aggregate in fragment.aggregates if aggregate.argument is not None]

@@ -1,0 +1,1 @@
+"""The DuckDB kernel: fragments answered by DuckDB over Arrow tables; also binding and errors."""

@@ -1,0 +1,95 @@
+"""From the Arrow that DuckDB exports without loss to the Arrow form of our types.
+
+DuckDB offers two exports. The lossy one writes UUID as text and wraps a HUGEINT past 38 digits to a wrong number in silence. The lossless one keeps both as
+raw 16 bytes, which become ``pa.uuid()`` (already) and ``decimal128(38, 0)`` (the same bytes under another type) for nothing; its only cost is BOOLEAN, a
+byte per value that has to be packed.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from secateur.errors import DataError, InternalError
+from secateur.partitioning.types.held_values import check_held
+
+__all__ = ["conform"]
+
+_HUGEINT: Final = pa.decimal128(38, 0)
+#: Upper 8 bytes of 10**38, the first integer that has 39 digits.
+_DIGITS_HIGH: Final = 10**38 >> 64
+
+
+def conform(table: pa.Table, types: list[pa.DataType], names: list[str]) -> pa.Table:
+    """Give the columns of an exported table their names and delivered types.
+
+    Args:
+        table: What DuckDB's lossless export made, columns in order.
+        types: The delivered Arrow type of each column (``result_types.arrow_type``).
+        names: The name of each column; names may repeat.
+
+    Returns:
+        The same rows. Columns whose type is already right are passed on without a copy.
+
+    Raises:
+        DataError: A HUGEINT has more than 38 digits, or a TIME is the end of a day.
+    """
+    for column, name in zip(table.columns, names, strict=True):
+        check_held(column, name)
+    columns = [
+        column if column.type.equals(wanted) else pa.chunked_array([_converted(chunk, wanted) for chunk in column.chunks], wanted)
+        for column, wanted in zip(table.columns, types, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, names=names)
+
+
+def _converted(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    given = array.type
+    if given.equals(wanted):
+        return array
+    if isinstance(given, pa.Bool8Type):
+        return array.storage.cast(pa.bool_())
+    if isinstance(given, pa.OpaqueType) and given.type_name == "hugeint":
+        return _decimal_of_hugeint(array.storage)
+    if pa.types.is_struct(given):
+        children = [_converted(array.field(i), wanted.field(i).type) for i in range(wanted.num_fields)]
+        return pa.StructArray.from_arrays(children, fields=list(wanted), mask=_null_mask(array))
+    if pa.types.is_map(given):
+        keys, items = _converted(array.keys, wanted.key_type), _converted(array.items, wanted.item_type)
+        return pa.MapArray.from_arrays(_offsets(array), keys, items, type=wanted, mask=_null_mask(array))
+    if pa.types.is_fixed_size_list(given):
+        # values of the slots that are NULL are kept: flatten() would drop them and shift the rest
+        values = array.values.slice(array.offset * given.list_size, len(array) * given.list_size)
+        return pa.FixedSizeListArray.from_arrays(_converted(values, wanted.value_type), type=wanted, mask=_null_mask(array))
+    if pa.types.is_list(given):
+        return pa.ListArray.from_arrays(_offsets(array), _converted(array.values, wanted.value_type), type=wanted, mask=_null_mask(array))
+    if pa.types.is_timestamp(given) or pa.types.is_null(given):
+        return array.cast(wanted)
+    raise InternalError(f"DuckDB exported {given} where {wanted} was expected; this is a bug, please report it with the statement")
+
+
+def _offsets(array: pa.Array) -> pa.Array:
+    """The offsets of a list or map array, copied where there is a null: Arrow takes no slice of offsets together with a mask."""
+    return pa.array(array.offsets.to_numpy()) if array.null_count else array.offsets
+
+
+def _null_mask(array: pa.Array) -> pa.Array | None:
+    return array.is_null() if array.null_count else None
+
+
+def _decimal_of_hugeint(storage: pa.FixedSizeBinaryArray) -> pa.Array:
+    """Read 16-byte little-endian integers as ``decimal128(38, 0)``: the same bytes, once none is found to have more than 38 digits."""
+    validity, data = storage.buffers()
+    count, offset = len(storage), storage.offset
+    if data is None:
+        return pa.nulls(count, _HUGEINT)
+    halves = np.frombuffer(data, dtype=np.dtype([("low", "<u8"), ("high", "<i8")]), count=count, offset=offset * 16)
+    high = halves["high"]
+    suspects = np.flatnonzero((high >= _DIGITS_HIGH) | (high <= -_DIGITS_HIGH - 1))
+    for index in suspects:
+        value = (int(high[index]) << 64) + int(halves["low"][index])
+        if abs(value) >= 10**38 and storage[int(index)].is_valid:
+            raise DataError(f"HUGEINT value {value} of the result has more than 38 digits; cast it to DOUBLE or VARCHAR")
+    return pa.Array.from_buffers(_HUGEINT, count, [validity, data], offset=offset)

@@ -1,0 +1,165 @@
+"""A slot: one DuckDB cursor, prepared for one statement, whose views read other tables in each call.
+
+Registering an Arrow object costs more than a small statement does. Over small tables a slot therefore registers once, an object whose content is exchanged
+for each call. Large tables are registered anew each time: only of a table that it is given does DuckDB know the row count, and orders joins by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import duckdb
+import pyarrow as pa
+
+from secateur.engine.kernels.duckdb.result_types import arrow_type
+from secateur.errors import ParameterError, ProgrammingError
+
+__all__ = ["Slot", "parameters_of_select", "quoted", "values_of"]
+
+#: Up to so many rows in all, relations are read through exchangeable views: a wrong join order costs less than a registration.
+_EXCHANGEABLE_ROWS_MAX: Final = 20_000
+
+
+class Slot:
+    """A cursor of its own for one statement, with the views that the statement reads.
+
+    Args:
+        cursor: Nobody else's; the owner of the slot closes it.
+        sql: One SELECT.
+
+    Raises:
+        ProgrammingError: ``sql`` is something else.
+        ParameterError: Its parameters are named and not numbered.
+        duckdb.Error: It does not parse.
+    """
+
+    __slots__ = ("_parameters", "_relation", "_shown", "_views", "cursor", "sql")
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> None:
+        self.cursor = cursor
+        self.sql = sql
+        _, self._parameters = parameters_of_select(cursor, sql)
+        self._views: dict[str, _Exchangeable] = {}
+        self._shown: set[str] = set()
+        self._relation: duckdb.DuckDBPyRelation | None = None
+
+    def bound(self, params: Sequence[Any], sql: str | None = None) -> duckdb.DuckDBPyRelation:
+        """The statement, or ``sql`` in its place, bound to its relations and to those of ``params`` that it uses; not run yet.
+
+        A fragment has all parameters of its statement at hand and may use some; DuckDB takes exactly those that the text names.
+        """
+        if self._parameters:
+            return self.cursor.sql(sql or self.sql, params=values_of(self._parameters, params))
+        if sql is not None:
+            return self.cursor.sql(sql)
+        if self._relation is None:
+            self._relation = self.cursor.sql(self.sql)
+        return self._relation
+
+    @contextmanager
+    def reading(self, relations: Mapping[str, pa.Table], casts: Mapping[str, Sequence[tuple[str, str]]]) -> Iterator[None]:
+        """Let the statement see ``relations`` for the length of the block."""
+        relations = {name: table if table.num_columns else _with_column(table) for name, table in relations.items()}
+        exchangeable = sum(table.num_rows for table in relations.values()) <= _EXCHANGEABLE_ROWS_MAX
+        for name, table in relations.items():
+            view = self._views.get(name)
+            needed = tuple(casts.get(name, ()))
+            # Statements of one text may read columns that Arrow does not tell apart, such as HUGEINT and DECIMAL(38,0).
+            if view is not None and not (view.schema.equals(table.schema) and view.casts == needed):
+                view = self._relation = None  # it is bound to columns of other types
+            if exchangeable and view is not None:
+                view.table = table
+                continue
+            if name in self._shown:
+                self._hide(name)
+            self._shown.add(name)
+            if exchangeable:
+                self._views[name] = _Exchangeable(table, needed)
+            self._show(name, self._views.get(name, table), table.schema, needed)
+        yield
+        for name in relations:
+            if exchangeable:
+                self._views[name].table = None  # the rows of a partition must not outlive the call
+            else:
+                self._hide(name)
+
+    def _show(self, name: str, rows: object, schema: pa.Schema, casts: Sequence[tuple[str, str]]) -> None:
+        # a column that lies in memory otherwise than its cast expects came out wider than planned: DuckDB reads its own type
+        needed = [(column, text) for column, text in casts if column in schema.names and schema.field(column).type.equals(arrow_type(text))]
+        if not needed:
+            self.cursor.register(name, rows)
+            return
+        self.cursor.register(_raw(name), rows)
+        replaced = ", ".join(f"CAST({quoted(column)} AS {text}) AS {quoted(column)}" for column, text in needed)
+        self.cursor.execute(f"CREATE TEMP VIEW {quoted(name)} AS SELECT * REPLACE ({replaced}) FROM {quoted(_raw(name))}")
+
+    def _hide(self, name: str) -> None:
+        self._shown.discard(name)
+        self._views.pop(name, None)
+        self.cursor.execute(f"DROP VIEW IF EXISTS {quoted(name)}")
+        self.cursor.unregister(name)
+        self.cursor.unregister(_raw(name))
+
+
+class _Exchangeable:
+    """An Arrow stream whose content is set before each call; the schema stays, and what its columns are cast to."""
+
+    __slots__ = ("casts", "schema", "table")
+
+    def __init__(self, table: pa.Table, casts: tuple[tuple[str, str], ...]) -> None:
+        self.schema = table.schema
+        self.casts = casts
+        self.table: pa.Table | None = table
+
+    def __arrow_c_schema__(self) -> object:
+        return self.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        assert self.table is not None
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+def parameters_of_select(cursor: duckdb.DuckDBPyConnection, sql: str) -> tuple[duckdb.Statement, tuple[str, ...]]:
+    """A SELECT, parsed, and the numbers of the parameters that it uses. What is not one SELECT is refused: ``cursor.sql`` would run it at once.
+
+    Raises:
+        ProgrammingError: It is something else.
+        ParameterError: Its parameters are named and not numbered.
+        duckdb.Error: It does not parse.
+    """
+    statements = cursor.extract_statements(sql)
+    if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
+        found = ", ".join(statement.type.name for statement in statements) or "no statement"
+        raise ProgrammingError(f"the DuckDB kernel answers one SELECT at a time; found {found}")
+    names = tuple(statements[0].named_parameters)
+    if not all(name.isdecimal() for name in names):
+        raise ParameterError(f"parameters of a fragment are numbered, $1 and up; found {', '.join(sorted(names))}")
+    return statements[0], names
+
+
+def values_of(names: Sequence[str], params: Sequence[Any]) -> dict[str, Any]:
+    """The values of numbered parameters.
+
+    Raises:
+        ParameterError: There are fewer.
+    """
+    try:
+        return {name: params[int(name) - 1] for name in names}
+    except IndexError:
+        raise ParameterError(f"the statement uses ${max(map(int, names))}, but {len(params)} parameters were given") from None
+
+
+def quoted(name: str) -> str:
+    """A name as it can always be written."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _with_column(table: pa.Table) -> pa.Table:
+    """A table of the same rows that has a column: DuckDB has no table without, yet ``count(*)`` needs no column of its relation."""
+    return pa.table({"rows without columns": pa.nulls(table.num_rows, pa.bool_())})
+
+
+def _raw(name: str) -> str:
+    return f"{name} (arrow)"

@@ -1,0 +1,304 @@
+"""One job on one member: starts its processors, lets them run, and ends them all, whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping
+from enum import Enum, auto
+from typing import Any
+
+from secateur.dag.processor import Processor, ProcessorContext
+from secateur.dag.supplier import ProcessorSupplier, SupplierContext
+from secateur.engine.exchange.exchange import Post
+from secateur.engine.exchange.messages import Credit, Exchange
+from secateur.engine.exchange.outbox import DirectOutbox, WaitingOutbox
+from secateur.engine.execution_plan.member_plan import MemberPlan, VertexPlan
+from secateur.engine.failure import located
+from secateur.engine.runtime.metrics import VertexMetrics, measure
+from secateur.engine.runtime.processor_thread import ProcessorThread
+from secateur.engine.runtime.services import MemberServices
+from secateur.engine.runtime.tasklet import Tasklet
+from secateur.engine.runtime.wiring import Wiring
+from secateur.engine.scheduler import Scheduler
+from secateur.errors import DagError, Error, InternalError, ProtocolError
+
+__all__ = ["Execution"]
+
+
+class _State(Enum):
+    STARTING = auto()
+    RUNNING = auto()
+    CLOSING = auto()
+    """All processors are complete and everything was sent; they are being closed."""
+    ENDED = auto()
+
+
+class Execution:
+    """The run of one :class:`~secateur.engine.execution_plan.member_plan.MemberPlan`. To be used on the event loop.
+
+    Args:
+        plan: What to run.
+        services: What the member offers.
+        extra_services: More services, by type, for the processors of this execution.
+        scheduler: Gives turns.
+        post: Hands messages to the transport.
+        on_ended: Called exactly once: with the first failure, at once when it happens; or with None when everything is done and closed.
+        on_closed: Called exactly once, when every processor and supplier has been closed; after a failure that may be later than ``on_ended``.
+
+    Messages that arrive while the start runs in a thread are kept by :meth:`receive`; their number is bounded by the windows of the senders.
+    """
+
+    def __init__(
+        self,
+        plan: MemberPlan,
+        services: MemberServices,
+        extra_services: Mapping[type, Any],
+        scheduler: Scheduler,
+        post: Post,
+        on_ended: Callable[[Error | None], None],
+        on_closed: Callable[[], None],
+    ) -> None:
+        self.plan = plan
+        self._services = services
+        self._service_map = {MemberServices: services, **extra_services}
+        self._scheduler = scheduler
+        self._loop = asyncio.get_running_loop()
+        self._on_ended = on_ended
+        self._on_closed = on_closed
+        self._state = _State.STARTING
+        self._error: Error | None = None
+        self._suppliers: list[tuple[str, ProcessorSupplier]] = []
+        self._tasklets: list[Tasklet] = []
+        self._running_tasklets = 0
+        self._starting_in_thread = False
+        self._early: list[Exchange | Credit] = []
+        self._deadline: asyncio.TimerHandle | None = None
+        self._wiring = Wiring(
+            plan, frame_bytes_max=services.limits.frame_bytes_max, post=post, scheduler=scheduler, fail=self.fail, sender_ended=self._end_if_all_done
+        )
+
+    @property
+    def is_ended(self) -> bool:
+        return self._state is _State.ENDED
+
+    def start(self) -> None:
+        """Initialise suppliers and processors, here if all of them promise to be quick, otherwise in a thread; then run."""
+        if all(vertex.supplier.init_is_cooperative for vertex in self.plan.vertices):
+            try:
+                self._prepare()
+            except Error as error:
+                self.fail(error)
+            else:
+                self._begin()
+            return
+        self._starting_in_thread = True
+        future = self._loop.run_in_executor(self._services.quick, self._prepare)
+        future.add_done_callback(self._prepared_in_thread)
+
+    def arm_deadline(self, timeout_s: float, make_error: Callable[[], Error]) -> None:
+        """Fail if the execution has not ended by then."""
+        self._deadline = self._loop.call_later(timeout_s, lambda: self.fail(make_error()))
+
+    def receive(self, message: Exchange | Credit) -> None:
+        """Take a message of another member; a wrong one fails the job."""
+        if self._state is _State.ENDED:
+            return
+        if self._state is _State.STARTING:
+            self._early.append(message)
+            return
+        key = message.edge, message.sender
+        try:
+            if isinstance(message, Exchange):
+                receiver = self._wiring.receivers.get(key)
+                if receiver is None:
+                    raise ProtocolError(
+                        f"job {message.job}: member {message.sender} sent rows of edge {message.edge}, which does not lead from there to {self.plan.member}"
+                    )
+                receiver.receive(message)
+            else:
+                sender = self._wiring.senders.get(key)
+                if sender is None:
+                    raise ProtocolError(f"job {message.job}: member {message.sender} acknowledged rows of edge {message.edge}, which does not lead there")
+                sender.credit(message.size)
+        except Error as error:
+            self.fail(error)
+
+    def fail(self, error: Error) -> None:
+        """End everything for a reason; only the first counts.
+
+        ``on_ended`` hears of it at once; processors that are busy in a thread are closed when they come back.
+        """
+        if self._state is _State.ENDED:
+            return
+        closes_itself = self._starting_in_thread or self._state is _State.CLOSING
+        self._error = error
+        self._enter_ended()
+        self._wiring.clear()
+        self._early.clear()
+        if not closes_itself:
+            self._close_all(self._closed_after_failure)
+        self._on_ended(error)
+
+    def metrics(self) -> list[VertexMetrics]:
+        """What each vertex has done here so far."""
+        by_vertex: dict[str, list[Tasklet]] = {vertex.name: [] for vertex in self.plan.vertices}
+        for tasklet in self._tasklets:
+            by_vertex[tasklet.vertex].append(tasklet)
+        sent: Counter[int] = Counter()
+        for (edge, _), sender in self._wiring.senders.items():
+            sent[edge] += sender.sent_bytes
+        return [measure(vertex, self.plan.member, tasklets, self.plan.job.edges, sent) for vertex, tasklets in by_vertex.items()]
+
+    def _prepare(self) -> None:
+        """Suppliers, processors and tasklets. Everything whose init was begun is registered first, so that it is closed whatever comes."""
+        for vertex in self.plan.vertices:
+            self._suppliers.append((vertex.name, vertex.supplier))
+            try:
+                vertex.supplier.init(self._supplier_context(vertex))
+                processors = list(vertex.supplier.get(vertex.local_parallelism))
+                _check_processors(vertex, processors)
+                tasklets = [self._make_tasklet(vertex, index, processor) for index, processor in enumerate(processors)]
+                self._tasklets += tasklets
+                for index, tasklet in enumerate(tasklets):
+                    tasklet.init(self._processor_context(vertex, index, tasklet))
+            except Exception as error:
+                raise located(error, vertex.name, self.plan.member, "its supplier's init() and get()") from error
+
+    def _prepared_in_thread(self, future: asyncio.Future[None]) -> None:
+        self._starting_in_thread = False
+        if self._state is _State.ENDED:
+            self._close_all(self._closed_after_failure)
+            return
+        error = future.exception()
+        if error is None:
+            self._begin()
+        else:
+            self.fail(error if isinstance(error, Error) else InternalError(f"member {self.plan.member} could not start a job: {type(error).__name__}: {error}"))
+
+    def _begin(self) -> None:
+        self._state = _State.RUNNING
+        self._running_tasklets = len(self._tasklets)
+        for tasklet in self._tasklets:
+            tasklet.start()
+        early, self._early = self._early, []
+        for message in early:
+            self.receive(message)
+        self._end_if_all_done()
+
+    def _tasklet_ended(self) -> None:
+        self._running_tasklets -= 1
+        self._end_if_all_done()
+
+    def _end_if_all_done(self) -> None:
+        if self._state is _State.RUNNING and not self._running_tasklets and all(sender.is_ended for sender in self._wiring.senders.values()):
+            self._state = _State.CLOSING
+            self._close_all(self._closed_after_success)
+
+    def _closed_after_success(self, error: Error | None) -> None:
+        """What closing raised is a failure like any other: a sink may have written its last rows there."""
+        if self._state is _State.CLOSING:
+            self._error = error
+            self._enter_ended()
+            self._on_ended(error)
+        self._on_closed()
+
+    def _closed_after_failure(self, error: Error | None) -> None:
+        """What closing raised is dropped: the first cause is what counts."""
+        self._on_closed()
+
+    def _enter_ended(self) -> None:
+        self._state = _State.ENDED
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _close_all(self, on_closed: Callable[[Error | None], None]) -> None:
+        """Close processors, then suppliers; ``on_closed`` gets the first thing that any of them raised."""
+        first: list[Error] = []
+        open_tasklets = len(self._tasklets)
+
+        def tasklet_closed(error: Exception | None) -> None:
+            nonlocal open_tasklets
+            open_tasklets -= 1
+            if isinstance(error, Error):
+                first.append(error)
+            if open_tasklets == 0:
+                self._close_suppliers(first, on_closed)
+
+        if open_tasklets == 0:
+            self._close_suppliers(first, on_closed)
+        for tasklet in list(self._tasklets):
+            tasklet.close(tasklet_closed)
+
+    def _close_suppliers(self, first: list[Error], on_closed: Callable[[Error | None], None]) -> None:
+        def close() -> None:
+            for vertex, supplier in self._suppliers:
+                try:
+                    supplier.close(self._error)
+                except Exception as error:
+                    first.append(located(error, vertex, self.plan.member, "its supplier's close()"))
+
+        if all(supplier.close_is_cooperative for _, supplier in self._suppliers):
+            close()
+            on_closed(first[0] if first else None)
+            return
+        future = self._loop.run_in_executor(self._services.quick, close)
+        future.add_done_callback(lambda _: on_closed(first[0] if first else None))
+
+    def _make_tasklet(self, vertex: VertexPlan, index: int, processor: Processor) -> Tasklet:
+        thread = None if processor.cooperative else ProcessorThread(f"secateur-{self.plan.member}-{vertex.name}-{index}")
+        writers = self._wiring.writers(vertex.name, index)
+        outbox = DirectOutbox(writers, vertex.name) if thread is None else WaitingOutbox(writers, vertex.name, lambda: tasklet.wake_from_thread())
+        tasklet = Tasklet(
+            vertex=vertex.name,
+            member=self.plan.member,
+            processor=processor,
+            inputs=self._wiring.inputs(vertex.name, index),
+            outbox=outbox,
+            thread=thread,
+            writers=writers,
+            scheduler=self._scheduler,
+            executor=self._services.executor,
+            quick=self._services.quick,
+            loop=self._loop,
+            on_failed=self.fail,
+            on_ended=self._tasklet_ended,
+        )
+        return tasklet
+
+    def _supplier_context(self, vertex: VertexPlan) -> SupplierContext:
+        job = self.plan.job
+        return SupplierContext(
+            job_id=job.job_id,
+            vertex=vertex.name,
+            member=self.plan.member,
+            local_parallelism=vertex.local_parallelism,
+            total_parallelism=vertex.total_parallelism,
+            params=job.params,
+            services=self._service_map,
+        )
+
+    def _processor_context(self, vertex: VertexPlan, index: int, tasklet: Tasklet) -> ProcessorContext:
+        job = self.plan.job
+        return ProcessorContext(
+            job_id=job.job_id,
+            vertex=vertex.name,
+            member=self.plan.member,
+            local_index=index,
+            global_index=vertex.first_global_index + index,
+            local_parallelism=vertex.local_parallelism,
+            total_parallelism=vertex.total_parallelism,
+            params=job.params,
+            input_count=len(tasklet.inputs),
+            offload=tasklet.offload,
+        )
+
+
+def _check_processors(vertex: VertexPlan, processors: list[Any]) -> None:
+    for processor in processors:
+        if not isinstance(processor, Processor):
+            raise DagError(f"the supplier of vertex {vertex.name!r} returned a {type(processor).__name__}, which is not a Processor")
+    if len(processors) != vertex.local_parallelism or len({id(p) for p in processors}) != len(processors):
+        asked = vertex.local_parallelism
+        raise DagError(f"the supplier of vertex {vertex.name!r} returned {len(processors)} processors; {asked} different ones were asked for")

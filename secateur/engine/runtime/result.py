@@ -1,0 +1,79 @@
+"""What a job gives back: the rows of its result sinks, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from secateur.client.jobs.job_results import only_result
+from secateur.engine.exchange.batches import bytes_of
+from secateur.engine.exchange.row_buffer import RowBuffer
+from secateur.engine.runtime.metrics import VertexMetrics
+from secateur.errors import LimitExceededError
+
+__all__ = ["JobResult", "ResultCollector"]
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """The outcome of a job that succeeded.
+
+    Attributes:
+        job_id: Unique in the cluster.
+        tables: The rows of each result sink, by name of its vertex. Without columns, if no batch told the sink what they are.
+        members_touched: Ids of the participants, sorted; the coordinator is in it only if it took part.
+        metrics: One entry for each vertex and member.
+    """
+
+    job_id: str
+    tables: Mapping[str, pa.Table]
+    members_touched: tuple[str, ...]
+    metrics: tuple[VertexMetrics, ...]
+
+    def table(self) -> pa.Table:
+        """The rows of the only result sink; a table without rows and columns if the job has none.
+
+        Raises:
+            InterfaceError: The job has several.
+        """
+        return only_result(self.job_id, self.tables)
+
+
+class ResultCollector:
+    """Collects the batches of a job's result sinks at the coordinator, up to a number of bytes. Used on the event loop.
+
+    Attributes:
+        is_enough: To be called when no further row is wanted; the job sets it.
+    """
+
+    def __init__(self, bytes_max: int) -> None:
+        self.is_enough: Callable[[], None] = lambda: None
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        self._rows: dict[str, RowBuffer] = {}
+
+    def expect(self, sink: str) -> None:
+        """A sink has begun: the result has its rows, were it none."""
+        self._rows.setdefault(sink, RowBuffer())
+
+    def add(self, sink: str, batch: pa.RecordBatch) -> bool:
+        """Keep a batch for a sink that has begun. False when there is no room for it now: it is to be offered again.
+
+        Raises:
+            LimitExceededError: The results of the job have become too large.
+            DagError: Its columns are not those of the batches before.
+        """
+        self._bytes += bytes_of(batch)
+        if self._bytes > self._bytes_max:
+            raise LimitExceededError(
+                f"the result is larger than {self._bytes_max:,} bytes, its result_bytes_max: aggregate or filter more of it at the members, or raise that",
+                limit="result_bytes_max",
+            )
+        self._rows[sink].add(batch)
+        return True
+
+    def tables(self) -> dict[str, pa.Table]:
+        """What was collected, without a copy. Once, at the end."""
+        return {sink: pa.table({}) if rows.schema is None else rows.take() for sink, rows in self._rows.items()}

@@ -1,0 +1,158 @@
+"""A job as the member that coordinates it sees it: the state machine of :mod:`secateur.engine.runtime.job_state` with its timers, and the future of the result."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, assert_never
+
+from secateur.engine.execution_plan.plan_builder import ExecutionPlan, ExecutionPlanBuilder
+from secateur.engine.failure import lost_member
+from secateur.engine.runtime.job_state import AwaitCancelled, CancelMember, Effect, Finish, LightJob
+from secateur.engine.runtime.metrics import VertexMetrics
+from secateur.engine.runtime.result import JobResult, ResultCollector
+from secateur.errors import DeadlineError, Error, JobCancelledError
+
+if TYPE_CHECKING:
+    from secateur.engine.runtime.runtime import JobRuntime
+
+__all__ = ["RunningJob"]
+
+_LAST_ROWS_S: Final = 0.02
+
+
+class RunningJob:
+    """A job that was started on this member, which coordinates it.
+
+    Attributes:
+        job_id: Unique in the cluster.
+        plan: Who runs what.
+        has_enough: Whether all rows of the result that are wanted are there, though members may still be at work.
+    """
+
+    def __init__(self, runtime: JobRuntime, builder: ExecutionPlanBuilder, plan: ExecutionPlan, collector: ResultCollector) -> None:
+        self.job_id = plan.job.job_id
+        self.plan = plan
+        self._runtime = runtime
+        self._builder = builder
+        self._collector = collector
+        self._machine = LightJob(plan.job.participants)
+        self._metrics: list[VertexMetrics] = []
+        self._timers: list[asyncio.TimerHandle] = []
+        self._when_done: list[Callable[[], None]] = []
+        self._done: asyncio.Future[JobResult] = runtime.loop.create_future()
+        self.has_enough = False
+        collector.is_enough = self.enough
+
+    @property
+    def done(self) -> bool:
+        """Whether :meth:`result` would not wait."""
+        return self._done.done()
+
+    @property
+    def running_members(self) -> tuple[str, ...]:
+        """The participants that have not ended, as far as is known."""
+        return self._machine.running
+
+    @property
+    def metrics(self) -> tuple[VertexMetrics, ...]:
+        """What the participants did that have ended, well or not."""
+        return tuple(self._metrics)
+
+    async def result(self) -> JobResult:
+        """Wait for the end of the job. If the waiting is cancelled, so is the job.
+
+        Raises:
+            Error: Why the job failed; see :mod:`secateur.errors`.
+        """
+        try:
+            return await asyncio.shield(self._done)
+        except asyncio.CancelledError:
+            self.cancel("whoever waited for its result has gone away")
+            raise
+
+    def when_done(self, call: Callable[[], None]) -> None:
+        """Have a call made when the job has ended, well or not, and when it has rows enough."""
+        self._when_done.append(call)
+        self._done.add_done_callback(lambda _: call())
+
+    def result_now(self) -> JobResult:
+        """The result of a job that is :attr:`done`.
+
+        Raises:
+            Error: Why the job failed.
+        """
+        return self._done.result()
+
+    def cancel(self, reason: str = "on request") -> None:
+        """Stop the job everywhere. Does not wait; :meth:`result` then raises ``JobCancelledError``. Nothing happens when it has ended."""
+        self.stop(JobCancelledError(f"job {self.job_id} was cancelled: {reason}", job=self.job_id))
+
+    def stop(self, error: Error) -> None:
+        """Stop the job everywhere for a reason."""
+        self.apply(self._machine.cancel(error))
+
+    def enough(self) -> None:
+        """No further row is wanted: end the job everywhere, and well. Who is at his last rows anyway is left the time for it: stopping a kernel costs more."""
+        if not self.has_enough and self._machine.error is None:
+            self.has_enough = True
+            unwanted = JobCancelledError(f"job {self.job_id} has all rows that are wanted of it", job=self.job_id)
+            self._timers.append(self._runtime.loop.call_later(_LAST_ROWS_S, self.stop, unwanted))
+            for call in self._when_done:
+                call()
+
+    def begin(self) -> None:
+        """The participants were told to start."""
+        timeout_s = self.plan.job.timeout_s
+        if timeout_s is not None:
+            self._timers.append(self._runtime.loop.call_later(timeout_s, self._deadline_passed, timeout_s))
+        self.apply(self._machine.start())
+
+    def member_ended(self, member: str, error: Error | None, metrics: Sequence[VertexMetrics]) -> None:
+        """A participant has ended."""
+        self._metrics += metrics
+        self.apply(self._machine.member_ended(member, error))
+
+    def member_lost(self, member: str, cause: BaseException | None) -> None:
+        """A member cannot be reached any more."""
+        self.apply(self._machine.member_lost(member, lost_member(member, cause)))
+
+    def apply(self, effects: list[Effect]) -> None:
+        """Carry out what the state machine asks for."""
+        for effect in effects:
+            match effect:
+                case CancelMember(member, error):
+                    self._runtime.cancel_member(member, self.job_id, error)
+                case AwaitCancelled():
+                    self._timers.append(self._runtime.loop.call_later(self._runtime.limits.cancel_wait_s, self._cancel_wait_over))
+                case Finish(error):
+                    self._finish(error)
+                case _:
+                    assert_never(effect)
+
+    def _deadline_passed(self, timeout_s: float) -> None:
+        waiting = ", ".join(self._machine.running)
+        self.stop(DeadlineError(f"job {self.job_id} took longer than its deadline of {timeout_s} s; still running on {waiting}", job=self.job_id))
+
+    def _cancel_wait_over(self) -> None:
+        self.apply(self._machine.cancel_wait_over())
+
+    def _finish(self, error: Error | None) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        self._runtime.forget(self)
+        self._close_builder(error)
+        if self._done.done():
+            return
+        if error is not None and not self.has_enough:
+            self._done.set_exception(error)
+            self._done.exception()  # a job nobody waits for must not be reported as a forgotten exception
+        else:
+            touched = tuple(sorted(self.plan.job.participants))
+            self._done.set_result(JobResult(self.job_id, self._collector.tables(), touched, self.metrics))
+
+    def _close_builder(self, error: Error | None) -> None:
+        if self._builder.close_is_cooperative:
+            self._builder.close(error)
+        else:
+            self._runtime.services.quick.submit(self._builder.close, error)

@@ -1,0 +1,331 @@
+"""The engine of one member: coordinates jobs that are started here, takes part in jobs that are started elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final, assert_never
+
+from secateur.dag.dag import DAG, FrozenDAG
+from secateur.dag.job_config import JobConfig
+from secateur.dag.processor import Params
+from secateur.engine.exchange.messages import Credit, Exchange, JobCancel, JobDone, JobStart, Message, read_message
+from secateur.engine.exchange.outgoing import Outgoing
+from secateur.engine.exchange.transport import Payload, Transport
+from secateur.engine.execution_plan.member_plan import MemberPlan, pack_job, pack_plan, unpack_plan
+from secateur.engine.execution_plan.plan_builder import ExecutionPlan, ExecutionPlanBuilder
+from secateur.engine.failure import lost_member
+from secateur.engine.kernels.duckdb.cancellation import Cancellation
+from secateur.engine.kernels.job_kernel import JobKernel
+from secateur.engine.runtime.early_messages import EarlyMessages
+from secateur.engine.runtime.execution import Execution
+from secateur.engine.runtime.gather_budget import GatherBudget
+from secateur.engine.runtime.job_state import Finish
+from secateur.engine.runtime.metrics import VertexMetrics
+from secateur.engine.runtime.result import JobResult, ResultCollector
+from secateur.engine.runtime.running_job import RunningJob
+from secateur.engine.runtime.services import MemberServices
+from secateur.engine.runtime.tasklet import Tasklet
+from secateur.engine.scheduler import Scheduler, TimedRunnable
+from secateur.errors import DagError, DeadlineError, Error, InternalError, LimitExceededError, MemberLostError, ProgrammingError, TopologyChangedError
+from secateur.partitioning.topology.topology import Topology
+
+__all__ = ["JobRuntime", "RunningJob"]
+
+_INTERRUPT_DELAY_S: Final = 0.05
+_PARTICIPANT_GRACE_S: Final = 5.0
+"""How much later than the coordinator a participant acts on a deadline by itself: only if the coordinator is silent."""
+
+
+class JobRuntime:
+    """The engine of one member. Make it on the member's event loop; every method belongs to that loop.
+
+    Args:
+        member_id: Id of this member.
+        services: What it offers to processors.
+        transport: Its way to the other members.
+    """
+
+    def __init__(self, member_id: str, services: MemberServices, transport: Transport) -> None:
+        self.member_id = member_id
+        self.services = services
+        self.limits = services.limits
+        self.loop = asyncio.get_running_loop()
+        self._scheduler = Scheduler(self.loop, self.limits.slice_s, _report_long_turn)
+        self._outgoing = Outgoing(transport, self._send_failed)
+        self._early = EarlyMessages(self.limits.early_bytes_max, self.limits.early_wait_s)
+        self._executions: dict[str, Execution] = {}
+        self._unclosed: dict[str, asyncio.Future[None]] = {}
+        self._jobs: dict[str, RunningJob] = {}
+        self._starts = itertools.count()
+        # A member that comes back under its old id must not reuse the ids of its former life.
+        self._incarnation = os.urandom(4).hex()
+        self._is_closed = False
+
+    @property
+    def running_executions(self) -> int:
+        """Jobs in which this member takes part now."""
+        return len(self._executions)
+
+    @property
+    def jobs(self) -> Mapping[str, RunningJob]:
+        """The jobs that this member coordinates now, by id."""
+        return self._jobs
+
+    async def run_light_job(self, dag: DAG | FrozenDAG, config: JobConfig, params: Params, topology: Topology) -> JobResult:
+        """Run a job and wait for its result; this member coordinates.
+
+        Raises:
+            DagError: The DAG is not valid or cannot run as configured.
+            Error: Why the job failed, naming vertex and member.
+        """
+        job = await self.start_light_job(dag, config, params, topology)
+        return await job.result()
+
+    async def start_light_job(
+        self, dag: DAG | FrozenDAG, config: JobConfig, params: Params, topology: Topology, *, result: ResultCollector | None = None
+    ) -> RunningJob:
+        """Start a job and return at once; one message goes to each participant other than this member.
+
+        Args:
+            dag: What to run.
+            config: How.
+            params: Its parameters.
+            topology: Members and owners.
+            result: Takes the rows of its result; None collects them for :meth:`RunningJob.result`.
+
+        Raises:
+            DagError: The DAG is not valid or cannot run as configured. Nothing was started.
+            SerializationError: A vertex is code and this cluster accepts none, or it cannot be pickled. Nothing was started.
+            LimitExceededError: This member already runs as many jobs as it may. Nothing was started.
+        """
+        self._check_open()
+        builder = self._plan_builder(dag, config, params, topology)
+        try:
+            plan = await self._build(builder)
+            packed = self._pack(plan)
+            collector = ResultCollector(config.result_bytes_max) if result is None else result
+            local = self._make_execution(plan.members[self.member_id], collector) if self.member_id in plan.members else None
+        except BaseException as error:
+            builder.close(error)
+            raise
+        job = RunningJob(self, builder, plan, collector)
+        self._jobs[job.job_id] = job
+        for member, data in packed.items():
+            self._outgoing.post(member, JobStart(job.job_id, self.member_id, data))
+        job.begin()
+        if local is not None and not job.done:
+            self._start_execution(local)
+        return job
+
+    async def resolve(self, dag: DAG | FrozenDAG, config: JobConfig, params: Params, topology: Topology) -> ExecutionPlan:
+        """The plan of a job as this member would start it now. Meta-suppliers are initialised and closed; nothing is started and no message sent.
+
+        Raises:
+            DagError: The DAG is not valid or cannot run as configured.
+            Error: A meta-supplier refused, with the vertex named.
+        """
+        self._check_open()
+        builder = self._plan_builder(dag, config, params, topology)
+        try:
+            return await self._build(builder)
+        finally:
+            if builder.close_is_cooperative:
+                builder.close(None)
+            else:
+                await self.loop.run_in_executor(self.services.quick, builder.close, None)
+
+    def on_message(self, header: Mapping[str, Any], payload: Payload) -> None:
+        """Take a message of another member; ``header["op"]`` is one of :data:`secateur.engine.exchange.messages.OPS`.
+
+        Raises:
+            ProtocolError: It is not one of ours. No job is harmed.
+        """
+        message = read_message(header, payload)
+        match message:
+            case Exchange() | Credit():
+                execution = self._executions.get(message.job)
+                if execution is not None:
+                    execution.receive(message)
+                elif not self._early.keep(message, self.loop.time()):
+                    full = f"member {self.member_id} holds more than {self.limits.early_bytes_max:,} bytes of rows for jobs that have not started there"
+                    self._outgoing.post(message.sender, JobCancel(message.job, self.member_id, LimitExceededError(full)))
+            case JobStart(job, sender, plan):
+                self._start_from_message(job, sender, plan)
+            case JobDone(job_id, sender, error, metrics):
+                job_here = self._jobs.get(job_id)
+                if job_here is not None:
+                    job_here.member_ended(sender, error, metrics)
+            case JobCancel(job_id, _, error):
+                execution = self._executions.get(job_id)
+                if execution is not None:
+                    execution.fail(error)
+                else:
+                    self._early.end(job_id)
+            case _:
+                assert_never(message)
+
+    def member_lost(self, member: str, cause: BaseException | None = None) -> None:
+        """A member has left or cannot be reached: fail every job in which it still takes part. Jobs that pruned it do not notice."""
+        self._outgoing.discard(member)
+        for job in list(self._jobs.values()):
+            job.member_lost(member, cause)
+        for execution in list(self._executions.values()):
+            if member == execution.plan.job.coordinator or member in execution.plan.job.participants:
+                execution.fail(lost_member(member, cause))
+
+    def cancel_member(self, member: str, job_id: str, error: Error) -> None:
+        """Tell one participant of a job that is coordinated here to stop."""
+        if member != self.member_id:
+            self._outgoing.post(member, JobCancel(job_id, self.member_id, error))
+            return
+        execution = self._executions.get(job_id)
+        if execution is not None:
+            execution.fail(error)
+
+    def forget(self, job: RunningJob) -> None:
+        """A job that was coordinated here has ended."""
+        self._jobs.pop(job.job_id, None)
+
+    def metrics(self, job_id: str) -> list[VertexMetrics]:
+        """What a job has done on this member so far; nothing when it does not run here."""
+        execution = self._executions.get(job_id)
+        return [] if execution is None else execution.metrics()
+
+    async def close(self) -> None:
+        """End every job that this member coordinates or takes part in, wait a bounded time for what is still running in threads, and send no more."""
+        self._is_closed = True
+        error = MemberLostError(f"member {self.member_id} is shutting down", member=self.member_id)
+        for job in list(self._jobs.values()):
+            job.stop(error)
+        for execution in list(self._executions.values()):
+            execution.fail(error)
+        if self._unclosed:
+            await asyncio.wait(self._unclosed.values(), timeout=self.limits.cancel_wait_s)
+        await asyncio.sleep(0)  # lets what was just posted go out on connections that are still good
+        await self._outgoing.close()
+        for job in list(self._jobs.values()):
+            job.apply([Finish(error)])
+
+    def _plan_builder(self, dag: DAG | FrozenDAG, config: JobConfig, params: Params, topology: Topology) -> ExecutionPlanBuilder:
+        return ExecutionPlanBuilder(
+            dag.freeze(),
+            config,
+            job_id=f"{self.member_id}-{self._incarnation}-{next(self._starts)}",
+            coordinator=self.member_id,
+            topology=topology,
+            params=params,
+            table=self.services.table,
+        )
+
+    async def _build(self, builder: ExecutionPlanBuilder) -> ExecutionPlan:
+        return builder.build() if builder.init_is_cooperative else await self.loop.run_in_executor(self.services.quick, builder.build)
+
+    def _pack(self, plan: ExecutionPlan) -> dict[str, bytes]:
+        others = {member: member_plan for member, member_plan in plan.members.items() if member != self.member_id}
+        if not others:
+            return {}
+        shared = pack_job(plan.job)
+        return {member: pack_plan(member_plan, shared, allow_code=self.services.allow_code) for member, member_plan in others.items()}
+
+    def _start_from_message(self, job_id: str, sender: str, data: Payload) -> None:
+        if job_id in self._executions or self._early.has_ended(job_id):
+            return
+        try:
+            self._check_open()
+            plan = unpack_plan(data, allow_code=self.services.allow_code)
+            if plan.member != self.member_id:
+                raise DagError(f"member {self.member_id} was sent the plan of member {plan.member}; the coordinator's topology is old")
+            execution = self._make_execution(plan, None)
+        except Exception as error:  # whatever it is, a coordinator that hears nothing would wait for ever
+            failure = error if isinstance(error, Error) else InternalError(f"member {self.member_id} cannot start a job: {type(error).__name__}: {error}")
+            self._early.end(job_id)
+            self._outgoing.post(sender, JobDone(job_id, self.member_id, failure, ()))
+            return
+        self._start_execution(execution)
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise TopologyChangedError(f"member {self.member_id} is shutting down and starts no more jobs")
+        if len(self._executions) >= self.limits.executions_max:
+            raise LimitExceededError(
+                f"member {self.member_id} already runs {self.limits.executions_max} jobs, its executions_max; try again when some have ended"
+            )
+
+    def _make_execution(self, plan: MemberPlan, collector: ResultCollector | None) -> Execution:
+        job_id = plan.job.job_id
+        cancellation = Cancellation()
+        extra: dict[type, Any] = {Cancellation: cancellation, GatherBudget: GatherBudget(self.limits.gathered_bytes_max)}
+        if collector is not None:
+            extra[ResultCollector] = collector
+        services, kernel = self.services, None
+        if plan.job.kernel_bytes_max is not None:
+            kernel = JobKernel(plan.job.kernel_bytes_max, services.spill_directory)
+            services = replace(services, run_fragment=kernel.run)
+        return Execution(
+            plan,
+            services,
+            extra,
+            self._scheduler,
+            self._outgoing.post,
+            on_ended=lambda error: self._execution_ended(job_id, error, cancellation),
+            on_closed=lambda: self._execution_closed(job_id, kernel),
+        )
+
+    def _execution_closed(self, job_id: str, kernel: JobKernel | None) -> None:
+        self._unclosed.pop(job_id).set_result(None)
+        if kernel is not None:
+            self.services.quick.submit(kernel.close)
+
+    def _start_execution(self, execution: Execution) -> None:
+        job = execution.plan.job
+        self._executions[job.job_id] = execution
+        self._unclosed[job.job_id] = self.loop.create_future()
+        if job.timeout_s is not None and job.coordinator != self.member_id:
+            silent = f"job {job.job_id} is past its deadline of {job.timeout_s} s and its coordinator {job.coordinator} is silent"
+            execution.arm_deadline(job.timeout_s + _PARTICIPANT_GRACE_S, lambda: DeadlineError(silent))
+        execution.start()
+        for message in self._early.take(job.job_id):
+            execution.receive(message)
+
+    def _execution_ended(self, job_id: str, error: Error | None, cancellation: Cancellation) -> None:
+        execution = self._executions.pop(job_id)
+        if error is not None:
+            self._interrupt(job_id, cancellation, _INTERRUPT_DELAY_S)
+        self._early.end(job_id)
+        job = self._jobs.get(job_id)
+        if job is not None:
+            job.member_ended(self.member_id, error, execution.metrics())
+        elif execution.plan.job.coordinator != self.member_id:
+            self._outgoing.post(execution.plan.job.coordinator, JobDone(job_id, self.member_id, error, tuple(execution.metrics())))
+
+    def _interrupt(self, job_id: str, cancellation: Cancellation, delay_s: float) -> None:
+        """Stop the kernels of a job that has failed; again and again, since DuckDB forgets an interrupt that comes at a bad moment."""
+        cancellation.cancel()
+        if job_id in self._unclosed:
+            self.loop.call_later(delay_s, self._interrupt, job_id, cancellation, 2 * delay_s)
+
+    def _send_failed(self, member: str, message: Message, error: Exception) -> None:
+        """A message that cannot be sent for what it is fails its job; one that cannot be sent for where it goes fails every job with that member."""
+        if isinstance(error, (LimitExceededError, ProgrammingError)):
+            self._fail_job(message.job, error)
+        elif isinstance(error, Error) and not isinstance(error, InternalError):
+            self.member_lost(member, error)
+        else:
+            self._fail_job(message.job, InternalError(f"a {type(message).__name__} to member {member} could not be sent: {type(error).__name__}: {error}"))
+
+    def _fail_job(self, job_id: str, error: Error) -> None:
+        job = self._jobs.get(job_id)
+        if job is not None:
+            job.stop(error)
+        execution = self._executions.get(job_id)
+        if execution is not None:
+            execution.fail(error)
+
+
+def _report_long_turn(runnable: TimedRunnable, turn_s: float) -> None:
+    if isinstance(runnable, Tasklet):
+        runnable.report_long_turn(turn_s)

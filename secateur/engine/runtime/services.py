@@ -1,0 +1,122 @@
+"""What a member offers to the processors that run on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from secateur.engine.kernels.duckdb.cancellation import Cancellation
+from secateur.engine.kernels.fragment import Fragment, open_answer
+from secateur.engine.kernels.parted_answer import PartedAnswer
+from secateur.errors import NotSupportedError, UnknownTableError
+from secateur.partitioning.tables.table import TableDef
+from secateur.storage.member_store import MemberStore
+
+__all__ = ["AnswerOpener", "EngineLimits", "FragmentRunner", "MemberServices", "RowsWriter"]
+
+
+class FragmentRunner(Protocol):
+    """Runs a fragment over named relations; safe from any thread. ``secateur.engine.kernels.fragment.run`` is one."""
+
+    def __call__(
+        self, fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any] = (), *, cancellation: Cancellation | None = None
+    ) -> pa.Table: ...
+
+
+class AnswerOpener(Protocol):
+    """Opens the answer of a fragment, to be taken a part at a time; ``secateur.engine.kernels.fragment.open_answer`` is one."""
+
+    def __call__(
+        self, fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any] = (), *, cancellation: Cancellation | None = None
+    ) -> PartedAnswer: ...
+
+
+class RowsWriter(Protocol):
+    """Writes rows to the primaries of their partitions and waits until the backups have them too. For threads other than that of the event loop."""
+
+    def __call__(self, table: TableDef, rows: pa.Table, mode: str, change_id: str) -> int:
+        """Write rows; those of one partition become visible together. Ranges that the table makes on demand are made first.
+
+        Args:
+            table: The table.
+            rows: In the table's schema.
+            mode: ``"append"`` or ``"upsert"``.
+            change_id: Unique; a write that is repeated under the same id is made once.
+
+        Returns:
+            Rows written.
+
+        Raises:
+            NoRangeError: A row that no range covers, and none is made for; nothing was written.
+            Error: The first partition that refused says why; every other write has ended by then, well or not.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class EngineLimits:
+    """Bounds of one member's engine.
+
+    Attributes:
+        executions_max: Jobs that may run here at once; one more is refused.
+        early_bytes_max: Bytes of rows kept for jobs whose start has not arrived yet, all jobs together.
+        early_wait_s: Seconds for which they are kept.
+        cancel_wait_s: Seconds that a coordinator waits, after a failure, for the other participants to say that they have stopped.
+        frame_bytes_max: Bytes of rows in one exchange message, unless a single batch is larger.
+        gathered_bytes_max: Bytes of rows that the stages of one SELECT may gather here.
+        slice_s: Seconds for which processors may keep the event loop before the network gets its turn.
+    """
+
+    executions_max: int = 4096
+    early_bytes_max: int = 256 << 20
+    early_wait_s: float = 30.0
+    cancel_wait_s: float = 5.0
+    frame_bytes_max: int = 4 << 20
+    gathered_bytes_max: int = 2 << 30
+    slice_s: float = 0.002
+
+
+def _no_table(name: str) -> TableDef:
+    raise UnknownTableError(f"table {name!r} is not known on this member")
+
+
+def _no_writer(table: TableDef, rows: pa.Table, mode: str, change_id: str) -> int:
+    raise NotSupportedError(f"table {table.name} cannot be written from here: this engine belongs to no member of a cluster")
+
+
+@dataclass(frozen=True, slots=True)
+class MemberServices:
+    """The services of a member.
+
+    Attributes:
+        store: Its partitions. Read on the event loop only; the snapshots it hands out may be read anywhere.
+        run_fragment: Runs a kernel.
+        executor: Threads for calls that are known to take long; few, so that they do not all run at once.
+        table: Finds a table's description; raises ``UnknownTableError``.
+        write_rows: Writes rows of any partition of the cluster.
+        allow_code: Whether it accepts suppliers that travel as code.
+        open_answer: Runs a kernel whose answer is taken in parts, as the stages of a SELECT do.
+        quick_executor: Threads for all other calls, which do not wait for those; None: the same.
+        spill_directory: Where kernels of jobs put what passes their limits; None for nowhere.
+        limits: Bounds of its engine.
+    """
+
+    store: MemberStore
+    run_fragment: FragmentRunner
+    executor: Executor
+    table: Callable[[str], TableDef] = _no_table
+    write_rows: RowsWriter = _no_writer
+    allow_code: bool = False
+    open_answer: AnswerOpener = open_answer
+    quick_executor: Executor | None = None
+    spill_directory: Path | None = None
+    limits: EngineLimits = field(default_factory=EngineLimits)
+
+    @property
+    def quick(self) -> Executor:
+        """Threads for calls that need not take long."""
+        return self.executor if self.quick_executor is None else self.quick_executor

@@ -1,0 +1,342 @@
+"""Runs one processor: a state machine that is given turns, feeds it input in the order of the contract, and goes to sleep when there is nothing to do.
+
+ Source: Hazelcast Jet, ``ProcessorTasklet``. One machine serves both kinds of processors: a call to a cooperative one happens in the turn, a call to another
+one is handed to its thread and the machine sleeps until it is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
+from enum import Enum, auto
+from time import perf_counter
+from typing import Any, Final, NamedTuple, TypeVar, assert_never
+
+import pyarrow as pa
+
+from secateur.dag.processor import Processor, ProcessorContext
+from secateur.engine.exchange.edge_writer import EdgeWriter
+from secateur.engine.exchange.inbox import Inbox
+from secateur.engine.exchange.outbox import DirectOutbox, WaitingOutbox
+from secateur.engine.failure import located
+from secateur.engine.runtime.elastic_threads import LONG_AFTER_S
+from secateur.engine.runtime.processor_thread import Outcome, ProcessorThread
+from secateur.engine.scheduler import Scheduler
+from secateur.errors import DagError, Error
+
+__all__ = ["Input", "Tasklet"]
+
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+_SPIN_TURNS: Final = 8
+_IDLE_DELAY_S: Final = 0.0001
+_IDLE_DELAY_MAX_S: Final = 0.01
+
+
+class Input(NamedTuple):
+    """One inbound edge of a processor."""
+
+    ordinal: int
+    priority: int
+    inbox: Inbox
+
+
+class _Stage(Enum):
+    INPUT = auto()
+    COMPLETE = auto()
+    FINISH = auto()
+
+
+class _Verdict(Enum):
+    AGAIN = auto()
+    """There is more to do now."""
+    SLEEP = auto()
+    """Somebody will wake the tasklet: input, room, an offload or the thread."""
+    IDLE = auto()
+    """The processor asked to be called again but nothing is known that would make a difference."""
+    ENDED = auto()
+
+
+class Tasklet:
+    """One processor of one job. To be used on the event loop, except for what its thread and its offloads do.
+
+    Args:
+        vertex: Name of the vertex.
+        member: Id of this member.
+        processor: The processor.
+        inputs: Its inbound edges.
+        outbox: Its output; waits if the processor has a thread, refuses otherwise.
+        thread: Its thread, or None for a cooperative processor.
+        writers: Its outbound edges, by ordinal; for its metrics.
+        scheduler: Gives turns.
+        executor: Threads for offloads that take long, or that follow such.
+        quick: Threads for all others.
+        loop: The event loop.
+        on_failed: Called once with the located error.
+        on_ended: Called once the processor is complete and all it offered has found room.
+    """
+
+    def __init__(
+        self, *, vertex: str, member: str, processor: Processor, inputs: Sequence[Input], outbox: DirectOutbox | WaitingOutbox, thread: ProcessorThread | None,
+        writers: Sequence[EdgeWriter],
+        scheduler: Scheduler, executor: Executor, quick: Executor, loop: asyncio.AbstractEventLoop,
+        on_failed: Callable[[Error], None], on_ended: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self.vertex = vertex
+        self._member = member
+        self._processor = processor
+        self._priorities = [[i for i in inputs if i.priority == priority] for priority in sorted({i.priority for i in inputs})]
+        self.inputs = tuple(inputs)
+        self.writers = tuple(writers)
+        self._outbox = outbox
+        self._thread = thread
+        self._scheduler = scheduler
+        self._executor = executor
+        self._quick = quick
+        self._loop = loop
+        self._on_failed = on_failed
+        self._on_ended = on_ended
+        self._stage = _Stage.INPUT if inputs else _Stage.COMPLETE
+        self._batch: tuple[int, pa.RecordBatch] | None = None
+        self._ending: Input | None = None
+        self._turn = 0
+        self._offload: Future[Any] | None = None
+        self._is_calling = False
+        self._outcome: Outcome | None = None
+        self._doing = "init()"
+        self._idle_turns = 0
+        self._accepted_before = 0
+        self._is_ended = False
+        self._is_reported = False
+        self.is_scheduled = False
+        self.turns_s = 0.0
+        self.offload_s = 0.0
+        self._thread_s = 0.0
+
+    @property
+    def busy_s(self) -> float:
+        """Seconds that its turns have taken, routing of its output included; of a processor with a thread, seconds that its calls have taken there."""
+        return self.turns_s if self._thread is None else self._thread_s
+
+    def init(self, context: ProcessorContext) -> None:
+        """Initialise the processor. In the thread that starts the job; raises what the processor raises, located."""
+        try:
+            self._processor.init(self._outbox, context)
+        except Exception as error:
+            raise located(error, self.vertex, self._member, "init()") from error
+
+    def start(self) -> None:
+        """Begin: take turns from now on."""
+        for item in self.inputs:
+            item.inbox.consumer = self
+        self.wake()
+
+    def wake(self) -> None:
+        """Take a turn soon."""
+        if not self._is_ended:
+            self._scheduler.ready(self)
+
+    def wake_from_thread(self) -> None:
+        """:meth:`wake`, from any thread."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed: the process is ending and nobody waits
+            self._loop.call_soon_threadsafe(self.wake)
+
+    def offload(self, call: Callable[[], T], /, *, is_long: bool = False) -> Future[T]:
+        """Run a call in a thread and wake the processor when it is over; the ``offload`` of its context."""
+        if self._offload is not None and not self._offload.done():
+            raise DagError(f"vertex {self.vertex!r}: a second offload was begun before the first was done; a processor may have one at a time")
+        threads = self._executor if is_long or self.offload_s > LONG_AFTER_S else self._quick
+        future = threads.submit(self._timed_offload, call)
+        self._offload = future
+        future.add_done_callback(lambda _: self.wake_from_thread())
+        return future
+
+    def run(self) -> None:
+        """Take a turn."""
+        if self._is_ended:
+            return
+        try:
+            verdict = self._step()
+        except Exception as error:
+            self._on_failed(located(error, self.vertex, self._member, self._doing))
+            return
+        match verdict:
+            case _Verdict.AGAIN:
+                self._scheduler.ready(self)
+            case _Verdict.SLEEP:
+                pass
+            case _Verdict.IDLE:
+                self._back_off()
+            case _Verdict.ENDED:
+                self._is_ended = True
+                self._on_ended()
+            case _:
+                assert_never(verdict)
+
+    def report_long_turn(self, turn_s: float) -> None:
+        """Say once that this processor has held the event loop."""
+        if not self._is_reported and self._thread is None:
+            self._is_reported = True
+            _log.warning(
+                "vertex %r held the event loop of member %s for %.0f ms in %s: lookups, writes and other jobs of that member waited. Leave out "
+                "cooperative=True, so that it gets a thread; a Processor says so with its attribute of that name",
+                self.vertex,
+                self._member,
+                turn_s * 1000,
+                self._doing,
+            )
+
+    def close(self, on_closed: Callable[[Exception | None], None]) -> None:
+        """Close the processor once no call of it is running; ``on_closed`` hears, on the event loop, what that came to. Does not wait."""
+        self._is_ended = True
+        self._outbox.clear()
+        for item in self.inputs:
+            item.inbox.clear()
+        self._batch = None
+
+        def finish(outcome: Outcome) -> None:
+            try:
+                outcome.get()
+            except Exception as error:
+                on_closed(located(error, self.vertex, self._member, "close()"))
+            else:
+                on_closed(None)
+
+        def finish_from_thread(outcome: Outcome) -> None:
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(finish, outcome)
+
+        if self._thread is not None:
+            self._thread.submit(finish_from_thread, self._processor.close)
+            self._thread.stop()
+        elif self._offload is not None and not self._offload.done():
+            self._offload.add_done_callback(lambda _: finish_from_thread(Outcome.of(self._processor.close)))
+        else:
+            finish(Outcome.of(self._processor.close))
+
+    def _step(self) -> _Verdict:
+        if self._is_calling and self._outcome is None:
+            self._outbox.flush(self)  # the thread may be waiting for room
+            return _Verdict.SLEEP
+        if not self._outbox.flush(self):
+            return _Verdict.SLEEP
+        match self._stage:
+            case _Stage.INPUT:
+                return self._step_input()
+            case _Stage.COMPLETE:
+                return self._after(self._call("complete()", self._processor.complete), self._enter_finish)
+            case _Stage.FINISH:
+                self._outbox.finish()
+                return _Verdict.ENDED
+            case _:
+                assert_never(self._stage)
+
+    def _step_input(self) -> _Verdict:
+        if self._batch is None and self._ending is None and not self._take_input():
+            return _Verdict.SLEEP
+        if self._batch is not None:
+            ordinal, batch = self._batch
+            return self._after(self._call(f"process(ordinal {ordinal}, {batch.num_rows} rows)", self._processor.process, ordinal, batch), self._drop_batch)
+        assert self._ending is not None
+        ordinal = self._ending.ordinal
+        return self._after(self._call(f"complete_edge({ordinal})", self._processor.complete_edge, ordinal), self._drop_edge)
+
+    def _take_input(self) -> bool:
+        """The next batch or end of the inputs with the highest priority; they take turns. False when there is none now."""
+        inputs = self._priorities[0]
+        wanted = self._processor.wanted
+        if wanted is not None and not any(item.ordinal in wanted for item in inputs):
+            wanted = None
+        for step in range(len(inputs)):
+            index = (self._turn + step) % len(inputs)
+            item = inputs[index]
+            if wanted is not None and item.ordinal not in wanted:
+                continue
+            batch = item.inbox.take()
+            if batch is not None:
+                self._turn = index + 1
+                self._batch = (item.ordinal, batch)
+                return True
+            if item.inbox.is_drained:
+                self._ending = item
+                return True
+        return False
+
+    def _drop_batch(self) -> None:
+        self._batch = None
+
+    def _drop_edge(self) -> None:
+        assert self._ending is not None
+        self._priorities[0].remove(self._ending)
+        self._ending = None
+        if not self._priorities[0]:
+            del self._priorities[0]
+            self._turn = 0
+            if not self._priorities:
+                self._stage = _Stage.COMPLETE
+
+    def _enter_finish(self) -> None:
+        self._stage = _Stage.FINISH
+
+    def _after(self, answer: bool | None, proceed: Callable[[], None]) -> _Verdict:
+        """What follows an answer of the processor: proceed after True, wait for what the False was about, None while its thread is still busy."""
+        if answer is None:
+            return _Verdict.SLEEP
+        if answer:
+            self._idle_turns = 0
+            proceed()
+            return _Verdict.AGAIN
+        if self._offload is not None and not self._offload.done():
+            return _Verdict.SLEEP
+        if not self._outbox.is_clear or self._outbox.accepted != self._accepted_before:
+            self._accepted_before = self._outbox.accepted
+            self._idle_turns = 0
+            return _Verdict.AGAIN
+        return _Verdict.IDLE
+
+    def _back_off(self) -> None:
+        self._idle_turns += 1
+        if self._idle_turns <= _SPIN_TURNS:
+            self._scheduler.ready(self)
+        else:
+            doublings = min(self._idle_turns - _SPIN_TURNS, 16)
+            self._scheduler.later(min(_IDLE_DELAY_S * 2**doublings, _IDLE_DELAY_MAX_S), self)
+
+    def _call(self, doing: str, method: Callable[..., bool], *args: Any) -> bool | None:
+        self._doing = doing
+        if self._thread is None:
+            answer = method(*args)
+        elif self._outcome is None:
+            self._is_calling = True
+            self._thread.submit(self._called, self._timed, method, args)
+            return None
+        else:
+            self._is_calling = False
+            outcome, self._outcome = self._outcome, None
+            answer = outcome.get()
+        if not isinstance(answer, bool):
+            raise DagError(f"{doing} returned {answer!r}; return True when it is dealt with, False to be called again")
+        return answer
+
+    def _timed(self, method: Callable[..., bool], args: tuple[Any, ...]) -> bool:
+        start = perf_counter()
+        try:
+            return method(*args)
+        finally:
+            self._thread_s += perf_counter() - start
+
+    def _timed_offload(self, call: Callable[[], T]) -> T:
+        start = perf_counter()
+        try:
+            return call()
+        finally:
+            self.offload_s += perf_counter() - start
+
+    def _called(self, outcome: Outcome) -> None:
+        """In the processor's thread."""
+        self._outcome = outcome
+        self.wake_from_thread()

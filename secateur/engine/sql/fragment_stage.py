@@ -1,0 +1,182 @@
+"""A kernel fragment as a processor: reads its scans, gathers its inputs as relations, then answers; or, where it can, row by row as they come.
+
+An answer is passed on in parts, each made when the one before has found room: what comes after a stage that is slow slows the stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from secateur.dag.codec import portable
+from secateur.dag.processor import Emitter, Processor
+from secateur.dag.supplier import ProcessorSupplier, SupplierContext
+from secateur.engine.exchange.batches import bytes_of, small_batches_of
+from secateur.engine.kernels.fragment import Fragment
+from secateur.engine.runtime.gather_budget import GatherBudget
+from secateur.engine.runtime.services import MemberServices
+from secateur.engine.sql.fragment_call import INLINE_ROWS_MAX, FragmentCall, FragmentParts
+from secateur.engine.sql.fragment_rows import FragmentRows
+from secateur.engine.sql.input_alias import InputAlias
+from secateur.engine.sql.member_scan import MemberScan
+from secateur.partitioning.types.empty_rows import empty_table
+from secateur.wire.arrow_ipc import decode_schema
+
+__all__ = ["FragmentStageSupplier"]
+
+
+@portable("fragment-stage")
+class FragmentStageSupplier(ProcessorSupplier):
+    """Makes processors that run a fragment over the rows of their scans and all their input.
+
+    All suppliers of a job on a member are initialised in one turn of its event loop, so two stages that scan one table see the same rows.
+
+    Args:
+        fragment: What to run; its parameters are those of the job.
+        inputs: For each input ordinal, the relation that it fills and its schema, which is what the relation has when no batch arrives.
+        scans: What to read here, as it is when the job starts.
+        aliases: The names by which the fragment calls the rows of inputs instead of theirs.
+    """
+
+    init_is_cooperative = True
+    close_is_cooperative = True
+
+    def __init__(
+        self, fragment: Fragment, inputs: Sequence[tuple[str, pa.Schema]], scans: Sequence[MemberScan] = (), aliases: Sequence[InputAlias] = ()
+    ) -> None:
+        self._fragment = fragment
+        self._inputs = tuple(inputs)
+        self._scans = tuple(scans)
+        self._aliases = tuple(aliases)
+        self._call: FragmentCall | None = None
+        self._budget: GatherBudget | None = None
+        self._relations: dict[str, pa.Table] = {}
+        self._opened: dict[str, Callable[[], pa.Table]] = {}
+        self._schemas: dict[str, pa.Schema] = {}
+        self._scanned_rows = 0
+
+    def init(self, context: SupplierContext) -> None:
+        self._call = FragmentCall.of(self._fragment, context)
+        self._budget = context.service(GatherBudget)
+        if self._scans:
+            store = context.service(MemberServices).store
+            opened = {scan.relation: scan.opened(store) for scan in self._scans}
+            # The arrow kernel takes columns as they are stored, and few rows without a thread. A DuckDB call has one anyway.
+            converts = self._fragment.arrow is None and not self._fragment.is_row_by_row
+            for relation, rows in opened.items():
+                if isinstance(rows, pa.Table):
+                    self._relations[relation] = rows
+                elif not converts and rows.rows <= INLINE_ROWS_MAX:
+                    self._relations[relation] = rows(converts=False)
+                else:
+                    self._opened[relation] = rows if converts else partial(rows, converts=False)
+                    self._schemas[relation] = rows.schema
+                    self._scanned_rows += rows.rows
+
+    def get(self, count: int) -> Sequence[Processor]:
+        assert self._call is not None
+        assert self._budget is not None
+        relations, self._relations = self._relations, {}
+        opened, self._opened = self._opened, {}
+        if self._fragment.is_row_by_row:
+            empty = {name: empty_table(schema) for name, schema in (*self._inputs, *self._schemas.items())}
+            ((relation, rows),) = {**empty, **relations}.items()
+            return [FragmentRows(self._call, relation, rows, opened.get(relation)) for _ in range(count)]
+        return [_FragmentStage(self._call, self._inputs, self._aliases, relations, opened, self._scanned_rows, self._budget) for _ in range(count)]
+
+    def to_spec(self) -> Any:
+        inputs = [[relation, schema.serialize().to_pybytes()] for relation, schema in self._inputs]
+        return [self._fragment.to_wire(), inputs, [scan.to_wire() for scan in self._scans], [list(alias) for alias in self._aliases]]
+
+    @classmethod
+    def from_spec(cls, spec: Any) -> FragmentStageSupplier:
+        fragment, inputs, scans, aliases = spec
+        schemas = [(relation, decode_schema(schema)) for relation, schema in inputs]
+        return cls(Fragment.from_wire(fragment), schemas, [MemberScan.from_wire(scan) for scan in scans], [InputAlias(*alias) for alias in aliases])
+
+
+class _FragmentStage(Processor):
+    def __init__(
+        self,
+        call: FragmentCall,
+        inputs: tuple[tuple[str, pa.Schema], ...],
+        aliases: tuple[InputAlias, ...],
+        relations: Mapping[str, pa.Table],
+        opened: Mapping[str, Callable[[], pa.Table]],
+        scanned_rows: int,
+        budget: GatherBudget,
+    ) -> None:
+        self._call = call
+        self._inputs = inputs
+        self._aliases = aliases
+        self._relations = dict(relations)
+        self._opened = dict(opened)
+        self._scanned_rows = scanned_rows
+        self._budget = budget
+        self._gathered: list[list[pa.RecordBatch]] = [[] for _ in inputs]
+        self._gathered_bytes = 0
+        self._held_bytes = 0
+        self._parts: FragmentParts | None = None
+        self._emitter: Emitter | None = None
+        self._has_emitted = False
+
+    def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
+        gathered = self._gathered[ordinal]
+        if batch.num_rows or not gathered:  # the first, even without rows, says what types the columns came to
+            gathered.append(batch)
+            self._gathered_bytes += bytes_of(batch)
+            self._hold(self._gathered_bytes)
+        return True
+
+    def complete(self) -> bool:
+        if self._parts is None:
+            self._parts = self._call.open(self.context, self._take_relations(), self._take_opened(), self._scanned_rows)
+        while self._emitter is not None or not (self._has_emitted and self._parts.is_done):
+            if self._emitter is None:
+                part = self._parts.poll()
+                if part is None:
+                    return False
+                if self._has_emitted and not part.num_rows:
+                    continue
+                # What a kernel reads it keeps until its last rows are made.
+                self._hold(part.nbytes + self._parts.held_bytes + (0 if self._parts.is_done else self._gathered_bytes))
+                self._emitter = Emitter(self.outbox, small_batches_of(part))
+            if not self._emitter.emit():
+                return False
+            self._emitter, self._has_emitted = None, True
+        self._hold(0)
+        return True
+
+    def close(self) -> None:
+        self._relations.clear()
+        self._opened.clear()
+        self._gathered.clear()
+        self._emitter = None
+        if self._parts is not None:
+            self._parts.close()
+        self._hold(0)
+
+    def _hold(self, size: int) -> None:
+        """Keep so many bytes from now on."""
+        before, self._held_bytes = self._held_bytes, size
+        if size > before:
+            self._budget.take(size - before)
+        else:
+            self._budget.give_back(before - size)
+
+    def _take_opened(self) -> dict[str, Callable[[], pa.Table]]:
+        opened, self._opened = self._opened, {}
+        return opened
+
+    def _take_relations(self) -> dict[str, pa.Table]:
+        relations, self._relations = self._relations, {}
+        for (relation, schema), batches in zip(self._inputs, self._gathered, strict=True):
+            relations[relation] = pa.Table.from_batches(batches) if batches else empty_table(schema)
+        self._gathered.clear()
+        aliased = {alias.relation: relations[alias.source] for alias in self._aliases}
+        for alias in self._aliases:
+            relations.pop(alias.source, None)
+        return {**relations, **aliased}

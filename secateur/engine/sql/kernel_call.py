@@ -1,0 +1,50 @@
+"""A kernel call in a thread that ends when nobody waits for it any more."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from typing import Any, Final, TypeVar
+
+from secateur.engine.kernels.duckdb.cancellation import Cancellation
+
+__all__ = ["in_thread", "is_long_over"]
+
+T = TypeVar("T")
+
+_INTERRUPT_DELAY_S: Final = 0.05
+_SHORT_ROWS_MAX: Final = 100_000
+"""Rows that a kernel reads within some milliseconds, unless it multiplies them."""
+
+
+def is_long_over(rows: int) -> bool:
+    """Whether a kernel call over so many rows is expected to take long, and so to wait for others of its kind."""
+    return rows > _SHORT_ROWS_MAX
+
+
+async def in_thread(executor: Executor, call: Callable[[Cancellation], T], cancellation: Cancellation | None = None) -> T:
+    """Run a call in a thread and wait for it. If the waiting is cancelled, so is the call.
+
+    Args:
+        executor: The threads.
+        call: Is given the handle by which kernels are stopped.
+        cancellation: The handle, where it serves several calls; None for one of its own.
+
+    Raises:
+        Error: What the call raises.
+    """
+    cancellation = cancellation or Cancellation()
+    running = executor.submit(call, cancellation)
+    try:
+        return await asyncio.wrap_future(running)
+    except asyncio.CancelledError:
+        _interrupt(running, cancellation, asyncio.get_running_loop(), _INTERRUPT_DELAY_S)
+        raise
+
+
+def _interrupt(running: Future[Any], cancellation: Cancellation, loop: asyncio.AbstractEventLoop, delay_s: float) -> None:
+    """Again and again, since DuckDB forgets an interrupt that comes at a bad moment."""
+    cancellation.cancel()
+    if not running.done():
+        loop.call_later(delay_s, _interrupt, running, cancellation, loop, 2 * delay_s)

@@ -1,0 +1,46 @@
+"""Rows of some keys, where the keys are no prefix of the primary key and so cannot be searched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from secateur.partitioning.types.empty_rows import empty_table
+
+__all__ = ["rows_with_keys"]
+
+
+def rows_with_keys(table: pa.Table, columns: Sequence[str], keys: Sequence[tuple[Any, ...]]) -> pa.Table:
+    """The rows whose ``columns`` equal one of ``keys``, in their order.
+
+    Args:
+        table: The rows.
+        columns: The columns of a key.
+        keys: Canonical values in the order of ``columns``; None among them matches nothing.
+
+    Returns:
+        A copy of those rows. Cost: O(rows) for one column, O(rows * keys) for several.
+    """
+    keys = [key for key in keys if None not in key]
+    if not keys:
+        return empty_table(table.schema)
+    if len(columns) == 1:
+        column = table.column(columns[0])
+        return table.filter(pc.is_in(_storage(column), value_set=_storage(pa.array([key[0] for key in keys], column.type))))
+    mask = None
+    for key in keys:
+        matches = None
+        for name, value in zip(columns, key, strict=True):
+            column = table.column(name)
+            equal = pc.equal(_storage(column), _storage(pa.array([value], column.type))[0])
+            matches = equal if matches is None else pc.and_(matches, equal)
+        mask = matches if mask is None else pc.or_(mask, matches)
+    return table.filter(mask)
+
+
+def _storage(values: Any) -> Any:
+    """Comparisons are not defined on extension types such as UUID, but on what they are made of."""
+    return values.cast(values.type.storage_type) if isinstance(values.type, pa.BaseExtensionType) else values

@@ -1,0 +1,98 @@
+"""A scan as one member carries it out: which rows of which of its partitions, and that they are those the statement began with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from struct import pack, unpack
+from typing import Any
+
+import pyarrow as pa
+
+from secateur.errors import DataChangedError, KeysChangedError
+from secateur.partitioning.pruning.key_range import KeySlice, key_slice_from_wire, key_slice_to_wire
+from secateur.storage.member_store import MemberStore, TableScan
+from secateur.wire import decode_table, encode_table
+
+__all__ = ["MemberScan"]
+
+
+@dataclass(frozen=True, slots=True)
+class MemberScan:
+    """What one member reads for one scan of a statement.
+
+    Attributes:
+        relation: The name by which the fragment calls the rows.
+        table_id: The table.
+        partitions: Those of the wanted partitions that the member owns; none reads no row, but the columns.
+        columns: The columns to read, in order.
+        key_slice: The part of each partition that is wanted, None for all of it.
+        published: The number of the load that has to be the last one published here; None takes any.
+        rows: What there is to read, when it is nothing that the member stores.
+        mark: The mark under which the table is read here, or None.
+        since: The mark under which the table was read here before, and has not changed since; None takes any state.
+    """
+
+    relation: str
+    table_id: int
+    partitions: tuple[int, ...]
+    columns: tuple[str, ...]
+    key_slice: KeySlice | None
+    published: int | None
+    rows: pa.Table | None = None
+    mark: str | None = None
+    since: str | None = None
+
+    def read(self, store: MemberStore) -> pa.Table:
+        """The rows as they are now, without a copy. On the event loop of the member.
+
+        Raises:
+            TopologyChangedError: A partition is not on this member any more.
+            DataChangedError: Another load than ``published`` is the last one published here.
+            KeysChangedError: The table was not read under ``since``, or has changed.
+        """
+        if self.rows is not None:
+            return self.rows.select(list(self.columns))
+        self._check(store)
+        return store.relation(self.table_id, self.partitions, self.columns, self.key_slice)
+
+    def opened(self, store: MemberStore) -> TableScan | pa.Table:
+        """The rows as they are now: what is to read them in a thread, or the rows where they are cheap to read at once.
+
+        Raises:
+            Error: As :meth:`read`.
+        """
+        if self.rows is not None or self.key_slice is not None or not self.columns:
+            return self.read(store)
+        self._check(store)
+        return store.scan(self.table_id, self.partitions, self.columns)
+
+    def _check(self, store: MemberStore) -> None:
+        here = store.data_version(self.table_id)
+        if self.published is not None and here.published != self.published:
+            raise DataChangedError(f"load {self.published} was the last one where the statement began, here it is {here.published}", table_id=self.table_id)
+        if self.mark is not None:
+            store.marks.note(self.mark, self.table_id, here.changes)
+        if self.since is not None and self.partitions and not store.marks.is_unchanged(self.since, self.table_id, here.changes):
+            raise KeysChangedError("the table has changed since the keys of its rows were found", table_id=self.table_id)
+
+    def to_wire(self) -> list[Any]:
+        """Plain data for msgpack; :meth:`from_wire` reads it back."""
+        return [
+            self.relation,
+            self.table_id,
+            pack(f"<{len(self.partitions)}I", *self.partitions),
+            list(self.columns),
+            key_slice_to_wire(self.key_slice),
+            self.published,
+            None if self.rows is None else bytes(encode_table(self.rows)),
+            self.mark,
+            self.since,
+        ]
+
+    @classmethod
+    def from_wire(cls, data: Sequence[Any]) -> MemberScan:
+        relation, table_id, packed, columns, key_slice, published, rows, mark, since = data
+        partitions = unpack(f"<{len(packed) // 4}I", packed)
+        held = None if rows is None else decode_table(rows, ranges=False)
+        return cls(relation, table_id, partitions, tuple(columns), key_slice_from_wire(key_slice), published, held, mark, since)

@@ -1,0 +1,185 @@
+"""The specific-partitions reader: a source that reads only the partitions a job needs, each at the member that owns it.
+
+Which partitions is evaluated when the job starts, at the coordinator, with the parameters bound; each member then gets its subset. Nothing of it is kept with
+the DAG.
+
+Source: ``SpecificPartitionsImapReaderPms`` of Hazelcast's job partition pruning design.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from secateur.dag.codec import portable
+from secateur.dag.placement import Anywhere, OnPartitions, Placement
+from secateur.dag.processor import Emitter, Processor
+from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SupplierContext
+from secateur.engine.exchange.batches import batches_of
+from secateur.engine.runtime.services import MemberServices
+from secateur.engine.sql.key_filter import rows_with_keys
+from secateur.errors import InternalError
+from secateur.partitioning.pruning.key_range import KeyPrefix
+from secateur.storage.member_store import MemberStore
+
+__all__ = ["KeyLookup", "PartitionsReader", "PartitionsReaderSupplier", "ReadRequest"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLookup:
+    """Restricts a scan to the rows of some keys.
+
+    Attributes:
+        columns: The columns of a key.
+        is_prefix: Whether ``columns`` are the leading primary-key columns in order: then each key is a binary search, otherwise the partition's rows are
+            compared.
+        by_partition: The keys, canonical values in the order of ``columns``, by the partition that holds their rows.
+    """
+
+    columns: tuple[str, ...]
+    is_prefix: bool
+    by_partition: Mapping[int, tuple[tuple[Any, ...], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRequest:
+    """What to read, resolved for one run.
+
+    Attributes:
+        table_id: The table.
+        group: Its affinity group; the topology knows owners by it.
+        partitions: Ids of the partitions to read, without duplicates.
+        replicated: Whether every member has a full copy, so that any one of them will do.
+        columns: The columns to read, in order; None for all.
+        keys: The keys whose rows are wanted, or None for all rows.
+    """
+
+    table_id: int
+    group: str
+    partitions: Sequence[int]
+    replicated: bool = False
+    columns: tuple[str, ...] | None = None
+    keys: KeyLookup | None = None
+
+
+class PartitionsReader(ProcessorMetaSupplier):
+    """A meta-supplier of table scans; what to read is up to the subclass. A replicated table is read on any participant."""
+
+    init_is_cooperative = True
+    close_is_cooperative = True
+
+    def __init__(self) -> None:
+        self._request: ReadRequest | None = None
+        self._by_member: Mapping[str, tuple[int, ...]] = {}
+
+    def resolve(self, context: MetaContext) -> ReadRequest:
+        """Evaluate what to read. Called once, in ``init``: topology and parameters are known then."""
+        raise NotImplementedError(f"{type(self).__name__} has no resolve()")
+
+    def init(self, context: MetaContext) -> None:
+        self._request = self.resolve(context)
+        if not self._request.replicated:
+            self._by_member = context.owners(self._request.group, self._request.partitions)
+
+    def placement(self) -> Placement:
+        request = self._resolved()
+        return Anywhere() if request.replicated else OnPartitions(request.group, self._by_member)
+
+    def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
+        request = self._resolved()
+        return {
+            member: PartitionsReaderSupplier(request, tuple(request.partitions) if request.replicated else self._by_member.get(member, ()))
+            for member in members
+        }
+
+    def _resolved(self) -> ReadRequest:
+        if self._request is None:
+            raise InternalError("a partitions reader was asked for its placement before its init")
+        return self._request
+
+
+@portable("partitions-reader")
+class PartitionsReaderSupplier(ProcessorSupplier):
+    """Reads partitions that live on its member.
+
+    Args:
+        request: What to read.
+        partitions: The member's subset of the request's partitions.
+    """
+
+    init_is_cooperative = True
+    close_is_cooperative = True
+
+    def __init__(self, request: ReadRequest, partitions: Sequence[int]) -> None:
+        self._request = request
+        self._partitions = tuple(partitions)
+        self._store: MemberStore | None = None
+
+    def init(self, context: SupplierContext) -> None:
+        self._store = context.service(MemberServices).store
+
+    def get(self, count: int) -> Sequence[Processor]:
+        return [_Read(self, self._partitions[index::count]) for index in range(count)]
+
+    def read(self, partitions: Sequence[int]) -> pa.Table:
+        """The rows of some of the partitions as they are at one moment; without a copy, unless keys have to be compared.
+
+        Raises:
+            TopologyChangedError: A partition is not on this member any more.
+        """
+        assert self._store is not None
+        request, keys = self._request, self._request.keys
+        if keys is None:
+            return self._store.relation(request.table_id, partitions, request.columns)
+        if keys.is_prefix:
+            found = [self._store.relation(request.table_id, (p,), request.columns, KeyPrefix(key)) for p in partitions for key in keys.by_partition.get(p, ())]
+            return pa.concat_tables(found) if found else self._store.relation(request.table_id, (), request.columns)
+        wanted = [key for partition in partitions for key in keys.by_partition.get(partition, ())]
+        columns = request.columns or tuple(self._store.relation(request.table_id, ()).column_names)
+        rows = self._store.relation(request.table_id, partitions, (*columns, *(name for name in keys.columns if name not in columns)))
+        return rows_with_keys(rows, keys.columns, wanted).select(list(columns))
+
+    def to_spec(self) -> Any:
+        request, keys = self._request, self._request.keys
+        return [
+            request.table_id,
+            request.group,
+            np.array(self._partitions, dtype="<u4").tobytes(),
+            request.replicated,
+            None if request.columns is None else list(request.columns),
+            None
+            if keys is None
+            else [list(keys.columns), keys.is_prefix, [[p, [list(key) for key in keys.by_partition.get(p, ())]] for p in self._partitions]],
+        ]
+
+    @classmethod
+    def from_spec(cls, spec: Any) -> PartitionsReaderSupplier:
+        table_id, group, packed, replicated, columns, keys = spec
+        partitions = tuple(np.frombuffer(packed, dtype="<u4").tolist())
+        request = ReadRequest(
+            table_id=table_id,
+            group=group,
+            partitions=partitions,
+            replicated=replicated,
+            columns=None if columns is None else tuple(columns),
+            keys=None if keys is None else KeyLookup(tuple(keys[0]), keys[1], {p: tuple(tuple(key) for key in found) for p, found in keys[2]}),
+        )
+        return cls(request, partitions)
+
+
+class _Read(Processor):
+    """Passes the rows on, as they were at one moment."""
+
+    def __init__(self, supplier: PartitionsReaderSupplier, partitions: Sequence[int]) -> None:
+        self._supplier = supplier
+        self._partitions = partitions
+        self._emitter: Emitter | None = None
+
+    def complete(self) -> bool:
+        if self._emitter is None:
+            self._emitter = Emitter(self.outbox, batches_of(self._supplier.read(self._partitions)))
+        return self._emitter.emit()

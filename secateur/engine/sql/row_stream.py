@@ -1,0 +1,195 @@
+"""The rows of an answer, handed out as fast as whoever wants them takes them: what is held meanwhile is bounded.
+
+Three kinds, by where the rows come from: one kernel call over partitions that are all here, a fragment that reads them piece by piece, and a job over several
+members. All of them make rows as they are asked for; only what the arrow kernel answers as a whole is there at once, and counts with all that is left of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from concurrent.futures import Executor
+from functools import partial
+from typing import Protocol
+
+import pyarrow as pa
+
+from secateur.engine.kernels.duckdb.cancellation import Cancellation
+from secateur.engine.kernels.parted_answer import PartedAnswer
+from secateur.engine.runtime.result_queue import ResultQueue
+from secateur.engine.runtime.running_job import RunningJob
+from secateur.engine.sql.kernel_call import in_thread
+from secateur.engine.sql.row_pieces import RowPieces
+from secateur.errors import DataError
+
+__all__ = ["AnswerRows", "FragmentRows", "JobRows", "RowStream"]
+
+Runner = Callable[[pa.Table, Cancellation], pa.Table]
+"""Answers a fragment over some rows of its relation. For threads."""
+
+
+class RowStream(Protocol):
+    """Rows that are taken a part at a time, on the event loop, by one taker."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether everything has been taken. False may mean that nobody knows yet: the next part is empty then."""
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of rows that were made and not taken."""
+
+    async def take(self, bytes_wanted: int) -> pa.Table:
+        """The next rows: about as many bytes as wanted, or what is left; without rows when nothing is.
+
+        Cancelling the call stops the making of rows.
+
+        Raises:
+            Error: Why there will be no more rows, such as a value that a cast does not take, or a member that was lost.
+        """
+
+    def close(self) -> None:
+        """Make no more rows, wherever they are made. Does not wait. May be called twice."""
+
+
+class AnswerRows:
+    """Rows of one kernel call on this member.
+
+    Args:
+        start: Opens the answer. For a thread.
+        executor: Threads in which it is opened, taken and closed.
+    """
+
+    def __init__(self, start: Callable[[Cancellation], PartedAnswer], executor: Executor) -> None:
+        self._start = start
+        self._executor = executor
+        self._cancellation = Cancellation()
+        self._answer: PartedAnswer | None = None
+        self._is_closed = False
+
+    @property
+    def is_done(self) -> bool:
+        return self._answer is not None and self._answer.is_done
+
+    @property
+    def held_bytes(self) -> int:
+        return 0 if self._answer is None else self._answer.held_bytes
+
+    async def take(self, bytes_wanted: int) -> pa.Table:
+        return await in_thread(self._executor, partial(self._next, bytes_wanted), self._cancellation)
+
+    def close(self) -> None:
+        self._is_closed = True
+        if self._answer is None or self._answer.is_done:
+            return
+        self._cancellation.cancel()
+        with contextlib.suppress(RuntimeError):  # the member is shutting down, and its kernel with it
+            self._executor.submit(self._answer.close)
+
+    def _next(self, bytes_wanted: int, cancellation: Cancellation) -> pa.Table:
+        """In a thread."""
+        if self._answer is None:
+            self._answer = self._start(cancellation)
+        taken = self._answer.take(bytes_wanted)
+        if self._is_closed:
+            self._answer.close()
+        return taken
+
+
+class FragmentRows:
+    """Rows of a fragment that answers row by row, over a relation of this member: a piece of the relation is read when its rows are wanted.
+
+    Args:
+        relation: The rows to read, as they were when the statement began.
+        run: Answers the fragment over some of them.
+        executor: Threads for that.
+    """
+
+    def __init__(self, relation: pa.Table, run: Runner, executor: Executor) -> None:
+        self._pieces = RowPieces(relation)
+        self._run = run
+        self._executor = executor
+        self.held_bytes = 0
+
+    @property
+    def is_done(self) -> bool:
+        return self._pieces.is_done
+
+    async def take(self, bytes_wanted: int) -> pa.Table:
+        return await in_thread(self._executor, partial(self._next, bytes_wanted))
+
+    def close(self) -> None:
+        self._pieces.drop()
+
+    def _next(self, bytes_wanted: int, cancellation: Cancellation) -> pa.Table:
+        """In a thread."""
+        made = self._run(self._pieces.take(), cancellation)
+        parts = [made]
+        made_bytes = made.nbytes
+        while made_bytes < bytes_wanted and not self._pieces.is_done:
+            part = self._run(self._pieces.take(), cancellation)
+            if part.num_rows:
+                parts.append(part)
+                made_bytes += part.nbytes
+        return made if len(parts) == 1 else pa.concat_tables(parts)
+
+
+class JobRows:
+    """Rows of a job that this member coordinates, from the queue of its result.
+
+    Args:
+        job: The job.
+        queue: Where its result sink puts the rows; full, it refuses, and so each stage waits for the next, on every member.
+        schema: That of the rows, for when no batch says it.
+        bytes_before_first: What the first part waits for, though it may take less; at most what the queue may hold. Until then an error is one of a job of
+            which nobody has seen a row.
+        when_late: What to say of an error in the data that comes later.
+    """
+
+    def __init__(self, job: RunningJob, queue: ResultQueue, schema: Callable[[], pa.Schema], bytes_before_first: int = 0, when_late: str = "") -> None:
+        self._job = job
+        self._queue = queue
+        self._schema = schema
+        self._bytes_before = bytes_before_first
+        self._when_late = when_late
+        self._has_begun = False
+        job.when_done(queue.wake)
+
+    @property
+    def is_done(self) -> bool:
+        return self._is_over() and not self._queue.rows
+
+    @property
+    def held_bytes(self) -> int:
+        return self._queue.bytes
+
+    async def take(self, bytes_wanted: int) -> pa.Table:
+        try:
+            await self._queue.wait(max(bytes_wanted, self._bytes_before), self._is_over)
+        except asyncio.CancelledError:
+            self.close()
+            raise
+        self._bytes_before = 0
+        if self._job.done:
+            self._check()
+        self._has_begun = True
+        batches = self._queue.take(bytes_wanted)
+        return pa.Table.from_batches(batches, self._queue.schema or self._schema())
+
+    def close(self) -> None:
+        self._job.cancel("nobody wants the rest of its rows")
+        self._queue.close()
+
+    def _is_over(self) -> bool:
+        """Whether no further row comes."""
+        return self._job.done or self._job.has_enough
+
+    def _check(self) -> None:
+        """Raise why the job failed, if it did."""
+        try:
+            self._job.result_now()
+        except DataError as error:
+            if not self._has_begun or not self._when_late:
+                raise
+            raise DataError(f"{error.message}; {self._when_late}", **error.details) from error

@@ -1,0 +1,155 @@
+"""A SELECT whose partitions are on several members, as a DAG: a vertex for each stage, where the stage's partitions are, and edges as its exchanges say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, assert_never
+
+from secateur.dag.dag import DAG, FrozenDAG
+from secateur.dag.edge import Edge, EdgeConfig, Strays, between, from_
+from secateur.dag.job_config import JobConfig
+from secateur.engine.execution_plan.plan_builder import ExecutionPlanBuilder
+from secateur.engine.processors.merge_members import MergeMembers
+from secateur.engine.processors.result_sink import ResultSink
+from secateur.engine.sql.select_plan import SelectPlan
+from secateur.engine.sql.stage import Exchange, Stage, stage_relation
+from secateur.engine.sql.stage_vertex import StageScan, StageVertex
+from secateur.errors import InternalError, UnknownTableError
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.topology import Topology
+
+__all__ = ["RESULT_VERTEX", "describe_select", "merge_names", "select_dag", "vertex_names"]
+
+RESULT_VERTEX = "result"
+
+_PASSED_ON: Final = EdgeConfig(queue_bytes_max=4 << 20, window_bytes_max=4 << 20)
+"""Rows that are only passed on to a client wait for it, perhaps for long: few are held meanwhile."""
+
+
+def select_dag(
+    plan: SelectPlan,
+    partitions: Sequence[Sequence[int]],
+    *,
+    published: Mapping[int, int] | None = None,
+    search_keys: bool = True,
+    timeout_s: float | None = None,
+    mark: str | None = None,
+    since: Mapping[int, str] | None = None,
+) -> tuple[FrozenDAG, JobConfig]:
+    """The DAG of a statement and its arguments.
+
+    Run it at one of the owning members with the statement's parameters in order; the answer is the only table of the result, in the schema of ``plan.columns``
+    also when it has no row. A stage with nothing to read, or that only such stages would hear, is in the DAG and runs nowhere.
+
+    Args:
+        plan: The statement's plan.
+        partitions: For each scan of the plan, the ids of the partitions to read: what its tree came to with the parameters bound, or all of them. Ignored for
+            replicated tables.
+        published: By table id, the load that has to be the last one published at each member; a table that is not in it is read as it is.
+        search_keys: Whether what is said about the primary key replaces the scan by a search.
+        timeout_s: Deadline in seconds, or None.
+        mark: The mark under which partitioned tables are read; see :mod:`secateur.storage.read_marks`.
+        since: By index of a scan, the mark under which its rows were read before, and are to be the same.
+    """
+    loads, marks = published or {}, since or {}
+    scans = [
+        StageScan(scan, tuple(ids), loads.get(scan.table_id), search_keys, None if scan.replicated else mark, marks.get(index))
+        for index, (scan, ids) in enumerate(zip(plan.scans, partitions, strict=True))
+    ]
+    runs = _running(plan, partitions)
+    names, merges = vertex_names(plan), merge_names(plan)
+    dag = DAG()
+    for name, stage, is_running in zip(names, plan.stages, runs, strict=True):
+        inputs = [(stage_relation(number), plan.stages[number].fragment.schema) for number in stage.inputs]
+        vertex = StageVertex(stage, [scans[number] for number in stage.scans] if is_running else (), inputs, is_running=is_running)
+        dag.new_vertex(name, vertex, local_parallelism=1)
+    dag.new_vertex(RESULT_VERTEX, ResultSink(plan.stages[-1].limit))
+    out = [0] * len(plan.stages)
+    for index, stage in enumerate(plan.stages):
+        # Rows must not be made for a stage that runs nowhere; what such a stage would have heard does not matter.
+        heard = [number for number in stage.inputs if runs[index] or not runs[number]]
+        for ordinal, number in enumerate(heard):
+            source = plan.stages[number]
+            start = from_(names[number], out[number])
+            if source.order:
+                merging = merges[number]
+                dag.new_vertex(merging, MergeMembers(source.order))
+                dag.edge(start.to(merging).all_to_one(apart=True).distributed().with_config(_PASSED_ON))
+                dag.edge(between(merging, names[index]).with_config(_PASSED_ON))
+            else:
+                edge = _exchanged(start.to(names[index], ordinal), source, stage, plan)
+                passes_on = stage.at_coordinator and stage.fragment.is_row_by_row
+                dag.edge(edge.with_config(_PASSED_ON) if passes_on else edge)
+            out[number] += 1
+    dag.edge(between(names[-1], RESULT_VERTEX).with_config(_PASSED_ON))
+    return dag.freeze(), JobConfig(timeout_s=timeout_s)
+
+
+def vertex_names(plan: SelectPlan) -> tuple[str, ...]:
+    """The names of the vertices of a statement's stages, in the order of the stages."""
+    names = [RESULT_VERTEX]
+    for stage in plan.stages:
+        names.append(_unique(stage.name, names))
+    return tuple(names[1:])
+
+
+def merge_names(plan: SelectPlan) -> dict[int, str]:
+    """The names of the vertices that merge what comes in order, by the stage that it comes from."""
+    names = [RESULT_VERTEX, *vertex_names(plan)]
+    return {number: _unique(f"merge {names[number + 1]}", names) for number, stage in enumerate(plan.stages) if stage.order}
+
+
+def describe_select(plan: SelectPlan, partitions: Sequence[Sequence[int]], params: Sequence[Any], topology: Topology, coordinator: str) -> dict[str, Any]:
+    """The ``dag`` object of EXPLAIN (FORMAT JSON): what :func:`select_dag` would run, and where."""
+    dag, config = select_dag(plan, partitions)
+    builder = ExecutionPlanBuilder(dag, config, job_id="explain", coordinator=coordinator, topology=topology, params=params, table=_no_table)
+    try:
+        return builder.build().to_dict()
+    finally:
+        builder.close(None)
+
+
+def _running(plan: SelectPlan, partitions: Sequence[Sequence[int]]) -> list[bool]:
+    """Which stages run anywhere: those that have something to read and somebody to hear them."""
+    fed: list[bool] = []
+    for stage in plan.stages:
+        has_partitions = any(partitions[number] for number in stage.scans if not plan.scans[number].replicated)
+        fed.append(stage.at_coordinator or has_partitions or any(fed[number] and plan.stages[number].spreads for number in stage.inputs))
+    heard = [False] * len(fed)
+    heard[-1] = True
+    for index in reversed(range(len(fed))):
+        if fed[index] and heard[index]:
+            for number in plan.stages[index].inputs:
+                heard[number] = True
+    return [has_rows and is_heard for has_rows, is_heard in zip(fed, heard, strict=True)]
+
+
+def _exchanged(edge: Edge, stage: Stage, consumer: Stage, plan: SelectPlan) -> Edge:
+    """The edge with the routing of the stage's exchange."""
+    if consumer.at_coordinator:
+        return edge.all_to_one().distributed()
+    match stage.exchange:
+        case Exchange.BROADCAST:
+            return edge.broadcast().distributed()
+        case Exchange.SHUFFLE:
+            return edge.partitioned(*stage.columns).distributed()
+        case Exchange.ROUTE if stage.route is not None:
+            strays = Strays.KEEP if stage.keeps_unmatched else Strays.DROP
+            return edge.partitioned(*stage.columns, scheme=plan.scans[stage.route].tree.scheme, strays=strays).distributed()
+        case Exchange.GATHER | Exchange.ROUTE:
+            raise InternalError(f"stage {stage.name} does not say how its rows reach {consumer.name}")
+        case _:
+            assert_never(stage.exchange)
+
+
+def _unique(name: str, taken: Sequence[str]) -> str:
+    """The name, with a number behind it when it is taken: subqueries may use one alias several times."""
+    unique, number = name, 2
+    while unique in taken:
+        unique = f"{name}#{number}"
+        number += 1
+    return unique
+
+
+def _no_table(name: str) -> TableDef:
+    raise UnknownTableError(f"a SELECT names its tables by id, not {name!r}")

@@ -1,0 +1,1 @@
+"""Partition pruning: from predicates to value domains, key ranges and the partition tree."""

@@ -1,0 +1,137 @@
+"""What ``column <op> values`` says about the column, exactly as the dialect compares.
+
+The answer is the domain of the column where the comparison is certainly exact, and None, *no statement made*, everywhere else. Pruning with None keeps
+everything; it is never wrong. Which values compare exactly with which columns is told by :mod:`~secateur.partitioning.pruning.comparison_bound`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any, Final, assert_never
+
+from secateur.partitioning.pruning.comparison_bound import Floor, floors_of, representable
+from secateur.partitioning.pruning.domain import NOTHING, Domain, Span, points, within
+from secateur.partitioning.pruning.patterns import starting_with, texts_like
+from secateur.partitioning.types.column_type import SqlType, TypeKind
+
+__all__ = ["EXCLUDING", "NEGATED", "Comparison", "compare"]
+
+
+class Comparison(Enum):
+    """The comparisons of one column with values. The value is the SQL operator."""
+
+    IN = "IN"
+    NOT_IN = "NOT IN"
+    DISTINCT = "IS DISTINCT FROM"
+    LESS = "<"
+    LESS_EQUAL = "<="
+    GREATER = ">"
+    GREATER_EQUAL = ">="
+    BETWEEN = "BETWEEN"
+    NOT_BETWEEN = "NOT BETWEEN"
+    LIKE = "LIKE"
+    NOT_LIKE = "NOT LIKE"
+    STARTS_WITH = "^@"
+    NOT_STARTS_WITH = "NOT ^@"
+
+
+NEGATED: Final = {
+    Comparison.IN: Comparison.NOT_IN,
+    Comparison.NOT_IN: Comparison.IN,
+    Comparison.LESS: Comparison.GREATER_EQUAL,
+    Comparison.LESS_EQUAL: Comparison.GREATER,
+    Comparison.GREATER: Comparison.LESS_EQUAL,
+    Comparison.GREATER_EQUAL: Comparison.LESS,
+    Comparison.BETWEEN: Comparison.NOT_BETWEEN,
+    Comparison.NOT_BETWEEN: Comparison.BETWEEN,
+    Comparison.LIKE: Comparison.NOT_LIKE,
+    Comparison.NOT_LIKE: Comparison.LIKE,
+    Comparison.STARTS_WITH: Comparison.NOT_STARTS_WITH,
+    Comparison.NOT_STARTS_WITH: Comparison.STARTS_WITH,
+}
+"""What is TRUE where the comparison is FALSE. DISTINCT is never NULL: where it is FALSE a column that is not NULL passes IN."""
+
+EXCLUDING: Final = frozenset({Comparison.NOT_IN, Comparison.DISTINCT, Comparison.NOT_BETWEEN, Comparison.NOT_LIKE, Comparison.NOT_STARTS_WITH})
+"""The comparisons that name what does not pass, so that almost everything does."""
+
+
+def compare(comparison: Comparison, values: Sequence[Any], column_type: SqlType) -> Domain | None:
+    """The non-NULL column values for which ``column <comparison> values`` is TRUE.
+
+    Args:
+        comparison: The operator; equality is IN with one value.
+        values: The other operands as Python objects; None is SQL's NULL, of no type. BETWEEN has two, IN any number, LIKE a pattern and, where it has one, the
+            escape character, the others one.
+        column_type: The type of the column.
+
+    Returns:
+        The domain, or None when the comparison is not certainly exact in the column's type, such as a string column with a number.
+
+    Raises:
+        Nothing: any Python object is a valid value here; what is not understood answers None.
+    """
+    match comparison:
+        case Comparison.LIKE | Comparison.NOT_LIKE:
+            return _like(values, column_type, wanted=comparison is Comparison.LIKE)
+        case Comparison.STARTS_WITH | Comparison.NOT_STARTS_WITH:
+            return _starts_with(values[0], column_type, wanted=comparison is Comparison.STARTS_WITH)
+        case _:
+            pass
+    known = [value for value in values if value is not None]
+    floors = floors_of(known, column_type) if known else []
+    if floors is None:
+        return None
+    match comparison:
+        case Comparison.IN:
+            return _among(floors, column_type)
+        case Comparison.NOT_IN:
+            return _among(floors, column_type).complement() if len(known) == len(values) else NOTHING
+        case Comparison.DISTINCT:
+            return _among(floors, column_type).complement()
+        case Comparison.BETWEEN:
+            return within([_above(floors[0], closed=True).intersect(_below(floors[1], closed=True))]) if len(known) == len(values) else NOTHING
+        case Comparison.NOT_BETWEEN:
+            # x < low OR x > high, where a bound that is NULL says nothing.
+            low = [_below(floors[0], closed=False)] if values[0] is not None else []
+            high = [_above(floors[-1], closed=False)] if values[1] is not None else []
+            return within([*low, *high])
+        case Comparison.LESS | Comparison.LESS_EQUAL:
+            return within([_below(floors[0], closed=comparison is Comparison.LESS_EQUAL)]) if floors else NOTHING
+        case Comparison.GREATER | Comparison.GREATER_EQUAL:
+            return within([_above(floors[0], closed=comparison is Comparison.GREATER_EQUAL)]) if floors else NOTHING
+        case _:
+            assert_never(comparison)
+
+
+def _among(floors: Sequence[Floor], column_type: SqlType) -> Domain:
+    return points(floor.value for floor in floors if floor.exact and representable(floor.value, column_type))
+
+
+def _below(floor: Floor, *, closed: bool) -> Span:
+    # x < 1.5 is x <= 1: when the value lies between two column values, its floor belongs to the span whatever the operator.
+    return Span(upper=floor.value, upper_closed=closed or not floor.exact)
+
+
+def _above(floor: Floor, *, closed: bool) -> Span:
+    return Span(lower=floor.value, lower_closed=closed and floor.exact)
+
+
+def _like(operands: Sequence[Any], column_type: SqlType, *, wanted: bool) -> Domain | None:
+    if column_type.kind is not TypeKind.VARCHAR:
+        return None
+    if any(operand is None for operand in operands):
+        return NOTHING
+    found = texts_like(*operands) if all(isinstance(operand, str) for operand in operands) else None
+    if found is None or wanted:
+        return None if found is None else found.superset
+    return found.superset.complement() if found.exact else None
+
+
+def _starts_with(prefix: Any, column_type: SqlType, *, wanted: bool) -> Domain | None:
+    if column_type.kind is not TypeKind.VARCHAR:
+        return None
+    if prefix is None:
+        return NOTHING
+    found = starting_with(prefix) if isinstance(prefix, str) else None
+    return found if found is None or wanted else found.complement()

@@ -1,0 +1,227 @@
+"""Values seen from the type of the column that they are compared with.
+
+A comparison of a column with a value of another type makes DuckDB cast one of the two, and which one decides what matches: ``int_column = '1'`` casts the
+string, ``text_column = 1`` casts the *column*, so that ``'01'`` matches as well; a DOUBLE on one side turns integers above 2**53 into neighbours that compare
+equal. Here a value becomes its floor among the column's values where the comparison is certainly exact, and nothing everywhere else.
+
+Values come as the Python objects that a parameter or a folded constant has, so one table serves planning (constants) and binding (parameters) on any client.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import Any, Final
+
+import numpy as np
+
+from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX, below_power_of_ten, floored
+
+__all__ = ["Floor", "floors_of", "representable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """A compared value seen from the column's type: the largest column value that is not above it, and whether it is that value."""
+
+    value: Any
+    exact: bool = True
+
+
+# DuckDB brings all operands of one comparison, IN list or BETWEEN to one type, so the values are judged together.
+_Floors = list[Floor] | None
+
+_HUGEINT_MAX: Final = 2**127 - 1
+_DECIMAL_DIGITS_MAX: Final = 38
+_INTEGER_TEXT: Final = re.compile(r"[+-]?[0-9]{1,18}")
+_DECIMAL_TEXT: Final = re.compile(r"[+-]?[0-9]{1,37}(?:\.[0-9]{1,37})?")
+_DATE_TEXT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TIMESTAMP_TEXT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T](?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?)?")
+_UUID_TEXT: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_BOOLEAN_TEXT: Final = {"true": True, "false": False}
+_INTEGER_DIGITS: Final = {
+    TypeKind.TINYINT: 3,
+    TypeKind.SMALLINT: 5,
+    TypeKind.INTEGER: 10,
+    TypeKind.BIGINT: 19,
+    TypeKind.UTINYINT: 3,
+    TypeKind.USMALLINT: 5,
+    TypeKind.UINTEGER: 10,
+    TypeKind.UBIGINT: 20,
+}
+
+
+def floors_of(compared: Sequence[Any], column_type: SqlType) -> list[Floor] | None:
+    """The floors of values that one comparison brings together, or None when it is not certainly exact in the column's type.
+
+    Args:
+        compared: Any Python objects but None.
+        column_type: The type of the column.
+
+    Raises:
+        Nothing: any Python object is a valid value here; what is not understood answers None.
+    """
+    values = [_plain(value) for value in compared]
+    kind = column_type.kind
+    kinds = {type(value) for value in values}
+    try:
+        if column_type.is_integer:
+            return _integer_floors(values, kinds, column_type) if kind is not TypeKind.HUGEINT else None
+        if kind is TypeKind.DECIMAL:
+            return _decimal_floors(values, kinds, column_type)
+        rule = _RULES.get(kind)
+        return rule(values, kinds) if rule else None
+    except (ValueError, OverflowError, ArithmeticError):
+        # A text that is no date, an instant outside Python's calendar: DuckDB decides what they mean.
+        return None
+
+
+def representable(value: Any, column_type: SqlType) -> bool:
+    """Whether the column's type has a floor's value."""
+    if column_type.is_integer:
+        smallest, largest = column_type.integer_range
+        return bool(smallest <= value <= largest)
+    if column_type.kind is TypeKind.DECIMAL:
+        return below_power_of_ten(value, column_type.precision - column_type.scale)
+    return True
+
+
+def _plain(value: Any) -> Any:
+    """Numpy scalars as the Python values that they travel as; datetime64 stays, because its ``item()`` may be a bare integer."""
+    return value.item() if isinstance(value, (np.integer, np.floating, np.bool_, np.str_)) else value
+
+
+def _integer_floors(values: list[Any], kinds: set[type[Any]], column_type: SqlType) -> _Floors:
+    if not kinds <= {int, float, Decimal, str} and not kinds <= {int, bool}:
+        return None
+    smallest, largest = column_type.integer_range
+    numbers: list[Any] = []
+    for value in values:
+        if isinstance(value, str):
+            if not _INTEGER_TEXT.fullmatch(value) or not smallest <= int(value) <= largest:
+                return None
+            numbers.append(int(value))
+        else:
+            numbers.append(value)
+    integers = [number for number in numbers if isinstance(number, int)]
+    if not all(-_HUGEINT_MAX <= number <= _HUGEINT_MAX for number in integers):
+        return None
+    if float in kinds:
+        # The column is cast to DOUBLE: below 2**53 that is exact and keeps order, above it two integers may compare equal.
+        if Decimal in kinds or not all(abs(number) < DOUBLE_INTEGER_MAX for number in numbers):
+            return None
+    elif Decimal in kinds and not _decimals_fit(numbers, _INTEGER_DIGITS[column_type.kind], 0):
+        return None
+    return [Floor(math.floor(number), number == math.floor(number)) for number in numbers]
+
+
+def _decimal_floors(values: list[Any], kinds: set[type], column_type: SqlType) -> _Floors:
+    digits, scale = column_type.precision - column_type.scale, column_type.scale
+    if kinds == {str}:
+        if not all(_DECIMAL_TEXT.fullmatch(value) and len(value.partition(".")[2]) <= scale and below_power_of_ten(Decimal(value), digits) for value in values):
+            return None
+        return [Floor(floored(Decimal(value), scale)) for value in values]
+    if not kinds <= {int, Decimal} or not _decimals_fit(values, digits, scale):
+        return None
+    floors = [floored(value, scale) for value in values]
+    return [Floor(floor, floor == value) for floor, value in zip(floors, values, strict=True)]
+
+
+def _decimals_fit(values: Sequence[Any], digits: int, scale: int) -> bool:
+    """Whether a DECIMAL holds the column and all values at once; past 38 digits the dialect rounds or gives up."""
+    for value in values:
+        if isinstance(value, Decimal):
+            if not value.is_finite():
+                return False
+            _, places, exponent = value.as_tuple()
+            scale = max(scale, -int(exponent))
+            digits = max(digits, len(places) + int(exponent))
+        else:
+            digits = max(digits, 10 if -(2**31) <= value < 2**31 else 19 if -(2**63) <= value < 2**63 else 39)
+    return digits + scale <= _DECIMAL_DIGITS_MAX
+
+
+def _text_floors(values: list[Any], kinds: set[type]) -> _Floors:
+    if kinds != {str}:
+        return None
+    for value in values:
+        value.encode()  # a lone surrogate has no UTF-8 form: UnicodeEncodeError is a ValueError
+    return [Floor(value) for value in values]
+
+
+def _blob_floors(values: list[Any], kinds: set[type]) -> _Floors:
+    return [Floor(bytes(value)) for value in values] if kinds <= {bytes, bytearray} else None
+
+
+def _boolean_floors(values: list[Any], kinds: set[type]) -> _Floors:
+    if kinds == {str}:
+        return [Floor(_BOOLEAN_TEXT[value]) for value in values] if all(value in _BOOLEAN_TEXT for value in values) else None
+    return [Floor(bool(value)) for value in values] if kinds <= {bool, int} and all(value in (0, 1) for value in values) else None
+
+
+def _date_floors(values: list[Any], kinds: set[type]) -> _Floors:
+    if not kinds <= {date, datetime, str}:
+        return None
+    floors = []
+    for value in values:
+        if isinstance(value, datetime):
+            instant = _utc(value)
+            floors.append(Floor(instant.date(), instant.time() == time.min))
+        elif isinstance(value, str):
+            if not _DATE_TEXT.fullmatch(value):
+                return None
+            floors.append(Floor(date.fromisoformat(value)))
+        else:
+            floors.append(Floor(value))
+    return floors
+
+
+def _timestamp_floors(values: list[Any], kinds: set[type]) -> _Floors:
+    if not kinds <= {date, datetime, str}:
+        return None
+    floors = []
+    for value in values:
+        if isinstance(value, datetime):
+            floors.append(Floor(_utc(value)))
+        elif isinstance(value, str):
+            if not _TIMESTAMP_TEXT.fullmatch(value):
+                return None
+            floors.append(Floor(datetime.fromisoformat(value)))
+        else:
+            floors.append(Floor(datetime.combine(value, time.min)))
+    return floors
+
+
+def _timestamptz_floors(values: list[Any], kinds: set[type]) -> _Floors:
+    floors = _timestamp_floors(values, kinds)
+    return None if floors is None else [Floor(floor.value.replace(tzinfo=UTC)) for floor in floors]
+
+
+def _uuid_floors(values: list[Any], kinds: set[type]) -> _Floors:
+    if not kinds <= {uuid.UUID, str}:
+        return None
+    if not all(_UUID_TEXT.fullmatch(value) for value in values if isinstance(value, str)):
+        return None
+    return [Floor(value if isinstance(value, uuid.UUID) else uuid.UUID(value)) for value in values]
+
+
+def _utc(value: datetime) -> datetime:
+    """The naive UTC reading of an instant; kernels run with the session time zone UTC, so a naive one is UTC already."""
+    return value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
+
+
+_RULES: Final[dict[TypeKind, Callable[[list[Any], set[type]], _Floors]]] = {
+    TypeKind.VARCHAR: _text_floors,
+    TypeKind.BLOB: _blob_floors,
+    TypeKind.BOOLEAN: _boolean_floors,
+    TypeKind.DATE: _date_floors,
+    TypeKind.TIMESTAMP: _timestamp_floors,
+    TypeKind.TIMESTAMPTZ: _timestamptz_floors,
+    TypeKind.UUID: _uuid_floors,
+}

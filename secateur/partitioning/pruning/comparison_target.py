@@ -1,0 +1,209 @@
+"""What stands on the column's side of a comparison: the bare column, or an expression of it that can be turned round exactly.
+
+``a + 1 = 5`` says of ``a`` what ``a = 4`` says, ``CAST(ts AS DATE) = X`` that ``ts`` lies in the day X. The values that pass are found for the expression
+first, and then carried back to the column. An expression whose order is not the column's, such as ``a % 2``, has no place here.
+
+Source: the rules ``move_constants`` and ``timestamp_comparison`` of DuckDB's optimizer do the same for its zone maps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, Final, assert_never
+from uuid import UUID
+
+from secateur.errors import InternalError
+from secateur.partitioning.pruning.comparison import Comparison, compare
+from secateur.partitioning.pruning.comparison_bound import representable
+from secateur.partitioning.pruning.domain import Domain, Span, within
+from secateur.partitioning.types.calendar import UNITS, following, start_of
+from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type
+
+__all__ = ["BARE", "Bare", "RowField", "Shifted", "Subject", "Truncated", "Widened", "allowed", "subject_from_wire", "subject_to_wire"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bare:
+    """The column itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Widened:
+    """``CAST(column AS type)`` of an integer column to an integer type that holds all its values."""
+
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Shifted:
+    """``column + offset``, or ``offset - column`` where ``mirrored``: of an integer column, or ``column + offset`` days of a DATE."""
+
+    offset: int
+    mirrored: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Truncated:
+    """``date_trunc(unit, column)`` of a TIMESTAMP or DATE column, which is a TIMESTAMP; ``as_date`` for ``CAST(column AS DATE)`` of a TIMESTAMP, by days."""
+
+    unit: str
+    as_date: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RowField:
+    """The column as a field of a row value.
+
+    Fields compare in the common type of all rows of the comparison, which is not the column's when one of them is a text, and NULL is their greatest value. So
+    all operands are judged, and only the first ``compared`` are compared; the others are the same field of the rows beside.
+    """
+
+    compared: int
+
+
+Subject = Bare | Widened | Shifted | Truncated | RowField
+
+BARE: Final = Bare()
+
+_MIRRORED: Final = {
+    Comparison.LESS: Comparison.GREATER,
+    Comparison.LESS_EQUAL: Comparison.GREATER_EQUAL,
+    Comparison.GREATER: Comparison.LESS,
+    Comparison.GREATER_EQUAL: Comparison.LESS_EQUAL,
+}
+_SHIFTABLE: Final = frozenset(Comparison) - {Comparison.LIKE, Comparison.NOT_LIKE, Comparison.STARTS_WITH, Comparison.NOT_STARTS_WITH}
+_FIELD_TYPES: Final[dict[TypeKind, type]] = {
+    TypeKind.VARCHAR: str,
+    TypeKind.BLOB: bytes,
+    TypeKind.BOOLEAN: bool,
+    TypeKind.DATE: date,
+    TypeKind.TIMESTAMP: datetime,
+    TypeKind.DECIMAL: Decimal,
+    TypeKind.UUID: UUID,
+}
+
+
+def allowed(subject: Subject, comparison: Comparison, values: Sequence[Any], column_type: SqlType) -> Domain | None:
+    """The non-NULL column values for which ``subject <comparison> values`` is TRUE: :func:`compare` for any subject.
+
+    Returns:
+        The domain, or None when no statement can be made.
+    """
+    match subject:
+        case Bare():
+            return compare(comparison, values, column_type)
+        case Widened(wide):
+            found = compare(comparison, values, wide)
+            return None if found is None else Domain(frozenset(value for value in found.points if representable(value, column_type)), found.spans)
+        case Shifted():
+            return _shifted(subject, comparison, values, column_type)
+        case Truncated():
+            return _truncated(subject, comparison, values, column_type)
+        case RowField(compared):
+            return compare(comparison, values[:compared], column_type) if all(_is_own(value, column_type) for value in values) else None
+        case _:
+            assert_never(subject)
+
+
+def _shifted(subject: Shifted, comparison: Comparison, values: Sequence[Any], column_type: SqlType) -> Domain | None:
+    kind = date if column_type.kind is TypeKind.DATE else int
+    if comparison not in _SHIFTABLE or not all(value is None or type(value) is kind for value in values):
+        return None
+    if not subject.mirrored:
+        shift: Any = timedelta(days=subject.offset) if kind is date else subject.offset
+        try:
+            return compare(comparison, [None if value is None else value - shift for value in values], column_type)
+        except OverflowError:
+            return None
+    moved = [None if value is None else subject.offset - value for value in values]
+    if comparison in (Comparison.BETWEEN, Comparison.NOT_BETWEEN):
+        moved.reverse()
+    return compare(_MIRRORED.get(comparison, comparison), moved, column_type)
+
+
+def _truncated(subject: Truncated, comparison: Comparison, values: Sequence[Any], column_type: SqlType) -> Domain | None:
+    found = compare(comparison, values, SqlType(TypeKind.DATE if subject.as_date else TypeKind.TIMESTAMP))
+    if found is None:
+        return None
+    try:
+        spans = [span for part in (*(Span(value, value) for value in found.points), *found.spans) if (span := _starts_in(part, subject.unit)) is not None]
+    except OverflowError:
+        # The unit ends behind the last instant that Python has.
+        return None
+    if column_type.kind is TypeKind.DATE:
+        spans = [Span(_day(span.lower), _day(span.upper), upper_closed=span.upper_closed) for span in spans]
+    return within(spans)
+
+
+def _starts_in(span: Span, unit: str) -> Span | None:
+    """The instants whose unit starts inside a span; None when no unit does."""
+    lower = None if span.lower is None else _first_start(_instant(span.lower), unit, closed=span.lower_closed)
+    upper = None if span.upper is None else _first_start(_instant(span.upper), unit, closed=not span.upper_closed)
+    if lower is not None and upper is not None and lower >= upper:
+        return None
+    return Span(lower, upper, upper_closed=upper is None)
+
+
+def _first_start(instant: datetime, unit: str, *, closed: bool) -> datetime:
+    """The first start of a unit that is not before an instant, or, if not ``closed``, behind it."""
+    start = start_of(instant, unit)
+    return start if closed and start == instant else following(start, unit)
+
+
+def _instant(value: date) -> datetime:
+    return value if isinstance(value, datetime) else datetime.combine(value, time.min)
+
+
+def _day(value: datetime | None) -> date | None:
+    return None if value is None else value.date()
+
+
+def _is_own(value: Any, column_type: SqlType) -> bool:
+    if column_type.is_integer:
+        return type(value) is int
+    if type(value) is not _FIELD_TYPES.get(column_type.kind):
+        return False
+    if isinstance(value, Decimal):
+        return value.is_finite() and value.as_tuple().exponent == -column_type.scale and representable(value, column_type)
+    return not isinstance(value, datetime) or value.tzinfo is None
+
+
+def subject_to_wire(subject: Subject) -> list[Any]:
+    """Plain data for msgpack."""
+    match subject:
+        case Bare():
+            return []
+        case Widened(wide):
+            return ["widened", str(wide)]
+        case Shifted(offset, mirrored):
+            return ["shifted", offset, mirrored]
+        case Truncated(unit, as_date):
+            return ["truncated", unit, as_date]
+        case RowField(compared):
+            return ["field", compared]
+        case _:
+            assert_never(subject)
+
+
+def subject_from_wire(data: list[Any]) -> Subject:
+    """Read :func:`subject_to_wire`.
+
+    Raises:
+        InternalError: A subject that this version does not know.
+    """
+    match data:
+        case []:
+            return BARE
+        case ["widened", wide]:
+            return Widened(parse_type(wide))
+        case ["shifted", offset, mirrored]:
+            return Shifted(offset, mirrored)
+        case ["truncated", unit, as_date] if unit in UNITS:
+            return Truncated(unit, as_date)
+        case ["field", compared]:
+            return RowField(compared)
+        case _:
+            raise InternalError(f"a partition tree has a test on {data!r}, which is not known here; the other side runs another version of secateur")

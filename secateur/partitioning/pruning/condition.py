@@ -1,0 +1,198 @@
+"""Conditions on the partitioning columns, with parameters still open.
+
+The planner reads a predicate into a :class:`Condition`: a union of boxes, each box a conjunction of one constraint per column. A constraint is an
+intersection of choices, a choice is a domain of constants united with comparisons whose operands are not known yet. Resolving a box with parameters gives one
+:class:`~secateur.partitioning.pruning.domain.Domain` per column.
+
+Everything here is plain frozen data with a msgpack form, so that a thin client can do at binding what the planner did at planning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from secateur.partitioning.pruning.comparison import Comparison
+from secateur.partitioning.pruning.comparison_target import BARE, RowField, Subject, Truncated, allowed, subject_from_wire, subject_to_wire
+from secateur.partitioning.pruning.domain import EVERYTHING, NOTHING, Domain, Span
+from secateur.partitioning.pruning.expression import UNKNOWN
+from secateur.partitioning.pruning.operand import (
+    Operand,
+    ParameterList,
+    listed_from_wire,
+    operand_to_wire,
+    resolve_list,
+    resolve_operand,
+)
+from secateur.partitioning.types.column_type import SqlType
+
+__all__ = [
+    "UNCONSTRAINED",
+    "Box",
+    "Choice",
+    "Constraint",
+    "Test",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """``subject <comparison> operands`` with at least one parameter among the operands. A :class:`ParameterList` stands alone, in an IN or NOT IN.
+
+    The subject is the column, bare or in an expression that is turned round when the operands are known.
+    """
+
+    __test__ = False  # not a test class, whatever pytest makes of the name
+
+    comparison: Comparison
+    operands: tuple[Operand | ParameterList, ...]
+    subject: Subject = BARE
+
+    @property
+    def names_values(self) -> bool:
+        """Whether each operand lets one value of the column pass at most."""
+        return self.comparison is Comparison.IN and not isinstance(self.subject, Truncated)
+
+    @property
+    def compared(self) -> tuple[Operand | ParameterList, ...]:
+        """The operands that the column is compared with, without those that are only there to judge the types."""
+        return self.operands[: self.subject.compared] if isinstance(self.subject, RowField) else self.operands
+
+    def values(self, params: Sequence[Any], column_type: SqlType) -> Sequence[Any]:
+        """The values that the column is compared with; :data:`UNKNOWN` among them where one is not known."""
+        match self.operands:
+            case (ParameterList() as elements,):
+                return resolve_list(elements, params, column_type)
+            case operands:
+                return [UNKNOWN if isinstance(operand, ParameterList) else resolve_operand(operand, params, column_type) for operand in operands]
+
+    def resolve(self, params: Sequence[Any], column_type: SqlType) -> Domain:
+        domain = allowed(self.subject, self.comparison, self.values(params, column_type), column_type)
+        return EVERYTHING if domain is None else domain
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A union: the values of ``domain``, and those that pass any of ``tests``."""
+
+    domain: Domain = NOTHING
+    tests: tuple[Test, ...] = ()
+
+    def resolve(self, params: Sequence[Any], column_type: SqlType) -> Domain:
+        domain = self.domain
+        for test in self.tests:
+            domain = domain.unite(test.resolve(params, column_type))
+        return domain
+
+    def unite(self, other: Choice) -> Choice:
+        return Choice(self.domain.unite(other.domain), tuple(dict.fromkeys(self.tests + other.tests)))
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """What a conjunction says about one column: an intersection of choices. Without choices it says nothing."""
+
+    choices: tuple[Choice, ...] = ()
+
+    @property
+    def tests(self) -> Iterator[Test]:
+        """Those of all choices."""
+        return (test for choice in self.choices for test in choice.tests)
+
+    @property
+    def is_constant(self) -> bool:
+        return not any(choice.tests for choice in self.choices)
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether no value can pass, whatever the parameters are."""
+        return any(not choice.tests and choice.domain.is_nothing for choice in self.choices)
+
+    def intersect(self, other: Constraint) -> Constraint:
+        """The conjunction; choices of constants are folded into one."""
+        constant = EVERYTHING
+        open_choices: list[Choice] = []
+        for choice in dict.fromkeys(self.choices + other.choices):
+            if choice.tests:
+                open_choices.append(choice)
+            else:
+                constant = constant.intersect(choice.domain)
+        if constant.is_nothing:
+            return Constraint((Choice(),))
+        return Constraint(tuple(open_choices) if constant.is_everything else (Choice(constant), *open_choices))
+
+    def resolve(self, params: Sequence[Any], column_type: SqlType) -> Domain:
+        domain = EVERYTHING
+        for choice in self.choices:
+            domain = domain.intersect(choice.resolve(params, column_type))
+        return domain
+
+
+UNCONSTRAINED = Constraint()
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A conjunction: one constraint per column, as sorted (column, constraint) pairs. Columns without a constraint are left out."""
+
+    constraints: tuple[tuple[str, Constraint], ...] = ()
+
+    @classmethod
+    def of(cls, constraints: Mapping[str, Constraint]) -> Box:
+        return cls(tuple(sorted((column, constraint) for column, constraint in constraints.items() if constraint.choices)))
+
+    def __getitem__(self, column: str) -> Constraint:
+        for name, constraint in self.constraints:
+            if name == column:
+                return constraint
+        return UNCONSTRAINED
+
+    @property
+    def is_nothing(self) -> bool:
+        return any(constraint.is_nothing for _, constraint in self.constraints)
+
+    @property
+    def is_constant(self) -> bool:
+        return all(constraint.is_constant for _, constraint in self.constraints)
+
+    def intersect(self, other: Box) -> Box:
+        merged = dict(self.constraints)
+        for column, constraint in other.constraints:
+            merged[column] = merged[column].intersect(constraint) if column in merged else constraint
+        return Box.of(merged)
+
+    def restrict(self, columns: Sequence[str]) -> Box:
+        """Forget every column but these."""
+        return Box(tuple((column, constraint) for column, constraint in self.constraints if column in columns))
+
+    def resolve(self, params: Sequence[Any], types: Mapping[str, SqlType]) -> dict[str, Domain]:
+        """The domain of each constrained column once the parameters are known."""
+        return {column: constraint.resolve(params, types[column]) for column, constraint in self.constraints}
+
+    def to_wire(self) -> list[Any]:
+        """Plain data for msgpack; :meth:`from_wire` reads it back."""
+        return [[column, [_choice_to_wire(choice) for choice in constraint.choices]] for column, constraint in self.constraints]
+
+    @classmethod
+    def from_wire(cls, data: list[Any]) -> Box:
+        return cls(tuple((column, Constraint(tuple(_choice_from_wire(choice) for choice in choices))) for column, choices in data))
+
+
+def _choice_to_wire(choice: Choice) -> list[Any]:
+    spans = [[span.lower, span.upper, span.lower_closed, span.upper_closed] for span in choice.domain.spans]
+    tests = [[test.comparison.value, [operand_to_wire(operand) for operand in test.operands], subject_to_wire(test.subject)] for test in choice.tests]
+    # In an order of their own: that of a set differs from process to process, and the id of a plan is a digest of these bytes.
+    return [sorted(choice.domain.points, key=repr), spans, tests]
+
+
+def _choice_from_wire(data: list[Any]) -> Choice:
+    values, spans, tests = data
+    domain = Domain(frozenset(values), tuple(Span(*span) for span in spans))
+    return Choice(
+        domain,
+        tuple(
+            Test(Comparison(comparison), tuple(listed_from_wire(operand) for operand in operands), subject_from_wire(subject))
+            for comparison, operands, subject in tests
+        ),
+    )

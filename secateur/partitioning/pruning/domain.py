@@ -1,0 +1,180 @@
+"""Value domains: which values of one column a predicate leaves possible.
+
+A :class:`Domain` is a finite set of points together with a list of spans (intervals, each side open, closed or unbounded). It is the one currency of pruning:
+every supported predicate on a column becomes a domain, AND intersects domains, OR unites them, NOT takes the complement, and a scheme turns the domains of its
+columns into partitions (:mod:`secateur.partitioning.pruning.select_partitions`).
+
+A domain never holds NULL: a predicate that is TRUE for a column value that is NULL has no domain, and whoever builds domains must then use :data:`EVERYTHING`
+for *no statement made*. All values of one domain are canonical values of one column type, so they are comparable with each other.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+__all__ = ["EVERYTHING", "NOTHING", "Domain", "Span", "points", "within"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """An interval of column values.
+
+    Attributes:
+        lower: The smallest value, or None for no bound below.
+        upper: The largest value, or None for no bound above.
+        lower_closed: Whether ``lower`` itself belongs to the span; without a bound it says nothing.
+        upper_closed: Whether ``upper`` itself belongs to the span; without a bound it says nothing.
+    """
+
+    lower: Any = None
+    upper: Any = None
+    lower_closed: bool = True
+    upper_closed: bool = True
+
+    def __contains__(self, value: Any) -> bool:
+        if self.lower is not None and (value < self.lower or (value == self.lower and not self.lower_closed)):
+            return False
+        return self.upper is None or value < self.upper or (value == self.upper and self.upper_closed)
+
+    @property
+    def is_empty(self) -> bool:
+        if self.lower is None or self.upper is None:
+            return False
+        return bool(self.upper < self.lower or (self.upper == self.lower and not (self.lower_closed and self.upper_closed)))
+
+    def intersect(self, other: Span) -> Span:
+        """The values in both; possibly an empty span."""
+        lower, lower_closed = self.lower, self.lower_closed
+        if other.lower is not None and (lower is None or other.lower > lower or (other.lower == lower and not other.lower_closed)):
+            lower, lower_closed = other.lower, other.lower_closed
+        upper, upper_closed = self.upper, self.upper_closed
+        if other.upper is not None and (upper is None or other.upper < upper or (other.upper == upper and not other.upper_closed)):
+            upper, upper_closed = other.upper, other.upper_closed
+        return Span(lower, upper, lower_closed, upper_closed)
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """A set of non-NULL values of one column: ``points`` and everything inside ``spans``.
+
+    The spans are sorted, hold two values or more each, do not meet and do not touch; no point is inside a span or on its end. So equal sets are equal domains.
+    The functions of this module keep it so; what builds a Domain of its own does too.
+    """
+
+    points: frozenset[Any] = frozenset()
+    spans: tuple[Span, ...] = ()
+
+    def __contains__(self, value: Any) -> bool:
+        return value in self.points or _covers(self.spans, value)
+
+    @property
+    def is_nothing(self) -> bool:
+        return not self.points and not self.spans
+
+    @property
+    def is_everything(self) -> bool:
+        return len(self.spans) == 1 and self.spans[0].lower is None and self.spans[0].upper is None
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the domain consists of points alone."""
+        return not self.spans
+
+    def intersect(self, other: Domain) -> Domain:
+        """The values in both. Cost: linear in the spans of both sides, and in the points times the logarithm of the other side's spans."""
+        if self.is_everything:
+            return other
+        if other.is_everything:
+            return self
+        kept = self.points & other.points
+        if other.spans:
+            kept |= {value for value in self.points if _covers(other.spans, value)}
+        if self.spans:
+            kept |= {value for value in other.points if _covers(self.spans, value)}
+        met = within(_meet(self.spans, other.spans)) if self.spans and other.spans else NOTHING
+        return Domain(kept | met.points, met.spans)
+
+    def unite(self, other: Domain) -> Domain:
+        """The values in either. Cost: linear in the points, and in the spans times their logarithm."""
+        if not self.spans and not other.spans:
+            return Domain(self.points | other.points)
+        return _merged(self.points | other.points, self.spans + other.spans)
+
+    def complement(self) -> Domain:
+        """The non-NULL values that are not in it. Cost: linear in the points and spans, times their logarithm."""
+        gaps: list[Span] = []
+        lower, lower_closed = None, True
+        for span in sorted((*(Span(value, value) for value in self.points), *self.spans), key=_start):
+            if span.lower is not None:
+                gaps.append(Span(lower, span.lower, lower_closed, not span.lower_closed))
+            if span.upper is None:
+                break
+            lower, lower_closed = span.upper, not span.upper_closed
+        else:
+            gaps.append(Span(lower, None, lower_closed))
+        return within(gaps)
+
+
+NOTHING: Final = Domain()
+EVERYTHING: Final = Domain(spans=(Span(),))
+
+
+def within(spans: Iterable[Span]) -> Domain:
+    """The domain of all values inside some span; a span of one value becomes a point."""
+    return _merged(frozenset(), spans)
+
+
+def points(values: Iterable[Any]) -> Domain:
+    """The domain of exactly these values."""
+    return Domain(frozenset(values))
+
+
+def _start(span: Span) -> tuple[Any, ...]:
+    return (False,) if span.lower is None else (True, span.lower, not span.lower_closed)
+
+
+def _covers(spans: Sequence[Span], value: Any) -> bool:
+    """Whether a value lies in one of some sorted spans that do not meet."""
+    behind = bisect_left(spans, True, key=lambda span: span.lower is not None and bool(span.lower > value))
+    return behind > 0 and value in spans[behind - 1]
+
+
+def _meet(left: Sequence[Span], right: Sequence[Span]) -> Iterator[Span]:
+    """What two sorted lists of spans have in common; empty spans may be among it."""
+    a, b = 0, 0
+    while a < len(left) and b < len(right):
+        yield left[a].intersect(right[b])
+        if right[b].upper is None or (left[a].upper is not None and left[a].upper <= right[b].upper):
+            # A span that ends together with this one has nothing behind that end to lose.
+            a += 1
+        else:
+            b += 1
+
+
+def _merged(values: frozenset[Any], spans: Iterable[Span]) -> Domain:
+    """The union of points and spans in the form of :class:`Domain`."""
+    proper = [span for span in spans if not span.is_empty]
+    if not proper:
+        return Domain(values)
+    ends = {end for span in proper for end in (span.lower, span.upper) if end is not None}
+    merged: list[Span] = []
+    for span in sorted((*proper, *(Span(value, value) for value in values & ends)), key=_start):
+        last = merged[-1] if merged else None
+        if last is None or not _touch(last, span):
+            merged.append(span)
+        elif last.upper is not None and (span.upper is None or span.upper > last.upper or (span.upper == last.upper and span.upper_closed)):
+            merged[-1] = Span(last.lower, span.upper, last.lower_closed, span.upper_closed)
+    single = frozenset(span.lower for span in merged if span.lower is not None and span.lower == span.upper)
+    kept = tuple(span for span in merged if span.lower is None or span.lower != span.upper)
+    loose = (values - ends) | single
+    return Domain(frozenset(value for value in loose if not _covers(kept, value)), kept)
+
+
+def _touch(span: Span, following: Span) -> bool:
+    """Whether no value lies between a span and one that does not start before it."""
+    if span.upper is None or following.lower is None:
+        return True
+    return bool(following.lower < span.upper or (following.lower == span.upper and (following.lower_closed or span.upper_closed)))

@@ -1,0 +1,346 @@
+"""Expressions of parameters, evaluated at binding: by any client, without DuckDB, exactly as DuckDB would, or not at all.
+
+A function is here only where its result in Python is certain to be DuckDB's for the values that it is given: whole numbers that do not overflow, text of ASCII
+characters (the two change the case of others differently), calendar days and instants without a zone. For other values the result is :data:`UNKNOWN`, and what
+is compared with it stays unbounded. ``tests/property/test_expressions.py`` holds that *known* implies *equal*.
+
+SQL's types are told by the Python class of a value, and the width of a whole number by its size, as DuckDB tells those of parameters.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Any, Final
+
+from secateur.errors import DataError
+from secateur.partitioning.types.calendar import MONTHS, SPANS, UNITS, start_of
+from secateur.partitioning.types.coerce import coerce
+from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX
+
+__all__ = ["UNKNOWN", "Function", "belongs", "cast", "evaluate"]
+
+
+class _Unknown(Enum):
+    UNKNOWN = "unknown"
+
+    def __str__(self) -> str:
+        return "a value that only DuckDB knows"
+
+
+UNKNOWN: Final = _Unknown.UNKNOWN
+"""In place of a value that is not known outside of DuckDB. It compares with no column, so what it is compared with stays unbounded."""
+
+
+class Function(Enum):
+    """What can be computed. The value is the name or operator, by which it is shown and travels."""
+
+    ADD = "+"
+    SUBTRACT = "-"
+    MULTIPLY = "*"
+    MODULO = "%"
+    NEGATE = "neg"
+    ABS = "abs"
+    SHIFT = "interval"
+    """A day or instant moved by a number of units: arguments are the value, the number and the unit."""
+    DATE_TRUNC = "date_trunc"
+    MAKE_DATE = "make_date"
+    JOIN = "||"
+    CONCAT = "concat"
+    """As ``||``, but NULL is the empty text."""
+    UPPER = "upper"
+    LOWER = "lower"
+    TRIM = "trim"
+    LTRIM = "ltrim"
+    RTRIM = "rtrim"
+    SUBSTRING = "substring"
+    LEFT = "left"
+    RIGHT = "right"
+    LPAD = "lpad"
+    REPLACE = "replace"
+    REVERSE = "reverse"
+    LENGTH = "length"
+    COALESCE = "coalesce"
+    NULLIF = "nullif"
+
+
+class _UnknownError(Exception):
+    """The result is not certain; never leaves this module."""
+
+
+_INT32: Final = range(-(2**31), 2**31)
+_INT64: Final = range(-(2**63), 2**63)
+_TEXT_CHARS_MAX: Final = 4096
+_TRUNCATED: Final = UNITS - {"second"}
+_SPANS: Final = {"microsecond": timedelta(microseconds=1), "millisecond": timedelta(milliseconds=1), **SPANS}
+_SPELLINGS: Final[dict[TypeKind, re.Pattern[str]]] = {
+    TypeKind.BOOLEAN: re.compile(r"true|false"),
+    TypeKind.DATE: re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"),
+    TypeKind.TIMESTAMP: re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?)?"),
+    TypeKind.DECIMAL: re.compile(r"[+-]?[0-9]{1,37}(?:\.[0-9]{1,37})?"),
+    TypeKind.UUID: re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"),
+}
+_INTEGER_SPELLING: Final = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+def evaluate(function: Function, values: Sequence[Any]) -> Any:
+    """The result of a function of values; None is NULL.
+
+    Returns:
+        The value that DuckDB would give, or :data:`UNKNOWN`, also where DuckDB would raise an error. Never raises.
+    """
+    if any(value is UNKNOWN for value in values):
+        return UNKNOWN
+    try:
+        match function:
+            case Function.COALESCE:
+                return _coalesce(values)
+            case Function.CONCAT:
+                return _checked("".join(_text_of(value) for value in values if value is not None))
+            case Function.NULLIF:
+                return _nullif(*values)
+            case _ if any(value is None for value in values):
+                return None
+            case _:
+                return _checked(_STRICT[function](*values))
+    except (_UnknownError, TypeError, ValueError, ArithmeticError):
+        return UNKNOWN
+
+
+def cast(value: Any, wanted: SqlType) -> Any:
+    """``CAST(value AS wanted)`` where the value is converted without rounding and is spelled in full; else :data:`UNKNOWN`. Never raises."""
+    if value is None or value is UNKNOWN:
+        return value
+    try:
+        if wanted.kind is TypeKind.VARCHAR:
+            return _checked(_text_of(value))
+        if wanted.is_integer:
+            return _to_integer(value, wanted)
+        if isinstance(value, str):
+            spelling = _SPELLINGS.get(wanted.kind)
+            return UNKNOWN if spelling is None or not spelling.fullmatch(value) else coerce(value, wanted)
+        match wanted.kind, value:
+            case TypeKind.DATE, datetime():
+                return value.date() if value.tzinfo is None else UNKNOWN
+            case TypeKind.TIMESTAMP, datetime():
+                return value if value.tzinfo is None else UNKNOWN
+            case (TypeKind.DATE | TypeKind.TIMESTAMP, date()) | (TypeKind.BOOLEAN, bool()) | (TypeKind.UUID, uuid.UUID()):
+                return coerce(value, wanted)
+            case TypeKind.DECIMAL, int() | Decimal() if not isinstance(value, bool):
+                return coerce(value, wanted)
+            case _:
+                return UNKNOWN
+    except (_UnknownError, DataError, ValueError, OverflowError):
+        return UNKNOWN
+
+
+def belongs(value: Any, column_type: SqlType) -> bool:
+    """Whether a computed value is of the same kind as a column, so that comparing them converts neither into something else."""
+    kind = type(value)
+    if value is None:
+        return True
+    if column_type.is_integer:
+        return kind is int and column_type.kind is not TypeKind.HUGEINT
+    match column_type.kind:
+        case TypeKind.VARCHAR:
+            return kind is str
+        case TypeKind.DATE | TypeKind.TIMESTAMP:
+            return kind is date or (kind is datetime and value.tzinfo is None)
+        case TypeKind.BOOLEAN:
+            return kind is bool
+        case TypeKind.UUID:
+            return kind is uuid.UUID
+        case TypeKind.DECIMAL:
+            return kind is Decimal and value.as_tuple().exponent == -column_type.scale
+        case _:
+            return False
+
+
+def _checked(value: Any) -> Any:
+    if isinstance(value, str) and len(value) > _TEXT_CHARS_MAX:
+        raise _UnknownError
+    return value
+
+
+def _integers(*values: Any) -> tuple[int, ...]:
+    if not all(type(value) is int and value in _INT64 for value in values):
+        raise _UnknownError
+    return values
+
+
+def _texts(*values: Any) -> tuple[str, ...]:
+    if not all(type(value) is str and value.isascii() for value in values):
+        raise _UnknownError
+    return values
+
+
+def _sized(result: int, *operands: int) -> int:
+    """A result in the width of its operands; past it DuckDB has an error, or a wider type."""
+    if result not in (_INT32 if all(operand in _INT32 for operand in operands) else _INT64):
+        raise _UnknownError
+    return result
+
+
+def _text_of(value: Any) -> str:
+    match value:
+        case str() | int() if not isinstance(value, bool):
+            return str(value)
+        case uuid.UUID():
+            return str(value)
+        case datetime() if value.tzinfo is None and not value.microsecond:
+            return value.isoformat(" ")
+        case date() if not isinstance(value, datetime):
+            return value.isoformat()
+        case _:
+            raise _UnknownError
+
+
+def _to_integer(value: Any, wanted: SqlType) -> Any:
+    if wanted.kind is TypeKind.HUGEINT or (isinstance(value, str) and not _INTEGER_SPELLING.fullmatch(value)):
+        return UNKNOWN
+    if not isinstance(value, (str, int, Decimal, float)) or (isinstance(value, float) and abs(value) >= DOUBLE_INTEGER_MAX):
+        return UNKNOWN
+    return coerce(int(value) if isinstance(value, bool) else value, wanted)
+
+
+def _add(left: Any, right: Any) -> Any:
+    if type(left) is date or type(right) is date:
+        day, days = (left, right) if type(left) is date else (right, left)
+        _integers(days)
+        return day + timedelta(days=days)
+    left, right = _integers(left, right)
+    return _sized(left + right, left, right)
+
+
+def _subtract(left: Any, right: Any) -> Any:
+    if type(left) is date:
+        return (left - right).days if type(right) is date else left - timedelta(days=_integers(right)[0])
+    left, right = _integers(left, right)
+    return _sized(left - right, left, right)
+
+
+def _multiply(left: Any, right: Any) -> Any:
+    left, right = _integers(left, right)
+    return _sized(left * right, left, right)
+
+
+def _modulo(left: Any, right: Any) -> Any:
+    left, right = _integers(left, right)
+    if left < 0 or right <= 0:
+        raise _UnknownError
+    return left % right
+
+
+def _negate(value: Any) -> Any:
+    (number,) = _integers(value)
+    return _sized(-number, number)
+
+
+def _abs(value: Any) -> Any:
+    (number,) = _integers(value)
+    return _sized(abs(number), number)
+
+
+def _shift(value: Any, amount: Any, unit: Any) -> Any:
+    """Source: PostgreSQL's intervals: a month later is the same day of the next month, or its last day."""
+    _integers(amount)
+    moment = _moment(value)
+    if unit in _SPANS:
+        return moment + _SPANS[unit] * amount
+    months = moment.year * 12 + moment.month - 1 + MONTHS[unit] * amount
+    first = moment.replace(year=months // 12, month=months % 12 + 1, day=1)
+    following = first.replace(year=first.year + first.month // 12, month=first.month % 12 + 1)
+    return first.replace(day=min(moment.day, (following - first).days))
+
+
+def _date_trunc(unit: Any, value: Any) -> Any:
+    moment = _moment(value)
+    if unit not in _TRUNCATED:
+        raise _UnknownError
+    return start_of(moment, unit)
+
+
+def _moment(value: Any) -> datetime:
+    if type(value) is date:
+        return datetime.combine(value, time.min)
+    if type(value) is datetime and value.tzinfo is None:
+        return value
+    raise _UnknownError
+
+
+def _substring(text: Any, start: Any, length: Any = 2**31 - 1) -> str:
+    (text,), (start, length) = _texts(text), _integers(start, length)
+    if start < 1 or length < 0:
+        raise _UnknownError
+    return str(text[start - 1 : start - 1 + length])
+
+
+def _left(text: Any, length: Any) -> str:
+    return _substring(text, 1, length)
+
+
+def _right(text: Any, length: Any) -> str:
+    (text,), (length,) = _texts(text), _integers(length)
+    if length < 0:
+        raise _UnknownError
+    return str(text[max(len(text) - length, 0) :])
+
+
+def _lpad(text: Any, length: Any, pad: Any) -> str:
+    (text, pad), (length,) = _texts(text, pad), _integers(length)
+    if len(pad) != 1 or not 0 <= length <= _TEXT_CHARS_MAX:
+        raise _UnknownError
+    return str(text[:length].rjust(length, pad))
+
+
+def _replace(text: Any, old: Any, new: Any) -> str:
+    text, old, new = _texts(text, old, new)
+    if not old:
+        raise _UnknownError
+    return str(text.replace(old, new))
+
+
+def _coalesce(values: Sequence[Any]) -> Any:
+    given = [value for value in values if value is not None]
+    if len(set(map(type, given))) > 1:
+        raise _UnknownError
+    return given[0] if given else None
+
+
+def _nullif(left: Any, right: Any) -> Any:
+    if left is None or right is None:
+        return left
+    if type(left) is not type(right) or type(left) not in (int, str, date):
+        raise _UnknownError
+    return None if left == right else left
+
+
+_STRICT: Final[dict[Function, Callable[..., Any]]] = {
+    Function.ADD: _add,
+    Function.SUBTRACT: _subtract,
+    Function.MULTIPLY: _multiply,
+    Function.MODULO: _modulo,
+    Function.NEGATE: _negate,
+    Function.ABS: _abs,
+    Function.SHIFT: _shift,
+    Function.DATE_TRUNC: _date_trunc,
+    Function.MAKE_DATE: lambda year, month, day: date(*_integers(year, month, day)),
+    Function.JOIN: lambda left, right: _text_of(left) + _text_of(right),
+    Function.UPPER: lambda text: _texts(text)[0].upper(),
+    Function.LOWER: lambda text: _texts(text)[0].lower(),
+    Function.TRIM: lambda text: _texts(text)[0].strip(" "),
+    Function.LTRIM: lambda text: _texts(text)[0].lstrip(" "),
+    Function.RTRIM: lambda text: _texts(text)[0].rstrip(" "),
+    Function.SUBSTRING: _substring,
+    Function.LEFT: _left,
+    Function.RIGHT: _right,
+    Function.LPAD: _lpad,
+    Function.REPLACE: _replace,
+    Function.REVERSE: lambda text: _texts(text)[0][::-1],
+    Function.LENGTH: lambda text: len(_texts(text)[0]),
+}

@@ -1,0 +1,188 @@
+"""The nodes of a partition tree and their algebra.
+
+======================  =========================================================================
+node                    the partitions it stands for
+======================  =========================================================================
+:class:`All`            every partition: nothing is known, or not in time
+:class:`Nothing`        none: the predicate is never TRUE
+:class:`Everywhere`     whichever is at hand: a replicated table (Ignite's ANY)
+:class:`Partitions`     constants
+:class:`Keys`           those of the keys of a box, known once the parameters are
+:class:`AnyOf`          the union of its parts (OR)
+:class:`AllOf`          the intersection of its parts (AND)
+======================  =========================================================================
+
+Source: Apache Ignite IEP-24, the tables "AND algebra" and "OR algebra". ``(P) OR (ANY) => (P)`` of that text is unsound (a row of the replicated side may
+satisfy the OR for every partition) and is not implemented: Everywhere inside an OR gives All.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from secateur.errors import InternalError
+from secateur.partitioning.pruning.condition import Box
+
+__all__ = ["All", "AllOf", "AnyOf", "Everywhere", "Keys", "Node", "Nothing", "Partitions", "boxes_of", "intersect", "node_from_wire", "node_to_wire", "unite"]
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """Every partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """No partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Everywhere:
+    """The one partition of a replicated table, which every member has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partitions:
+    """Partitions known at planning; sorted and distinct."""
+
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The partitions that the keys of a box fall into; the box has a parameter."""
+
+    box: Box
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """The union of two or more nodes, none of them All, Nothing or AnyOf, at most one of them Partitions."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """The intersection of two or more nodes, none of them All, Nothing, Everywhere or AllOf, at most one of them Partitions."""
+
+    parts: tuple[Node, ...]
+
+
+Node = All | Nothing | Everywhere | Partitions | Keys | AnyOf | AllOf
+
+
+def unite(nodes: Iterable[Node]) -> Node:
+    """The OR of nodes, simplified: ``(P1, :1) OR (P2, :2) => (P1, P2, :1, :2)``, ``(P1) OR (ALL) => (ALL)``, ``(P1) OR () => (P1)``."""
+    constants: set[int] = set()
+    parts: dict[Node, None] = {}
+    for node in _flat(nodes, AnyOf):
+        match node:
+            case All() | Everywhere():
+                return All()
+            case Partitions(ids):
+                constants.update(ids)
+            case Nothing():
+                pass
+            case _:
+                parts[node] = None
+    found: list[Node] = [Partitions(tuple(sorted(constants)))] if constants else []
+    found.extend(parts)
+    return Nothing() if not found else found[0] if len(found) == 1 else AnyOf(tuple(found))
+
+
+def intersect(nodes: Iterable[Node]) -> Node:
+    """The AND of nodes, simplified: ``(P1) AND (ALL) => (P1)``, ``(P1) AND () => ()``, ``(P1, P2) AND (P2, P3) => (P2)``, ``(P1) AND (ANY) => (P1)``."""
+    constants: set[int] | None = None
+    parts: dict[Node, None] = {}
+    anywhere = False
+    for node in _flat(nodes, AllOf):
+        match node:
+            case Nothing():
+                return Nothing()
+            case Partitions(ids):
+                constants = set(ids) if constants is None else constants & set(ids)
+            case All():
+                pass
+            case Everywhere():
+                anywhere = True
+            case _:
+                parts[node] = None
+    if constants is not None and not constants:
+        return Nothing()
+    found: list[Node] = [] if constants is None else [Partitions(tuple(sorted(constants)))]
+    found.extend(parts)
+    if not found:
+        return Everywhere() if anywhere else All()
+    return found[0] if len(found) == 1 else AllOf(tuple(found))
+
+
+def boxes_of(node: Node) -> Iterator[Box]:
+    """The boxes in a tree."""
+    match node:
+        case Keys(box):
+            yield box
+        case AnyOf(parts) | AllOf(parts):
+            for part in parts:
+                yield from boxes_of(part)
+        case All() | Nothing() | Everywhere() | Partitions():
+            pass
+        case _:
+            assert_never(node)
+
+
+def _flat(nodes: Iterable[Node], kind: type[AnyOf] | type[AllOf]) -> Iterable[Node]:
+    for node in nodes:
+        if isinstance(node, (AnyOf, AllOf)) and isinstance(node, kind):
+            yield from node.parts
+        else:
+            yield node
+
+
+def node_to_wire(node: Node) -> list[Any]:
+    """Plain data for msgpack."""
+    match node:
+        case All():
+            return ["all"]
+        case Nothing():
+            return ["nothing"]
+        case Everywhere():
+            return ["everywhere"]
+        case Partitions(ids):
+            return ["partitions", list(ids)]
+        case Keys(box):
+            return ["keys", box.to_wire()]
+        case AnyOf(parts):
+            return ["or", [node_to_wire(part) for part in parts]]
+        case AllOf(parts):
+            return ["and", [node_to_wire(part) for part in parts]]
+        case _:
+            assert_never(node)
+
+
+def node_from_wire(data: list[Any]) -> Node:
+    """Read :func:`node_to_wire`.
+
+    Raises:
+        InternalError: A node of a kind that this version does not know.
+    """
+    kind = data[0]
+    match kind:
+        case "all":
+            return All()
+        case "nothing":
+            return Nothing()
+        case "everywhere":
+            return Everywhere()
+        case "partitions":
+            return Partitions(tuple(data[1]))
+        case "keys":
+            return Keys(Box.from_wire(data[1]))
+        case "or":
+            return AnyOf(tuple(node_from_wire(part) for part in data[1]))
+        case "and":
+            return AllOf(tuple(node_from_wire(part) for part in data[1]))
+        case _:
+            raise InternalError(f"a partition tree has a node of unknown kind {kind!r}; the other side runs another version of secateur")

@@ -1,0 +1,234 @@
+"""From domains of the partitioning columns to the partitions that can hold such rows.
+
+Every hash component prunes by itself when all its columns are finite sets; the range component prunes on any prefix of its columns. The partitions are the
+cross product of what remains, over every range that remains.
+
+Source: Apache Kudu, "Scan Optimization & Partition Pruning" (hash bucket pruning, range pruning); the product of an IN list is hashed column by column and
+stops when every bucket is hit, against the memory blow-up of KUDU-3455.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any, Final
+
+from xxhash import xxh64_intdigest
+
+from secateur.partitioning.pruning.discrete import close_spans, enumerate_points
+from secateur.partitioning.pruning.domain import EVERYTHING, Domain, Span
+from secateur.partitioning.pruning.domain import points as points_of
+from secateur.partitioning.schemes.components import HashComponent, RangePartition
+from secateur.partitioning.schemes.hashing import first_seed, pmod
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.types.column_type import TypeKind
+from secateur.partitioning.types.encoding import scalar_encoder
+
+__all__ = ["COMBINATIONS_PER_PARTITION", "Overflow", "Reached", "combination_limit", "reach"]
+
+COMBINATIONS_PER_PARTITION: Final = 8
+"""Default cap: hashing more keys than this times the partitions almost surely reaches them all, and only costs time."""
+
+_RANGE_KEYS_MAX: Final = 4096
+_SHARED_KEYS_MAX: Final = 1024
+_RANGES_TOLD_APART_MAX: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Overflow:
+    """A hash component that was not pruned because its columns have too many combinations of values."""
+
+    component: HashComponent
+    combinations: int | None
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """The partitions that can hold a row of the domains: sorted ids, and what kept the set from being smaller."""
+
+    ids: Sequence[int]
+    overflows: tuple[Overflow, ...] = ()
+
+
+def combination_limit(scheme: PartitionScheme, per_partition: int = COMBINATIONS_PER_PARTITION) -> int:
+    """How many combinations of values are hashed before a component counts as not bounded."""
+    return per_partition * max(scheme.partition_count, 1)
+
+
+def reach(scheme: PartitionScheme, domains: Mapping[str, Domain], limit: int) -> Reached:
+    """The partitions that rows of the given domains can be in.
+
+    Args:
+        scheme: The partition scheme of the table.
+        domains: By column; a column that is missing may have any value.
+        limit: How many combinations of values to hash per component at most.
+
+    Returns:
+        A superset of the partitions that hold such rows, exact when nothing overflowed and every range of values could be counted or compared.
+        Cost: linear in the combinations hashed plus the ranges that remain plus the ids returned; ranges that do not remain cost a binary search.
+    """
+    if any(domain.is_nothing for domain in domains.values()):
+        return Reached(())
+    keys = _shared_keys(scheme, domains)
+    if keys is None:
+        return _cross_product(scheme, domains, limit)
+    found: set[int] = set()
+    overflows: list[Overflow] = []
+    for key in keys:
+        reached = _cross_product(scheme, {**domains, **key}, limit)
+        found.update(reached.ids)
+        overflows.extend(reached.overflows)
+    return Reached(tuple(sorted(found)), tuple(dict.fromkeys(overflows)))
+
+
+def _shared_keys(scheme: PartitionScheme, domains: Mapping[str, Domain]) -> list[dict[str, Domain]] | None:
+    """Every combination of values of the columns that both a range and a hash component depend on; None when there are none, or too many.
+
+    What such a column is in the range decides what it can be in the hash: the components are not independent, and their cross product would hold partitions
+    that no key is in.
+    """
+    if scheme.range is None:
+        return None
+    hashed = {column for components in scheme.hash_lists() for component in components for column in component.columns}
+    shared = [column for column in scheme.range.columns if column in hashed and column in domains and not domains[column].is_everything]
+    values = [enumerate_points(domains[column], scheme.type_of(column), _SHARED_KEYS_MAX) for column in shared]
+    combinations = prod(len(points) for points in values if points is not None)
+    if None in values or not 1 < combinations <= _SHARED_KEYS_MAX:
+        return None
+    return [dict(zip(shared, (points_of([value]) for value in key), strict=True)) for key in product(*(points for points in values if points is not None))]
+
+
+def _cross_product(scheme: PartitionScheme, domains: Mapping[str, Domain], limit: int) -> Reached:
+    """:func:`reach` with the components taken as independent."""
+    ranges = scheme.ranges() if scheme.range is None else _ranges_reached(scheme, domains)
+    buckets: dict[HashComponent, frozenset[int] | None] = {}
+    overflows: list[Overflow] = []
+    ids: list[int] = []
+    shared = scheme.range.columns[0] if scheme.range is not None and len(ranges) <= _RANGES_TOLD_APART_MAX else None
+    for partition in ranges:
+        block = scheme.block(partition.ordinal)
+        local: Sequence[int] = (0,)
+        hashes = scheme.hashes if partition.hashes is None else partition.hashes
+        found: list[frozenset[int] | None] = []
+        for component in hashes:
+            reached = None
+            if shared in component.columns and not domains.keys().isdisjoint(component.columns) and not scheme.is_catch_all(block.start):
+                # A column of both components has only the range's values here; all ranges together hash no more keys than one component may.
+                inside = {**domains, shared: domains.get(shared, EVERYTHING).intersect(_first_values(partition))}
+                reached = _buckets_reached(scheme, component, inside, limit // len(ranges), [])
+            if reached is None and component not in buckets:
+                buckets[component] = _buckets_reached(scheme, component, domains, limit, overflows)
+            found.append(buckets[component] if reached is None else reached)
+        if all(reached is None for reached in found):
+            ids.extend(block)
+            continue
+        for component, reached in zip(hashes, found, strict=True):
+            local = [base * component.partitions + bucket for base in local for bucket in (range(component.partitions) if reached is None else reached)]
+        ids.extend(block.start + position for position in local)
+    return Reached(tuple(sorted(ids)), tuple(overflows))
+
+
+def _first_values(partition: RangePartition) -> Domain:
+    """The values of the first range column in one range."""
+    lower, upper = partition.lower, partition.upper
+    if upper is not None and lower is not None and lower[0] == upper[0]:
+        return points_of([lower[0]])
+    return Domain(spans=(Span(None if lower is None else lower[0], None if upper is None else upper[0], upper_closed=upper is not None and len(upper) > 1),))
+
+
+def _buckets_reached(
+    scheme: PartitionScheme, component: HashComponent, domains: Mapping[str, Domain], limit: int, overflows: list[Overflow]
+) -> frozenset[int] | None:
+    """The buckets of one component, or None for all of them."""
+    types = [scheme.type_of(column) for column in component.columns]
+    bound = [domains.get(column, EVERYTHING) for column in component.columns]
+    if all(domain.is_everything for domain in bound) or any(
+        domain.is_everything and type_.kind is not TypeKind.BOOLEAN for domain, type_ in zip(bound, types, strict=True)
+    ):
+        return None
+    values = [enumerate_points(domain, type_, limit) for domain, type_ in zip(bound, types, strict=True)]
+    if any(points is None for points in values):
+        finite = [len(domain.points) for domain in bound if domain.is_finite]
+        overflows.append(Overflow(component, prod(finite) if len(finite) == len(component.columns) else None, limit))
+        return None
+    combinations = prod(len(points) for points in values if points is not None)
+    if combinations > limit:
+        overflows.append(Overflow(component, combinations, limit))
+        return None
+    states = {first_seed(component.seed)}
+    last = len(values) - 1
+    for position, (points, type_) in enumerate(zip(values, types, strict=True)):
+        encode = scalar_encoder(type_)
+        encoded = [encode(value) for value in points or ()]
+        if position < last:
+            states = {xxh64_intdigest(data, state) for state in states for data in encoded}
+            continue
+        found: set[int] = set()
+        for state in states:
+            found.update(pmod(xxh64_intdigest(data, state), component.partitions) for data in encoded)
+            if len(found) == component.partitions:
+                return None
+        return frozenset(found)
+    return None
+
+
+def _ranges_reached(scheme: PartitionScheme, domains: Mapping[str, Domain]) -> Sequence[RangePartition]:
+    """The live ranges that some key of the domains falls into."""
+    assert scheme.range is not None
+    ranges = scheme.ranges()
+    columns = [close_spans(domains.get(column, EVERYTHING), scheme.type_of(column)) for column in scheme.range.columns]
+    if any(domain.is_nothing for domain in columns):
+        return ()
+    if all(domain.is_finite for domain in columns) and prod(len(domain.points) for domain in columns) <= _RANGE_KEYS_MAX:
+        positions = {scheme.range_position(key) for key in product(*(domain.points for domain in columns))} - {-1}
+        return _distinct([ranges[position] for position in sorted(positions)])
+    types = [scheme.type_of(column) for column in scheme.range.columns]
+    kept: set[int] = set()
+    for span in (*(Span(value, value) for value in columns[0].points), *columns[0].spans):
+        first = points_of([span.lower]) if span.lower is not None and span.lower == span.upper else Domain(spans=(span,))
+        for position in _candidates(ranges, span):
+            if position not in kept and _meets([first, *columns[1:]], types, ranges[position].lower, ranges[position].upper):
+                kept.add(position)
+    return _distinct([ranges[position] for position in sorted(kept)])
+
+
+def _distinct(ranges: Sequence[RangePartition]) -> Sequence[RangePartition]:
+    """Each ordinal once: a catch-all fills many gaps with the same partitions."""
+    return tuple({partition.ordinal: partition for partition in ranges}.values())
+
+
+def _candidates(ranges: Sequence[RangePartition], span: Span) -> range:
+    """The positions of the ranges whose first column overlaps the span. Ranges are sorted and disjoint, so both ends are found by bisection."""
+    start, stop = 0, len(ranges)
+    if span.lower is not None:
+        start = bisect_left(ranges, True, key=lambda r: r.upper is None or r.upper[0] >= span.lower)
+    if span.upper is not None:
+        stop = bisect_left(ranges, True, key=lambda r: r.lower is not None and r.lower[0] > span.upper)
+    return range(start, stop)
+
+
+def _meets(columns: Sequence[Domain], types: Sequence[Any], lower: tuple[Any, ...] | None, upper: tuple[Any, ...] | None, position: int = 0) -> bool:
+    """Whether a key of the domains lies in ``[lower, upper)`` lexicographically; None is a side that no longer binds.
+
+    Column by column: a value strictly between the bounds frees the columns behind it; a value on a bound keeps that bound binding. A key that equals
+    ``upper`` in every column is outside, while one that equals only a prefix of it may be inside (KUDU-2173).
+    """
+    if lower is None and upper is None:
+        return True
+    if position == len(columns):
+        return upper is None
+    domain = columns[position]
+    low = None if lower is None else lower[position]
+    high = None if upper is None else upper[position]
+    if lower is not None and upper is not None and low == high:
+        return low in domain and _meets(columns, types, lower, upper, position + 1)
+    between = Domain(spans=(Span(low, high, lower_closed=False, upper_closed=False),))
+    if not close_spans(domain.intersect(between), types[position]).is_nothing:
+        return True
+    if lower is not None and low in domain and _meets(columns, types, lower, None, position + 1):
+        return True
+    return upper is not None and high in domain and _meets(columns, types, None, upper, position + 1)

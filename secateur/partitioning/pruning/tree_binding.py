@@ -1,0 +1,210 @@
+"""Evaluation of a partition tree: each node becomes a function from parameters to partition ids, once.
+
+The common tree is one key on a scheme of hash components: its function converts nothing that already has the column's own Python type, hashes, and is done.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from datetime import date
+from typing import Any, Final, assert_never
+
+from xxhash import xxh64_intdigest
+
+from secateur.partitioning.pruning.comparison import Comparison
+from secateur.partitioning.pruning.comparison_target import Bare
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.domain import NOTHING
+from secateur.partitioning.pruning.list_binding import compile_list
+from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions
+from secateur.partitioning.pruning.operand import Cast, Computed, Parameter, resolve_operand
+from secateur.partitioning.pruning.select_partitions import reach
+from secateur.partitioning.schemes.components import HashComponent
+from secateur.partitioning.schemes.hashing import first_seed, pmod
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.encoding import scalar_encoder
+
+__all__ = ["compile_node"]
+
+Bind = Callable[[Sequence[Any]], Sequence[int] | None]
+
+# A value of exactly this Python type is canonical for the column and compares with it exactly; integers are checked against the range of the type besides.
+_OWN_TYPES: Final[dict[TypeKind, Any]] = {
+    TypeKind.VARCHAR: str,
+    TypeKind.BLOB: bytes,
+    TypeKind.BOOLEAN: bool,
+    TypeKind.DATE: date,
+    TypeKind.UUID: uuid.UUID,
+}
+
+
+def compile_node(node: Node, scheme: PartitionScheme, limit: int) -> Bind:
+    """The function from parameters to sorted partition ids; it returns None for all partitions.
+
+    Raises:
+        IndexError: (the returned function) There are fewer parameters than the node uses.
+    """
+    match node:
+        case All():
+            return _all
+        case Nothing():
+            return _none
+        case Everywhere():
+            return _zero
+        case Partitions(ids):
+            return lambda params: ids
+        case Keys(box):
+            return _compile_box(box, scheme, limit)
+        case AnyOf(parts):
+            return _union([compile_node(part, scheme, limit) for part in parts])
+        case AllOf(parts):
+            return _intersection([compile_node(part, scheme, limit) for part in parts])
+        case _:
+            assert_never(node)
+
+
+def _all(params: Sequence[Any]) -> None:
+    return None
+
+
+def _none(params: Sequence[Any]) -> tuple[int, ...]:
+    return ()
+
+
+def _zero(params: Sequence[Any]) -> tuple[int, ...]:
+    return (0,)
+
+
+def _union(parts: list[Bind]) -> Bind:
+    def bind(params: Sequence[Any]) -> Sequence[int] | None:
+        found: set[int] = set()
+        for part in parts:
+            ids = part(params)
+            if ids is None:
+                return None
+            found.update(ids)
+        return tuple(sorted(found))
+
+    return bind
+
+
+def _intersection(parts: list[Bind]) -> Bind:
+    def bind(params: Sequence[Any]) -> Sequence[int] | None:
+        found: set[int] | None = None
+        for part in parts:
+            ids = part(params)
+            if ids is not None:
+                found = set(ids) if found is None else found.intersection(ids)
+        return None if found is None else tuple(sorted(found))
+
+    return bind
+
+
+def _compile_box(box: Box, scheme: PartitionScheme, limit: int) -> Bind:
+    types = dict(scheme.types)
+
+    def bind(params: Sequence[Any]) -> Sequence[int] | None:
+        return reach(scheme, box.resolve(params, types), limit).ids
+
+    return _compile_key(box, scheme, bind) or _compile_listed(box, scheme, limit, bind) or bind
+
+
+def _compile_listed(box: Box, scheme: PartitionScheme, limit: int, general: Bind) -> Bind | None:
+    """The fast forms for ``c IN (?, ...)``, ``c = ANY(?)`` and ``c = f(?)`` on a scheme that hashes one column."""
+    if scheme.range is not None or len(scheme.hashes) != 1 or len(scheme.hashes[0].columns) != 1:
+        return None
+    component = scheme.hashes[0]
+    column_type = scheme.type_of(component.columns[0])
+    constraint = box[component.columns[0]]
+    compiled = _compile_column(0, column_type)
+    if compiled is None:
+        return None
+    _, own_type, smallest, largest, encode = compiled
+    match constraint:
+        case Constraint((Choice(domain, (Test(Comparison.IN, (Computed() | Cast() as operand,), Bare()),)),)) if domain == NOTHING:
+            hashed = _bind_one(component, 0, own_type, smallest, largest, encode, _undecided)
+            return _bind_computed(operand, column_type, hashed, general)
+        case _:
+            integers = None if smallest is None else (smallest, largest)
+            return compile_list(constraint, component, column_type, own_type, integers, limit, general)
+
+
+def _bind_computed(operand: Computed | Cast, column_type: SqlType, hashed: Bind, general: Bind) -> Bind:
+    def bind(params: Sequence[Any]) -> Sequence[int] | None:
+        return hashed((resolve_operand(operand, params, column_type),)) or general(params)
+
+    return bind
+
+
+def _undecided(params: Sequence[Any]) -> tuple[int, ...]:
+    return ()
+
+
+def _compile_key(box: Box, scheme: PartitionScheme, general: Bind) -> Bind | None:
+    """The fast form for ``c1 = ? AND c2 = ? ...`` over every column of a scheme without ranges."""
+    if scheme.range is not None or not scheme.hashes:
+        return None
+    parameters = {column: _only_parameter(constraint) for column, constraint in box.constraints}
+    components = []
+    for component in scheme.hashes:
+        columns = [_compile_column(parameters.get(column), scheme.type_of(column)) for column in component.columns]
+        if any(column is None for column in columns):
+            return None
+        components.append((first_seed(component.seed), component.partitions, tuple(column for column in columns if column is not None)))
+    if len(components) == 1 and len(components[0][2]) == 1:
+        return _bind_one(scheme.hashes[0], *components[0][2][0], general)
+
+    def bind(params: Sequence[Any]) -> Sequence[int] | None:
+        partition = 0
+        try:
+            for seed, partitions, columns in components:
+                state = seed
+                for index, own_type, smallest, largest, encode in columns:
+                    value = params[index]
+                    if type(value) is not own_type or (smallest is not None and not smallest <= value <= largest):
+                        return general(params)
+                    state = xxh64_intdigest(encode(value), state)
+                partition = partition * partitions + pmod(state, partitions)
+        except UnicodeEncodeError:
+            return general(params)
+        return (partition,)
+
+    return bind
+
+
+def _bind_one(component: HashComponent, index: int, own_type: Any, smallest: Any, largest: Any, encode: Callable[[Any], bytes], general: Bind) -> Bind:
+    seed, partitions = first_seed(component.seed), component.partitions
+
+    def bind(params: Sequence[Any]) -> Sequence[int] | None:
+        value = params[index]
+        if type(value) is not own_type or (smallest is not None and not smallest <= value <= largest):
+            return general(params)
+        try:
+            return (pmod(xxh64_intdigest(encode(value), seed), partitions),)
+        except UnicodeEncodeError:
+            return general(params)
+
+    return bind
+
+
+def _only_parameter(constraint: Constraint) -> int | None:
+    """The parameter that a column must equal, when that is all that is said about it."""
+    match constraint:
+        case Constraint((Choice(domain, (Test(Comparison.IN, (Parameter(index),), Bare()),)),)) if domain == NOTHING:
+            return index
+        case _:
+            return None
+
+
+def _compile_column(index: int | None, column_type: SqlType) -> tuple[int, Any, Any, Any, Callable[[Any], bytes]] | None:
+    if index is None:
+        return None
+    if column_type.is_integer:
+        return index, int, *column_type.integer_range, scalar_encoder(column_type)
+    own_type = _OWN_TYPES.get(column_type.kind)
+    if own_type is None:
+        # Instants may have a zone and decimals any scale: the general form converts them.
+        return None
+    return index, own_type, None, None, scalar_encoder(column_type)

@@ -1,0 +1,200 @@
+"""The text form of a partition tree, for EXPLAIN: ``(p17 | ?0)``.
+
+``p17`` is a constant partition, ``?0`` the partition of parameter 0, ``?0[]`` the partitions of the elements of parameter 0, a list. On a partitioning key of
+several columns a key is a tuple, ``(?0, *)``, in which ``*`` stands for a column that is not bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, assert_never
+
+from secateur.partitioning.pruning.comparison import Comparison, compare
+from secateur.partitioning.pruning.comparison_target import BARE, Bare, RowField, Shifted, Truncated, Widened
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.domain import Domain, Span
+from secateur.partitioning.pruning.expression import Function
+from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions
+from secateur.partitioning.pruning.operand import Cast, Computed, Constant, Operand, Parameter, ParameterList
+from secateur.partitioning.pruning.select_partitions import reach
+from secateur.partitioning.schemes.scheme import PartitionScheme
+
+__all__ = ["domain_text", "node_text", "value_text"]
+
+_SHOWN_MAX: Final = 16
+
+
+def node_text(node: Node, scheme: PartitionScheme) -> str:
+    """The text of a tree whose table has this scheme; groups are in parentheses, ``all``, ``none`` and ``any`` stand alone."""
+    match node:
+        case All():
+            return "all"
+        case Nothing():
+            return "none"
+        case Everywhere():
+            return "any"
+        case AllOf(parts):
+            return f"({' & '.join(node_text(part, scheme) for part in parts)})"
+        case Partitions() | Keys() | AnyOf():
+            return f"({' | '.join(_alternatives(node, scheme))})"
+        case _:
+            assert_never(node)
+
+
+def _alternatives(node: Node, scheme: PartitionScheme) -> list[str]:
+    match node:
+        case Partitions(ids):
+            return _shortened([f"p{partition}" for partition in ids])
+        case Keys(box) if len(scheme.columns) == 1:
+            return _shortened(_constraint_alternatives(box[scheme.columns[0]], scheme))
+        case Keys(box):
+            return [_tuple_text(box, scheme)]
+        case AnyOf(parts):
+            return [text for part in parts for text in _alternatives(part, scheme)]
+        case _:
+            return [node_text(node, scheme)]
+
+
+def _tuple_text(box: Box, scheme: PartitionScheme) -> str:
+    texts = []
+    for column in scheme.columns:
+        constraint = box[column]
+        alternatives = [_choice_text(choice) for choice in constraint.choices]
+        texts.append(" & ".join(alternatives) if alternatives else "*")
+    return f"({', '.join(texts)})"
+
+
+def _constraint_alternatives(constraint: Constraint, scheme: PartitionScheme) -> list[str]:
+    """On a key of one column the constants of an IN list are shown as the partitions that they are in."""
+    match constraint.choices:
+        case (Choice(domain, tests),) if domain.is_finite and all(test.comparison is Comparison.IN and test.subject == BARE for test in tests):
+            column = scheme.columns[0]
+            constants = [operand.value for test in tests for operand in test.operands if isinstance(operand, Constant)]
+            known = compare(Comparison.IN, constants, scheme.type_of(column))
+            if known is None:
+                return [_choice_text(constraint.choices[0])]
+            ids = reach(scheme, {column: domain.unite(known)}, len(domain.points) + len(constants)).ids
+            opened = [_operand_text(operand) for test in tests for operand in test.operands if not isinstance(operand, Constant)]
+            return [f"p{partition}" for partition in ids] + opened
+        case choices:
+            return [" & ".join(_choice_text(choice) for choice in choices)]
+
+
+def _choice_text(choice: Choice) -> str:
+    texts = [] if choice.domain.is_nothing else [domain_text(choice.domain)]
+    texts.extend(_test_text(test) for test in choice.tests)
+    return " or ".join(texts)
+
+
+def _test_text(test: Test) -> str:
+    match test.subject:
+        case Bare() | RowField():
+            return _bare_text(test.comparison, [_operand_text(operand) for operand in test.compared])
+        case subject:
+            operands = ", ".join(_shortened([_operand_text(operand) for operand in test.operands]))
+            word = (
+                {Comparison.IN: "=", Comparison.NOT_IN: "<>"}.get(test.comparison, test.comparison.value) if len(test.operands) == 1 else test.comparison.value
+            )
+            return f"{_subject_text(subject)} {word} {operands}"
+
+
+def _bare_text(comparison: Comparison, operands: Sequence[str]) -> str:
+    match comparison:
+        case Comparison.IN:
+            return operands[0] if len(operands) == 1 else f"{{{', '.join(_shortened(operands))}}}"
+        case Comparison.NOT_IN | Comparison.DISTINCT:
+            return f"not {operands[0]}" if len(operands) == 1 else f"not {{{', '.join(_shortened(operands))}}}"
+        case Comparison.BETWEEN:
+            return f"[{operands[0]}, {operands[1]}]"
+        case Comparison.NOT_BETWEEN:
+            return f"not [{operands[0]}, {operands[1]}]"
+        case Comparison.STARTS_WITH:
+            return f"{operands[0]}..."
+        case Comparison.NOT_STARTS_WITH:
+            return f"not {operands[0]}..."
+        case Comparison.LESS | Comparison.LESS_EQUAL | Comparison.GREATER | Comparison.GREATER_EQUAL | Comparison.LIKE | Comparison.NOT_LIKE:
+            return f"{comparison.value} {operands[0]}"
+        case _:
+            assert_never(comparison)
+
+
+def _subject_text(subject: Widened | Shifted | Truncated) -> str:
+    """The expression of the key that is compared."""
+    match subject:
+        case Widened(wide):
+            return f"CAST(key AS {wide})"
+        case Shifted(offset, mirrored):
+            return f"{offset} - key" if mirrored else f"key {'-' if offset < 0 else '+'} {abs(offset)}"
+        case Truncated(_, as_date=True):
+            return "CAST(key AS DATE)"
+        case Truncated(unit):
+            return f"date_trunc({unit}, key)"
+        case _:
+            assert_never(subject)
+
+
+def _operand_text(operand: Operand | ParameterList) -> str:
+    match operand:
+        case Parameter(index):
+            return f"?{index}"
+        case ParameterList(index):
+            return f"?{index}[]"
+        case Constant(value):
+            return value_text(value)
+        case Cast(inner, wanted):
+            return f"CAST({_operand_text(inner)} AS {wanted})"
+        case Computed(function, operands):
+            return _computed_text(function, [_operand_text(inner) for inner in operands])
+        case _:
+            assert_never(operand)
+
+
+def _computed_text(function: Function, operands: Sequence[str]) -> str:
+    match function:
+        case Function.ADD | Function.SUBTRACT | Function.MULTIPLY | Function.MODULO | Function.JOIN:
+            return f"{operands[0]} {function.value} {operands[1]}"
+        case Function.NEGATE:
+            return f"-{operands[0]}"
+        case Function.SHIFT:
+            value, amount, unit = operands
+            return f"{value} + INTERVAL {amount} {unit.strip(chr(39)).upper()}"
+        case _:
+            return f"{function.value}({', '.join(operands)})"
+
+
+def domain_text(domain: Domain) -> str:
+    """A domain as a set of values and intervals, such as ``{1, 2} or [5, 9)``."""
+    if domain.is_nothing:
+        return "{}"
+    if domain.is_everything:
+        return "*"
+    texts = []
+    if domain.points:
+        values = [value_text(value) for value in sorted(domain.points)]
+        texts.append(values[0] if len(values) == 1 else f"{{{', '.join(_shortened(values))}}}")
+    texts.extend(_span_text(span) for span in domain.spans)
+    return " or ".join(texts)
+
+
+def _span_text(span: Span) -> str:
+    lower = "(-inf" if span.lower is None else f"{'[' if span.lower_closed else '('}{value_text(span.lower)}"
+    upper = "inf)" if span.upper is None else f"{value_text(span.upper)}{']' if span.upper_closed else ')'}"
+    return f"{lower}, {upper}"
+
+
+def value_text(value: Any) -> str:
+    """A value as a literal of the dialect, without its type."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, float)):
+        return str(value)
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def _shortened(texts: Sequence[str]) -> list[str]:
+    """At most 16 texts; what is left out is counted."""
+    if len(texts) <= _SHOWN_MAX:
+        return list(texts)
+    return [*texts[: _SHOWN_MAX - 1], f"{len(texts) - _SHOWN_MAX + 1} more"]

@@ -1,0 +1,1 @@
+"""Partition schemes: hash components and range partitions, and which partition a row belongs to."""

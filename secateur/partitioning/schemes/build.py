@@ -1,0 +1,71 @@
+"""Partition schemes from DDL: everything that can be wrong with one is found here, before a table exists.
+
+A validated scheme is the only kind the rest of the system meets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from secateur.partitioning.schemes.components import HashComponent, RangeComponent
+from secateur.partitioning.schemes.interval import Every
+from secateur.partitioning.schemes.range_spec import RangeSpec
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.schemes.scheme_rules import SchemeRules, by_lower_bound
+from secateur.partitioning.types.column_type import SqlType
+
+__all__ = ["build_scheme"]
+
+
+def build_scheme(
+    *,
+    hashes: Sequence[HashComponent] = (),
+    range_columns: Sequence[str] = (),
+    ranges: Sequence[RangeSpec] = (),
+    every: Every | None = None,
+    types: Mapping[str, SqlType],
+    primary_key: Sequence[str],
+    table: str,
+) -> PartitionScheme:
+    """Validate and build the scheme of a new table.
+
+    Args:
+        hashes: The table's hash components as written; names are matched without regard to case.
+        range_columns: The columns of the range component; empty for none.
+        ranges: The ranges in any order; their ordinals are their positions once sorted, the catch-all behind them.
+        every: The grid by which ranges are made on demand, as written: its unit is brought into the one of the column's type.
+        types: The type of every column of the table, by its name as declared.
+        primary_key: The primary key, in order.
+        table: The table's name, for messages.
+
+    Returns:
+        The scheme, its column names spelled as declared and its bounds canonical.
+
+    Raises:
+        SchemeError: The message names the component or column, what is wrong with it, and what to do.
+    """
+    check = SchemeRules(table, types, primary_key)
+    own = check.hashes(hashes)
+    component = None
+    if range_columns:
+        columns = check.columns(range_columns, "the range component")
+        bounded = sorted((check.range(spec, columns) for spec in ranges if not spec.is_catch_all), key=by_lower_bound)
+        others = [check.range(spec, columns) for spec in ranges if spec.is_catch_all]
+        grid = None if every is None else check.every(every, columns)
+        if not ranges and grid is None:
+            raise check.error("the range component has no ranges; give at least one, or SPLIT AT (...)")
+        if others and grid is not None and grid.start is None:
+            raise check.error("with EVERY every row has a range, and nothing is left for a DEFAULT PARTITION; say STARTING to keep what is before for it")
+        if len(others) > 1:
+            raise check.error("it has two DEFAULT PARTITIONs; one takes whatever no range holds")
+        component = RangeComponent(
+            columns,
+            tuple(replace(r, ordinal=ordinal) for ordinal, r in enumerate(bounded)),
+            catch_all=replace(others[0], ordinal=len(bounded)) if others else None,
+            every=grid,
+        )
+        check.disjoint(component)
+    elif ranges:
+        raise check.error("ranges without range columns")
+    return check.finish(PartitionScheme(own, component))

@@ -1,0 +1,94 @@
+"""The parts of a partition scheme: hash components, range partitions and the range component. Pure descriptions, nothing resolved.
+
+Source: Apache Kudu's partition schemas ("Scan Optimization & Partition Pruning"), with hash components that a range may replace by its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from secateur.partitioning.schemes.interval import Every
+
+__all__ = ["HashComponent", "RangeComponent", "RangePartition", "RetiredRange"]
+
+
+@dataclass(frozen=True, slots=True)
+class HashComponent:
+    """``HASH (columns) PARTITIONS partitions SEED seed``.
+
+    Attributes:
+        columns: The columns hashed, in the order written: the order matters to the hash.
+        partitions: The number of buckets, at least 1.
+        seed: 0, or a BIGINT that is hashed in front of the columns.
+    """
+
+    columns: tuple[str, ...]
+    partitions: int
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RangePartition:
+    """One interval of the range columns, compared lexicographically.
+
+    Attributes:
+        ordinal: Its position among all ranges that the table has ever had; never reused, so that no partition id moves.
+        lower: The first key inside, canonical Python values (see :mod:`~secateur.partitioning.types.coerce`), or None where unbounded.
+        upper: The first key behind it, or None where unbounded.
+        name: The name to drop it by, if it was given one.
+        hashes: Its own hash components; ``()`` for ``NO HASH``; None for those of the table.
+    """
+
+    ordinal: int
+    lower: tuple[Any, ...] | None
+    upper: tuple[Any, ...] | None
+    name: str | None = None
+    hashes: tuple[HashComponent, ...] | None = None
+
+    def __str__(self) -> str:
+        """The bounds as DDL writes them, such as ``(1) <= VALUES < (9)``."""
+        lower = "" if self.lower is None else f"{_literal(self.lower)} <= "
+        upper = "" if self.upper is None else f" < {_literal(self.upper)}"
+        return f"{lower}VALUES{upper}"
+
+
+@dataclass(frozen=True, slots=True)
+class RetiredRange:
+    """What remains of a dropped range: its ordinal and its block of partition ids, both never used again."""
+
+    ordinal: int
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class RangeComponent:
+    """``RANGE (columns) ...``.
+
+    Attributes:
+        columns: The range columns, most significant first.
+        ranges: The live ranges, sorted by lower bound, disjoint, possibly with gaps.
+        retired: The dropped ranges, by ordinal.
+        catch_all: The partition that takes what no range holds, unbounded on both sides; None when such rows are refused. With EVERY, below its start only.
+        every: The grid by which ranges are made when rows for them arrive; None when they are made by ALTER TABLE alone.
+    """
+
+    columns: tuple[str, ...]
+    ranges: tuple[RangePartition, ...]
+    retired: tuple[RetiredRange, ...] = ()
+    catch_all: RangePartition | None = None
+    every: Every | None = None
+
+    @property
+    def partitions(self) -> tuple[RangePartition, ...]:
+        """The live ranges, and the catch-all behind them."""
+        return self.ranges if self.catch_all is None else (*self.ranges, self.catch_all)
+
+    @property
+    def ordinals_used(self) -> int:
+        """How many ordinals have been given out, and so the next one."""
+        return len(self.ranges) + len(self.retired) + (self.catch_all is not None)
+
+
+def _literal(values: tuple[Any, ...]) -> str:
+    return f"({', '.join(repr(value) if isinstance(value, (int, str, bytes)) else repr(str(value)) for value in values)})"

@@ -1,0 +1,138 @@
+"""ALTER TABLE ADD and DROP of ranges, as a pure function from scheme to scheme.
+
+Several changes of one statement are folded, and nothing has happened until the last one succeeded. A dropped range's ordinal and block of ids stay reserved and
+an added range gets the next ordinal, so no other partition ever moves (DESIGN section 6).
+
+Source: Apache Kudu, ALTER TABLE ADD / DROP RANGE PARTITION. Its KUDU-1750 dropped a range of which only one bound matched: here all that is said of a range has
+to be true of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias, assert_never
+
+from secateur.partitioning.schemes.components import RangeComponent, RangePartition, RetiredRange
+from secateur.partitioning.schemes.layout import bucket_product
+from secateur.partitioning.schemes.range_spec import RangeSpec
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.schemes.scheme_rules import SchemeRules, by_lower_bound
+from secateur.partitioning.types.column_type import SqlType
+
+__all__ = ["AddRange", "DropNamed", "DropRange", "RangeChange", "alter_ranges"]
+
+_SHOWN_MAX: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class AddRange:
+    """``ADD <range>``: the range gets the next ordinal."""
+
+    spec: RangeSpec
+
+
+@dataclass(frozen=True, slots=True)
+class DropNamed:
+    """``DROP PARTITION name``."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropRange:
+    """``DROP <range>``: both bounds must match exactly, and the name and the hash components where they are given."""
+
+    spec: RangeSpec
+
+
+RangeChange: TypeAlias = AddRange | DropNamed | DropRange
+
+
+def alter_ranges(
+    scheme: PartitionScheme, changes: Sequence[RangeChange], *, types: Mapping[str, SqlType], primary_key: Sequence[str], table: str
+) -> PartitionScheme:
+    """Add and drop ranges in the order given: all, or an error and nothing.
+
+    Args:
+        scheme: The scheme of the table as it is.
+        changes: What to do, one after the other.
+        types: The type of every column of the table, by its name as declared.
+        primary_key: The primary key, in order.
+        table: The table's name, for messages.
+
+    Returns:
+        The scheme afterwards. Cost: linear in the ranges.
+
+    Raises:
+        SchemeError: The table has no range component, an added range overlaps a live one or repeats its name, or a dropped one does not exist.
+    """
+    rules = SchemeRules(table, types, primary_key)
+    if scheme.range is None:
+        raise rules.error("it has no range component to add to or drop from")
+    component = scheme.range
+    for change in changes:
+        match change:
+            case AddRange(spec):
+                component = _added(component, spec, rules)
+            case DropNamed(name):
+                component = _without(component, _named(component, name, rules), scheme)
+            case DropRange(spec):
+                component = _without(component, _exactly(component, spec, scheme, rules), scheme)
+            case _:
+                assert_never(change)
+    return rules.finish(PartitionScheme(scheme.hashes, component, function=scheme.function, group=scheme.group))
+
+
+def _added(component: RangeComponent, spec: RangeSpec, rules: SchemeRules) -> RangeComponent:
+    added = replace(rules.range(spec, component.columns), ordinal=component.ordinals_used)
+    if not spec.is_catch_all:
+        changed = replace(component, ranges=tuple(sorted((*component.ranges, added), key=by_lower_bound)))
+    elif component.every is not None and component.every.start is None:
+        raise rules.error("with EVERY every row has a range, and nothing is left for a DEFAULT PARTITION")
+    elif component.catch_all is None:
+        changed = replace(component, catch_all=added)
+    else:
+        raise rules.error("it has a DEFAULT PARTITION already")
+    rules.disjoint(changed)
+    return changed
+
+
+def _without(component: RangeComponent, gone: RangePartition, scheme: PartitionScheme) -> RangeComponent:
+    retired = RetiredRange(gone.ordinal, bucket_product(scheme.hashes if gone.hashes is None else gone.hashes))
+    return replace(
+        component,
+        ranges=tuple(r for r in component.ranges if r.ordinal != gone.ordinal),
+        retired=tuple(sorted((*component.retired, retired), key=lambda r: r.ordinal)),
+        catch_all=None if component.catch_all is None or component.catch_all.ordinal == gone.ordinal else component.catch_all,
+    )
+
+
+def _named(component: RangeComponent, name: str, rules: SchemeRules) -> RangePartition:
+    for partition in component.partitions:
+        if partition.name is not None and partition.name.casefold() == name.casefold():
+            return partition
+    raise rules.error(f"no range named {name}; {_described(component)}")
+
+
+def _exactly(component: RangeComponent, spec: RangeSpec, scheme: PartitionScheme, rules: SchemeRules) -> RangePartition:
+    wanted = rules.range(spec, component.columns)
+    candidates = [component.catch_all] if spec.is_catch_all else [r for r in component.ranges if (r.lower, r.upper) == (wanted.lower, wanted.upper)]
+    found = candidates[0] if candidates else None
+    if found is None:
+        what = "DEFAULT PARTITION" if spec.is_catch_all else f"range with exactly the bounds {wanted}"
+        raise rules.error(f"no {what}; {_described(component)}")
+    if wanted.name is not None and wanted.name.casefold() != (found.name or "").casefold():
+        raise rules.error(f"the range {found} is named {found.name or 'nothing'}, not {wanted.name}; nothing was dropped")
+    if wanted.hashes is not None and wanted.hashes != (scheme.hashes if found.hashes is None else found.hashes):
+        raise rules.error(f"the range {found} has other hash components than those given; leave them out to drop it")
+    return found
+
+
+def _described(component: RangeComponent) -> str:
+    texts = [f"{r.name}: {r}" if r.name else str(r) for r in component.ranges[:_SHOWN_MAX]]
+    if len(component.ranges) > _SHOWN_MAX:
+        texts.append(f"{len(component.ranges) - _SHOWN_MAX} more")
+    if component.catch_all is not None:
+        texts.append(f"DEFAULT PARTITION {component.catch_all.name or ''}".rstrip())
+    return f"it has {', '.join(texts) or 'none'}"

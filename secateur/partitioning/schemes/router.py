@@ -1,0 +1,235 @@
+"""A partition scheme compiled for speed: encoders, seeds, bases and search structures resolved once.
+
+:class:`~secateur.partitioning.schemes.scheme.PartitionScheme` describes, this resolves. A thin client routes every statement through :meth:`Router.partition_of`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from secateur.errors import NoRangeError, NullKeyError, ParameterError
+from secateur.partitioning.schemes.components import HashComponent, RangeComponent
+from secateur.partitioning.schemes.hashing import first_seed, hash_columns, hash_values, pmod, pmod_array
+from secateur.partitioning.schemes.layout import Layout
+from secateur.partitioning.schemes.ranges import NO_RANGE, RangeIndex
+from secateur.partitioning.types.cast import scalar_text
+from secateur.partitioning.types.coerce import coerce
+from secateur.partitioning.types.column_type import SqlType
+from secateur.partitioning.types.encoding import EncodedColumn, encode_array, scalar_encoder
+from secateur.partitioning.types.ordering import minimum
+
+__all__ = ["NO_PARTITION", "Router"]
+
+NO_PARTITION: Final = -1
+"""Stands for the partition of a row that belongs to none."""
+
+_NOT_CANONICAL: Final = (TypeError, ValueError, AttributeError, KeyError, OverflowError, ArithmeticError, struct.error)
+
+
+class _Bucketer:
+    """One hash component, compiled."""
+
+    __slots__ = ("columns", "encoders", "partitions", "seed")
+
+    def __init__(self, component: HashComponent, types: Mapping[str, SqlType]) -> None:
+        self.columns = component.columns
+        self.partitions = component.partitions
+        self.seed = first_seed(component.seed)
+        self.encoders = tuple(scalar_encoder(types[name]) for name in component.columns)
+
+    def bucket(self, values: Sequence[Any]) -> int:
+        return pmod(hash_values(self.encoders, values, self.seed), self.partitions)
+
+
+class Router:
+    """The compiled form of one scheme; holds no reference to any row."""
+
+    __slots__ = ("_bases", "_bucketers", "_by_hashes", "_every", "_group_of", "_groups", "_index", "_range_classes", "_range_columns", "_route", "_types")
+
+    def __init__(self, layout: Layout, component: RangeComponent | None, types: Sequence[tuple[str, SqlType]]) -> None:
+        self._types = dict(types)
+        self._range_columns = () if component is None else component.columns
+        self._every = None if component is None else component.every
+        self._range_classes = tuple(type(minimum(self._types[name])) for name in self._range_columns)
+        self._index = None if component is None else RangeIndex(layout.segments, [self._types[name] for name in component.columns])
+        # Everything below is by position of the segment: sorted by lower bound. Without a range component there is one that holds everything.
+        ordinals = [segment.ordinal for segment in layout.segments]
+        self._bases = np.array([layout.bases[ordinal] for ordinal in ordinals], dtype=np.int64)
+        hashes = [layout.hashes_of(ordinal) for ordinal in ordinals]
+        # Most ranges share the table's hash components: each distinct list is compiled once.
+        self._by_hashes = {h: tuple(_Bucketer(c, self._types) for c in h) for h in dict.fromkeys(hashes)}
+        self._bucketers = [self._by_hashes[h] for h in hashes]
+        self._groups = list(self._by_hashes.values())
+        numbers = {h: number for number, h in enumerate(self._by_hashes)}
+        self._group_of = np.array([numbers[h] for h in hashes], dtype=np.int64)
+        self._route = self._compile_route()
+
+    def partition_of(self, values: Mapping[str, Any]) -> int:
+        try:
+            return self._route(values)
+        except _NOT_CANONICAL:
+            return self._route(self._canonical(values))
+
+    def bucketers(self, hashes: tuple[HashComponent, ...]) -> tuple[_Bucketer, ...]:
+        """The compiled form of the hash components of some live range, or of the table."""
+        found = self._by_hashes.get(hashes)
+        return tuple(_Bucketer(h, self._types) for h in hashes) if found is None else found
+
+    def locate(self, key: tuple[Any, ...]) -> int:
+        """The position among the segments of the one that holds a key, or ``NO_RANGE``."""
+        return 0 if self._index is None else self._index.locate(key)
+
+    def missing_cells(self, values: pa.Array) -> frozenset[int]:
+        """The cells of EVERY in which those values lie that no range holds; see :meth:`PartitionScheme.missing_cells`."""
+        if self._every is None or self._index is None:
+            return frozenset()
+        present = values.drop_null()
+        outside = present.filter(pa.array(self._index.locate_rows([present]) == NO_RANGE))
+        return self._every.cells_of(outside, self._types[self._range_columns[0]]) if len(outside) else frozenset()
+
+    def partitions_of(self, batch: pa.RecordBatch, *, strays_allowed: bool = False) -> npt.NDArray[np.int32]:
+        """The partition of each row of a batch whose columns have exactly the Arrow types of the scheme; -1 for rows of none, if those are allowed."""
+        if self._index is None:
+            hashes = _RowHashes(batch, self._types)
+            return self._combine(self._groups[0], hashes, None, np.zeros(batch.num_rows, dtype=np.int64)).astype(np.int32)
+        if not strays_allowed:
+            return self._partitions_at(batch, self._locate_rows(batch, self._index))
+        at = self._rows_without_null(batch)
+        located = batch if at is None else batch.take(pa.array(at))
+        position = self._index.locate_rows([located.column(name) for name in self._range_columns])
+        inside = np.flatnonzero(position != NO_RANGE)
+        if at is None and len(inside) == batch.num_rows:
+            return self._partitions_at(batch, position)
+        ids = np.full(batch.num_rows, NO_PARTITION, dtype=np.int32)
+        ids[inside if at is None else at[inside]] = self._partitions_at(located.take(pa.array(inside)), position[inside])
+        return ids
+
+    def _partitions_at(self, batch: pa.RecordBatch, position: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """The partitions of rows whose segments are known."""
+        hashes = _RowHashes(batch, self._types)
+        ids = self._bases[position]
+        if len(self._groups) == 1:
+            return self._combine(self._groups[0], hashes, None, ids).astype(np.int32)
+        group_of_row = self._group_of[position]
+        for number, bucketers in enumerate(self._groups):
+            at = np.flatnonzero(group_of_row == number)
+            if len(at):
+                ids[at] = self._combine(bucketers, hashes, at, ids[at])
+        return ids.astype(np.int32)
+
+    def _compile_route(self) -> Callable[[Mapping[str, Any]], int]:
+        """The shortest code that routes one row; the common schemes have one hash component of one column."""
+        if self._index is None and len(self._groups[0]) == 1 and len(self._groups[0][0].columns) == 1:
+            bucketer = self._groups[0][0]
+            (column,), (encoder,) = bucketer.columns, bucketer.encoders
+
+            def route_one(values: Mapping[str, Any]) -> int:
+                return pmod(hash_values((encoder,), (values[column],), bucketer.seed), bucketer.partitions)
+
+            return route_one
+        if self._index is None:
+            components = self._groups[0]
+
+            def route_hashes(values: Mapping[str, Any]) -> int:
+                return _mixed_radix(components, values)
+
+            return route_hashes
+        return self._route_range
+
+    def _route_range(self, values: Mapping[str, Any]) -> int:
+        key = tuple([values[name] for name in self._range_columns])
+        if None in key:
+            raise self._null_key(self._range_columns[key.index(None)])
+        # A float would be found a range of an INTEGER column: comparisons across types are silent, where encoding raises.
+        if tuple(map(type, key)) != self._range_classes:
+            raise TypeError
+        position = self.locate(key)
+        if position == NO_RANGE:
+            raise self._no_range([repr(value) for value in key], rows=1)
+        return int(self._bases[position]) + _mixed_radix(self._bucketers[position], values)
+
+    def _canonical(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The slow path: match names without regard to case, convert what converts exactly, and say what is wrong with the rest."""
+        folded = {name.casefold(): value for name, value in values.items()}
+        missing = [name for name in self._types if name.casefold() not in folded]
+        if missing:
+            given = ", ".join(values) or "nothing"
+            raise ParameterError(f"the partition depends on the columns {', '.join(self._types)}; {', '.join(missing)} missing, given were: {given}")
+        return {name: coerce(folded[name.casefold()], type_, column=name) for name, type_ in self._types.items()}
+
+    def _combine(
+        self, bucketers: tuple[_Bucketer, ...], hashes: _RowHashes, at: npt.NDArray[np.int64] | None, bases: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """Bases plus the mixed radix of the buckets, for all rows or those at the given positions."""
+        local = np.zeros(len(bases), dtype=np.int64)
+        for bucketer in bucketers:
+            states = hashes.of(bucketer)
+            local *= bucketer.partitions
+            local += pmod_array(states if at is None else states[at], bucketer.partitions)
+        return bases + local
+
+    def _locate_rows(self, batch: pa.RecordBatch, index: RangeIndex) -> npt.NDArray[np.int64]:
+        columns = [batch.column(name) for name in self._range_columns]
+        for name, column in zip(self._range_columns, columns, strict=True):
+            if column.null_count:
+                raise self._null_key(name)
+        position = index.locate_rows(columns)
+        outside = np.flatnonzero(position == NO_RANGE)
+        if len(outside):
+            raise self._no_range([scalar_text(column[int(outside[0])]) for column in columns], rows=len(outside))
+        return position
+
+    def _rows_without_null(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64] | None:
+        """The rows whose range columns all have a value; None for all rows."""
+        columns = [column for name in self._range_columns if (column := batch.column(name)).null_count]
+        if not columns:
+            return None
+        valid = np.logical_and.reduce([column.is_valid().to_numpy(zero_copy_only=False) for column in columns])
+        return np.flatnonzero(valid)
+
+    def _null_key(self, column: str) -> NullKeyError:
+        return NullKeyError(f"column {column} partitions its table by range and is NULL; give it a value", column=column)
+
+    def _no_range(self, key: Sequence[str], *, rows: int) -> NoRangeError:
+        shown = ", ".join(f"{name}={value}" for name, value in zip(self._range_columns, key, strict=True))
+        remedy = "add one with ALTER TABLE ... ADD PARTITION, or leave the row out"
+        if self._every is not None:
+            start = "" if self._every.start is None else f" of {self._every.start!s} or later"
+            remedy = f"EVERY makes one when a row{start} is written; for others add one with ALTER TABLE ... ADD PARTITION"
+        return NoRangeError(f"no range partition covers {shown} ({rows} such row{'s' if rows > 1 else ''}); {remedy}", value=list(key))
+
+
+class _RowHashes:
+    """The hash states of a batch, each computed once however many components share its columns and seed."""
+
+    __slots__ = ("_batch", "_encoded", "_states", "_types")
+
+    def __init__(self, batch: pa.RecordBatch, types: Mapping[str, SqlType]) -> None:
+        self._batch = batch
+        self._types = types
+        self._encoded: dict[str, EncodedColumn] = {}
+        self._states: dict[tuple[tuple[str, ...], int], npt.NDArray[np.uint64]] = {}
+
+    def of(self, bucketer: _Bucketer) -> npt.NDArray[np.uint64]:
+        key = (bucketer.columns, bucketer.seed)
+        if key not in self._states:
+            self._states[key] = hash_columns([self._encode(name) for name in bucketer.columns], bucketer.seed, self._batch.num_rows)
+        return self._states[key]
+
+    def _encode(self, name: str) -> EncodedColumn:
+        if name not in self._encoded:
+            self._encoded[name] = encode_array(self._batch.column(name), self._types[name])
+        return self._encoded[name]
+
+
+def _mixed_radix(bucketers: tuple[_Bucketer, ...], values: Mapping[str, Any]) -> int:
+    local = 0
+    for bucketer in bucketers:
+        local = local * bucketer.partitions + bucketer.bucket([values[name] for name in bucketer.columns])
+    return local

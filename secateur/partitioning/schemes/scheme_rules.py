@@ -1,0 +1,180 @@
+"""The rules that every partition scheme keeps, each checked where a scheme is made or changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import date, datetime
+from itertools import pairwise
+from typing import Any, Final
+
+from secateur.errors import DataError, SchemeError
+from secateur.partitioning.schemes.components import HashComponent, RangeComponent, RangePartition
+from secateur.partitioning.schemes.interval import Every, EveryUnit
+from secateur.partitioning.schemes.range_spec import RangeSpec
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.types.coerce import coerce
+from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.ordering import successor
+
+__all__ = ["PARTITIONS_MAX", "SchemeRules", "by_lower_bound"]
+
+PARTITIONS_MAX: Final = 1_000_000
+"""The most partition ids a table may use up, dropped ranges included."""
+
+_SEED_MAX: Final = 2**63 - 1
+_GRID_MAX: Final = 2**62
+_DAY_MICROSECONDS: Final = 86_400_000_000
+_INSTANTS: Final = {
+    EveryUnit.MONTH: (EveryUnit.MONTH, 1),
+    EveryUnit.DAY: (EveryUnit.MICROSECOND, _DAY_MICROSECONDS),
+    EveryUnit.MICROSECOND: (EveryUnit.MICROSECOND, 1),
+}
+_GRID_UNITS: Final = {
+    TypeKind.DATE: {EveryUnit.MONTH: (EveryUnit.MONTH, 1), EveryUnit.DAY: (EveryUnit.DAY, 1)},
+    TypeKind.TIMESTAMP: _INSTANTS,
+    TypeKind.TIMESTAMPTZ: _INSTANTS,
+}
+"""By type of the column and unit as written, the unit that the grid is counted in, and how many of it make one as written."""
+
+
+class SchemeRules:
+    """The rules, each with the table's name at hand for its message."""
+
+    def __init__(self, table: str, types: Mapping[str, SqlType], primary_key: Sequence[str]) -> None:
+        self._table = table
+        self._types = types
+        self._declared = {name.casefold(): name for name in types}
+        self._key = {name.casefold() for name in primary_key}
+        self._key_text = ", ".join(primary_key)
+
+    def error(self, reason: str) -> SchemeError:
+        return SchemeError(f"table {self._table}: {reason}", table=self._table)
+
+    def columns(self, names: Sequence[str], where: str) -> tuple[str, ...]:
+        """Resolve the columns of one component and check that each may partition."""
+        if not names:
+            raise self.error(f"{where} names no column")
+        resolved = tuple(self._column(name, where) for name in names)
+        self._distinct(resolved, where)
+        return resolved
+
+    def hashes(self, components: Sequence[HashComponent]) -> tuple[HashComponent, ...]:
+        """Resolve a list of hash components."""
+        resolved = []
+        for number, component in enumerate(components, start=1):
+            where = f"hash component {number}"
+            if not 1 <= component.partitions <= PARTITIONS_MAX:
+                raise self.error(f"{where} has {component.partitions} partitions; use 1 to {PARTITIONS_MAX}")
+            if not -_SEED_MAX - 1 <= component.seed <= _SEED_MAX:
+                raise self.error(f"{where} has seed {component.seed}; a seed is a BIGINT")
+            resolved.append(replace(component, columns=self.columns(component.columns, where)))
+        self._distinct([name for component in resolved for name in component.columns], "the hash components together")
+        return tuple(resolved)
+
+    def range(self, spec: RangeSpec, columns: tuple[str, ...]) -> RangePartition:
+        """Resolve one range, with ordinal 0."""
+        lower, upper = self._bound(spec.lower, columns), self._bound(spec.upper, columns)
+        if spec.is_point:
+            if lower is None:
+                raise self.error("a single-value range needs its value")
+            upper = successor(lower, [self._types[name] for name in columns])
+        resolved = RangePartition(0, lower, upper, spec.name, None if spec.hashes is None else self.hashes(spec.hashes))
+        if lower is not None and upper is not None and not lower < upper:
+            raise self.error(f"the range {resolved} is empty: its lower bound, which is inside, must be less than its upper bound, which is not")
+        return resolved
+
+    def every(self, every: Every, columns: tuple[str, ...]) -> Every:
+        """Resolve the grid of ranges made on demand: in the unit of the column's type, with a canonical start."""
+        if len(columns) > 1:
+            raise self.error(f"EVERY makes ranges of one column; the range component has {', '.join(columns)}")
+        (column,) = columns
+        type_ = self._types[column]
+        units = _GRID_UNITS.get(type_.kind, {EveryUnit.NUMBER: (EveryUnit.NUMBER, 1)} if type_.is_integer else {})
+        if every.unit not in units:
+            raise self.error(f"EVERY does not fit column {column} of type {type_}: {_grid_remedy(type_)}")
+        unit, factor = units[every.unit]
+        if not 1 <= every.count * factor <= _GRID_MAX:
+            raise self.error(f"EVERY {every.count} {every.unit.value}s: a range has to have a width of 1 to {_GRID_MAX // factor}")
+        bound = None if every.start is None else self._bound((every.start,), columns)
+        start = None if bound is None else bound[0]
+        if unit is EveryUnit.MONTH and start is not None and start != _first_of_month(start):
+            raise self.error(f"EVERY counts months: STARTING has to be the beginning of a month, not {start}")
+        return Every(every.count * factor, unit, start)
+
+    def disjoint(self, component: RangeComponent) -> None:
+        """Check that the ranges, sorted by lower bound, have no key in common, nor a name."""
+        for earlier, later in pairwise(component.ranges):
+            if earlier.upper is None or later.lower is None or later.lower < earlier.upper:
+                raise self.error(f"the ranges {earlier} and {later} overlap; a row belongs to one range at most")
+        seen: set[str] = set()
+        for name in (r.name.casefold() for r in component.partitions if r.name is not None):
+            if name in seen:
+                raise self.error(f"two ranges are named {name}")
+            seen.add(name)
+
+    def finish(self, scheme: PartitionScheme) -> PartitionScheme:
+        """Add the types and check the size."""
+        if scheme.partition_count > PARTITIONS_MAX:
+            raise self.error(f"its scheme makes {scheme.partition_count} partitions, dropped ranges included; the most is {PARTITIONS_MAX}")
+        return replace(scheme, types=tuple((name, self._types[name]) for name in scheme.columns))
+
+    def _column(self, name: str, where: str) -> str:
+        declared = self._declared.get(name.casefold())
+        if declared is None:
+            raise self.error(f"{where} names column {name}, which the table lacks; it has {', '.join(self._types)}")
+        if name.casefold() not in self._key:
+            raise self.error(f"{where} names column {declared}, which is not in the primary key ({self._key_text}); add it there or partition by others")
+        type_ = self._types[declared]
+        if not type_.can_partition:
+            raise self.error(f"{where} names column {declared} of type {type_}, which cannot partition: {_remedy(type_)}")
+        return declared
+
+    def _distinct(self, names: Sequence[str], where: str) -> None:
+        for position, name in enumerate(names):
+            if name in names[:position]:
+                raise self.error(f"{where} name column {name} twice; each column may be hashed once")
+
+    def _bound(self, values: tuple[Any, ...] | None, columns: tuple[str, ...]) -> tuple[Any, ...] | None:
+        if values is None:
+            return None
+        if len(values) != len(columns):
+            raise self.error(f"the bound {values!r} has {len(values)} values; the range component has the columns {', '.join(columns)}")
+        if None in values:
+            raise self.error(f"the bound {values!r} has a NULL; leave a bound out to make the range unbounded")
+        try:
+            return tuple(coerce(value, self._types[name], column=name) for value, name in zip(values, columns, strict=True))
+        except DataError as error:
+            raise self.error(f"a bound of the range component: {error}") from error
+
+
+def by_lower_bound(partition: RangePartition) -> tuple[int, tuple[Any, ...]]:
+    """Sort key: unbounded below comes first."""
+    return (0, ()) if partition.lower is None else (1, partition.lower)
+
+
+def _first_of_month(value: date) -> date:
+    midnight = {"hour": 0, "minute": 0, "second": 0, "microsecond": 0} if isinstance(value, datetime) else {}
+    return value.replace(day=1, **midnight)
+
+
+def _grid_remedy(type_: SqlType) -> str:
+    if type_.is_integer:
+        return "write a number, as in EVERY 1000"
+    match type_.kind:
+        case TypeKind.DATE:
+            return "write days or months, as in EVERY INTERVAL 1 DAY"
+        case TypeKind.TIMESTAMP | TypeKind.TIMESTAMPTZ:
+            return "write an interval, as in EVERY INTERVAL 1 HOUR"
+        case _:
+            return "ranges are made of integers, dates and timestamps"
+
+
+def _remedy(type_: SqlType) -> str:
+    match type_.kind:
+        case TypeKind.FLOAT | TypeKind.DOUBLE:
+            return "equal numbers can have different bits; use DECIMAL or an integer"
+        case TypeKind.HUGEINT:
+            return "use BIGINT, or DECIMAL(38,0)"
+        case _:
+            return "use an integer, string, boolean, date, timestamp, decimal, uuid or binary column"

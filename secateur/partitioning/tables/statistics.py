@@ -1,0 +1,120 @@
+"""What is known of the rows of a table, for estimates: how many there are, how wide the columns are, how many values they have.
+
+Statistics are of a moment that has passed, in part of a sample, and merged over members that did not answer at one moment. They choose between plans that
+all give the right rows; nothing may ever be left out because of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Final
+
+__all__ = ["NO_STATISTICS", "ColumnStatistics", "StatisticsPicture", "TableStatistics"]
+
+_CHANGE: Final = 2.0
+_NOISE: Final = 1000
+"""Added to what is compared, so that small tables, for which every plan is good, do not count as changed at every row."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStatistics:
+    """One column.
+
+    Attributes:
+        nbytes: Bytes of its Arrow buffers.
+        nulls: How many rows have NULL.
+        distinct: About how many distinct values there are, NULL not among them; exact where they are few, see
+            :meth:`~secateur.partitioning.tables.distinct_sketch.DistinctSketch.estimate`. None where the type has no hash (INTERVAL, lists).
+        minimum: The smallest value as Python has it, rounded down to a prefix where it is a long string; None without any value, or for a type without an
+            order.
+        maximum: The largest value; None also where it is a long string.
+    """
+
+    nbytes: int
+    nulls: int
+    distinct: int | None
+    minimum: Any = None
+    maximum: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableStatistics:
+    """One table: its primary partitions, each row once.
+
+    Attributes:
+        table_id: The table.
+        rows: How many it has.
+        columns: By column name, as written in CREATE TABLE.
+    """
+
+    table_id: int
+    rows: int
+    columns: Mapping[str, ColumnStatistics] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all columns."""
+        return sum(column.nbytes for column in self.columns.values())
+
+    def has_changed_since(self, before: TableStatistics) -> bool:
+        """Whether rows or distinct values of a column are more than twice, or less than half, of what they were: plans may be other ones then."""
+        if _differs(self.rows, before.rows) or self.columns.keys() != before.columns.keys():
+            return True
+        return any(_differs(column.distinct or 0, before.columns[name].distinct or 0) for name, column in self.columns.items())
+
+    def to_wire(self) -> dict[str, Any]:
+        """Plain data for msgpack; :meth:`from_wire` reads it back."""
+        columns = [[name, c.nbytes, c.nulls, c.distinct, c.minimum, c.maximum] for name, c in self.columns.items()]
+        return {"table_id": self.table_id, "rows": self.rows, "columns": columns}
+
+    @classmethod
+    def from_wire(cls, data: Mapping[str, Any]) -> TableStatistics:
+        """Read :meth:`to_wire`."""
+        columns = MappingProxyType({name: ColumnStatistics(*fields) for name, *fields in data["columns"]})
+        return cls(data["table_id"], data["rows"], columns)
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsPicture:
+    """What is known of all tables at one moment.
+
+    Attributes:
+        version: Grows when a table has changed by so much that plans may be other ones, and only then; a plan that was made with estimates is of a version.
+        tables: By table id; a table that nobody has looked at yet is not among them.
+        landmarks: The statistics of each table when the version grew because of it: small changes add up.
+    """
+
+    version: int = 0
+    tables: Mapping[int, TableStatistics] = field(default_factory=lambda: MappingProxyType({}))
+    landmarks: Mapping[int, TableStatistics] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+
+    def of(self, table_id: int) -> TableStatistics | None:
+        """The statistics of a table, if it has any."""
+        return self.tables.get(table_id)
+
+    def with_table(self, statistics: TableStatistics) -> StatisticsPicture:
+        """The picture with newer statistics of a table."""
+        table_id, landmark = statistics.table_id, self.landmarks.get(statistics.table_id)
+        tables = MappingProxyType({**self.tables, table_id: statistics})
+        if landmark is not None and not statistics.has_changed_since(landmark):
+            return replace(self, tables=tables)
+        return StatisticsPicture(self.version + 1, tables, MappingProxyType({**self.landmarks, table_id: statistics}))
+
+    def without_table(self, table_id: int) -> StatisticsPicture:
+        """The picture without a table that was dropped."""
+        return replace(
+            self,
+            tables=MappingProxyType({key: kept for key, kept in self.tables.items() if key != table_id}),
+            landmarks=MappingProxyType({key: kept for key, kept in self.landmarks.items() if key != table_id}),
+        )
+
+
+NO_STATISTICS: Final = StatisticsPicture()
+"""Nobody has looked at any table yet."""
+
+
+def _differs(one: int, other: int) -> bool:
+    low, high = sorted((one, other))
+    return high + _NOISE > _CHANGE * (low + _NOISE)

@@ -1,0 +1,1 @@
+"""Which member owns which partition, and how owners are chosen."""

@@ -1,0 +1,225 @@
+"""Owners of partitions: balanced, deterministic, and moving only what must move.
+
+Primaries first: every member gets the same number, give or take one, and keeps what it has up to that number. What is left without a primary goes to a
+member that already holds a backup, when that member has room (the data are there), else to the emptiest. Then backups, by the same principle, never on the
+primary.
+
+All choices are made by counting and by index, so that everybody who computes an assignment from the same inputs gets the same one.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from secateur.errors import InterfaceError
+from secateur.partitioning.topology.topology import Ownership
+
+__all__ = ["assign"]
+
+_NOBODY: Final = -1
+_MEMBERS_MAX: Final = 2**16 - 1
+
+_Indexes = npt.NDArray[np.int64]
+
+
+def assign(partitions: int, members: Sequence[str], replicas: int, previous: Ownership | None = None) -> Ownership:
+    """Choose the owners of the partitions of one affinity group.
+
+    Args:
+        partitions: How many partitions there are; may have grown since ``previous``.
+        members: The members that can own, each once. The order matters to the result when ``previous`` is None.
+        replicas: Copies of each partition wanted, primary included; with fewer members there are as many copies as members.
+        previous: The ownership to start from; members that are gone or new are seen by comparing ids.
+
+    Returns:
+        Primaries that differ by at most one between members, as do the backups in all; all copies of a partition on different members. With ``previous``,
+        the number of partitions whose primary changes is the smallest that balance allows, and a partition that loses its primary is taken over by one of its
+        backups where balance allows it. Cost: 0.3 s for 100,000 partitions at most.
+
+    Raises:
+        InterfaceError: No members, a member twice, or a count below 1.
+    """
+    count = len(members)
+    if not 0 < count <= _MEMBERS_MAX or len(set(members)) != count:
+        raise InterfaceError(f"partitions need 1 to {_MEMBERS_MAX} distinct members to own them, not {list(members)[:10]}")
+    if partitions < 0 or replicas < 1:
+        raise InterfaceError(f"cannot assign {partitions} partitions in {replicas} copies; a partition has at least one copy")
+    copies = min(replicas, count)
+    if previous is None:
+        owners = _deal(partitions, count, copies)
+    else:
+        held = _translate(previous, members, partitions)
+        primaries = _primaries(held, count)
+        owners = _backups(held, primaries, count, copies)
+    _even_out(owners, count)
+    return Ownership(tuple(members), owners.astype(np.uint16))
+
+
+def _deal(partitions: int, count: int, copies: int) -> _Indexes:
+    """Deal primaries round robin, and the backups of one member's partitions round robin over all others: a lost member's load spreads over everybody."""
+    position = np.arange(partitions, dtype=np.int64)
+    primary = position % count
+    backups = [(primary + 1 + (position // count + copy) % (count - 1)) % count for copy in range(copies - 1)]
+    return np.stack([primary, *backups])
+
+
+def _translate(previous: Ownership, members: Sequence[str], partitions: int) -> _Indexes:
+    """The previous owners as indexes into the new members; nobody where the member is gone or the partition is new."""
+    index = {member: position for position, member in enumerate(members)}
+    mapping = np.array([index.get(member, _NOBODY) for member in previous.members] or [_NOBODY], dtype=np.int64)
+    held = np.full((previous.replicas, partitions), _NOBODY, dtype=np.int64)
+    kept = min(partitions, previous.partitions)
+    held[:, :kept] = mapping[previous.owners[:, :kept].astype(np.int64)]
+    return held
+
+
+def _primaries(held: _Indexes, count: int) -> _Indexes:
+    """The new primaries: moves exactly ``partitions - sum(min(has, may keep))`` of them."""
+    partitions = held.shape[1]
+    primaries = held[0].copy()
+    loads = np.bincount(primaries[primaries >= 0], minlength=count)
+    low, seats = divmod(partitions, count)
+    # ``seats`` members may own one more than the others. Those that own more already keep theirs first: each such choice saves a move.
+    crowded = sorted(np.flatnonzero(loads > low).tolist(), key=lambda member: (-loads[member], member))
+    quotas = np.full(count, low, dtype=np.int64)
+    quotas[crowded[:seats]] += 1
+    seats -= min(seats, len(crowded))
+    for member in crowded:
+        _shed(primaries, held, member, int(loads[member] - quotas[member]), loads < quotas)
+    loads = np.minimum(loads, quotas).tolist()
+
+    def has_room(member: int) -> bool:
+        return loads[member] < low or (loads[member] == low and seats > 0)
+
+    homeless = []
+    for partition in np.flatnonzero(primaries == _NOBODY).tolist():
+        backups = [member for member in held[1:, partition].tolist() if member >= 0 and has_room(member)]
+        if not backups:
+            homeless.append(partition)
+            continue
+        heir = min(backups, key=lambda member: (loads[member], member))
+        seats -= loads[heir] == low
+        loads[heir] += 1
+        primaries[partition] = heir
+    emptiest = [(load, member) for member, load in enumerate(loads)]
+    heapq.heapify(emptiest)
+    for partition in homeless:
+        load, member = emptiest[0]
+        heapq.heapreplace(emptiest, (load + 1, member))
+        primaries[partition] = member
+    return primaries
+
+
+def _shed(primaries: _Indexes, held: _Indexes, member: int, excess: int, wanting: npt.NDArray[np.bool_]) -> None:
+    """Take ``excess`` partitions from a member, those first whose backup has room and needs no copy.
+
+    Spread evenly over its partitions: the ids of the newest ranges are neighbours, and moving them together would move the load of today to one member.
+    """
+    if excess <= 0:
+        return
+    owned = np.flatnonzero(primaries == member)
+    backups = held[1:, owned]
+    promotable = (wanting[backups] & (backups != _NOBODY)).any(axis=0)
+    first, rest = owned[promotable], owned[~promotable]
+    chosen = _spread(first, min(excess, len(first)))
+    chosen = np.concatenate([chosen, _spread(rest, excess - len(chosen))])
+    primaries[chosen] = _NOBODY
+
+
+def _spread(values: _Indexes, wanted: int) -> _Indexes:
+    """``wanted`` of the values at even distances."""
+    return values[np.arange(wanted, dtype=np.int64) * len(values) // max(wanted, 1)]
+
+
+def _backups(held: _Indexes, primaries: _Indexes, count: int, copies: int) -> _Indexes:
+    """Keep the copies that exist, then give each partition that lacks one the emptiest member that does not hold it."""
+    partitions = len(primaries)
+    owners = np.full((copies, partitions), _NOBODY, dtype=np.int64)
+    owners[0] = primaries
+    if copies == 1:
+        return owners
+    filled = np.ones(partitions, dtype=np.int64)
+    # A previous primary that is still there holds the freshest copy, so row 0 comes first.
+    for row in held:
+        usable = (row != _NOBODY) & (row != primaries) & (filled < copies)
+        at = np.flatnonzero(usable)
+        owners[filled[at], at] = row[at]
+        filled[at] += 1
+    loads = np.bincount(owners[1:][owners[1:] >= 0], minlength=count)
+    pairs = np.zeros((count, count), dtype=np.int64)
+    for row in owners[1:]:
+        at = np.flatnonzero(row >= 0)
+        np.add.at(pairs, (primaries[at], row[at]), 1)
+    for partition in np.flatnonzero(filled < copies).tolist():
+        primary = int(primaries[partition])
+        for copy in range(int(filled[partition]), copies):
+            # Load decides, then how many partitions the two members share already, so that a lost member's load spreads.
+            weights = loads * (partitions + 1) + pairs[primary]
+            weights[owners[:copy, partition]] = np.iinfo(np.int64).max
+            chosen = int(weights.argmin())
+            owners[copy, partition] = chosen
+            loads[chosen] += 1
+            pairs[primary, chosen] += 1
+    return owners
+
+
+def _even_out(owners: _Indexes, count: int) -> None:
+    """Move backups from the fullest to the emptiest members until they differ by at most one, as far as the primaries allow; in place."""
+    if owners.shape[0] == 1:
+        return
+    loads = np.bincount(owners[1:].ravel(), minlength=count)
+    low = int(loads.sum()) // count
+    high = low + 1
+    while True:
+        path = _relief(owners, loads)
+        if path is None:
+            return
+        for giver, taker in pairwise(path):
+            row, column = _movable(owners, giver, taker)
+            # A direct path carries the whole surplus at once; a path over others carries one partition per round.
+            surplus = max(1, min(int(loads[giver]) - high, low - int(loads[taker])))
+            amount = min(surplus, len(column)) if len(path) == 2 else 1
+            picked = _spread(np.arange(len(column)), amount)
+            owners[row[picked], column[picked]] = taker
+        loads[path[0]] -= amount
+        loads[path[-1]] += amount
+
+
+def _relief(owners: _Indexes, loads: npt.NDArray[np.int64]) -> list[int] | None:
+    """A shortest chain of members, from a full one to one with at least two backups less, along which each can give one backup to the next."""
+    for fullest in sorted(np.flatnonzero(loads > loads.min() + 1).tolist(), key=lambda member: (-loads[member], member)):
+        came_from = {fullest: fullest}
+        frontier = [fullest]
+        while frontier:
+            following = []
+            for giver in frontier:
+                for taker in sorted(set(range(len(loads))) - came_from.keys(), key=lambda member: (loads[member], member)):
+                    if not len(_movable(owners, giver, taker)[0]):
+                        continue
+                    came_from[taker] = giver
+                    if loads[taker] + 1 < loads[fullest]:
+                        return _walk_back(came_from, taker)
+                    following.append(taker)
+            frontier = following
+    return None
+
+
+def _walk_back(came_from: dict[int, int], member: int) -> list[int]:
+    path = [member]
+    while came_from[member] != member:
+        member = came_from[member]
+        path.append(member)
+    return path[::-1]
+
+
+def _movable(owners: _Indexes, giver: int, taker: int) -> tuple[_Indexes, _Indexes]:
+    """(row, partition) of the backups on ``giver`` of partitions that ``taker`` holds no copy of."""
+    free = ~(owners == taker).any(axis=0)
+    rows, columns = np.nonzero((owners[1:] == giver) & free)
+    return rows + 1, columns

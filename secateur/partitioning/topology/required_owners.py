@@ -1,0 +1,38 @@
+"""The members that own the partitions which a job needs: one of them coordinates it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from secateur.errors import DagError
+from secateur.partitioning.topology.needs import Needs
+from secateur.partitioning.topology.topology import Topology
+
+__all__ = ["coordinators"]
+
+
+def coordinators(needs: Needs, topology: Topology, group_of: Callable[[str], str]) -> list[str]:
+    """The members that may coordinate a job, sorted: those that it needs, or every member when it needs nobody in particular.
+
+    Args:
+        needs: Partitions, and members by name; names that are not in the topology are left to whoever builds the plan.
+        topology: Members and owners.
+        group_of: The affinity group of a table, by name; raises ``UnknownTableError``.
+
+    Raises:
+        DagError: A partition is named that its table does not have.
+        UnknownTableError: A table is named that does not exist.
+        PartitionLostError: A partition had its only copy on a member that has left, or no member is left.
+    """
+    found: set[str] = set()
+    for name, partitions in needs.partitions.items():
+        ownership = topology.owners.get(name if name in topology.owners else group_of(name))
+        if ownership is None:
+            continue
+        unknown = sorted(partition for partition in partitions if partition >= ownership.partitions)
+        if unknown:
+            raise DagError(f"JobConfig.required_partitions: {name} has the partitions 0 to {ownership.partitions - 1}, not {', '.join(map(str, unknown[:10]))}")
+        found.update(ownership.primaries(sorted(partitions)))
+    topology.check_any()
+    topology.check_live(found)
+    return sorted(found | needs.members.intersection(topology.member_ids)) or list(topology.member_ids)

@@ -1,0 +1,96 @@
+"""Rows on their way to the owners of their partitions: grouped by primary, and by partition within it, with one sort."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.topology import Topology
+
+__all__ = ["Share", "Sharing"]
+
+_RADIX_PARTITIONS_MAX: Final = 1 << 16
+
+
+class Share(NamedTuple):
+    """The rows of a chunk that go to one member.
+
+    Attributes:
+        member: Its id.
+        parts: ``(partition, rows)`` in the order in which the rows stand.
+        rows: The rows, grouped by partition.
+    """
+
+    member: str
+    parts: list[tuple[int, int]]
+    rows: pa.Table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sharing:
+    """How rows of one table are shared out: its partitions in an order in which those of one primary stand together, so that one sort groups rows both ways.
+
+    Attributes:
+        scheme: The table's partition scheme.
+        partitions: The partitions in that order.
+        positions: The inverse: where in that order each partition stands; uint16 where that suffices, because numpy sorts those in linear time.
+        ranges: Each primary and its range of positions, in order.
+        everyone: For a replicated table the members, each of which gets all rows; else empty.
+    """
+
+    scheme: PartitionScheme
+    partitions: npt.NDArray[np.int64]
+    positions: npt.NDArray[Any]
+    ranges: tuple[tuple[str, range], ...]
+    everyone: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, table: TableDef, topology: Topology) -> Sharing:
+        """The sharing of a table.
+
+        Raises:
+            TopologyChangedError: The topology is older than the table.
+        """
+        if table.replicated:
+            return cls(table.scheme, np.zeros(1, np.int64), np.zeros(1, np.uint16), (), tuple(topology.member_ids))
+        ownership = topology.ownership(table.scheme.affinity_group())
+        primaries = ownership.owners[0]
+        partitions = np.argsort(primaries, kind="stable")
+        positions = np.empty(len(partitions), dtype=np.uint16 if len(partitions) <= _RADIX_PARTITIONS_MAX else np.int64)
+        positions[partitions] = np.arange(len(partitions))
+        bounds = np.searchsorted(primaries[partitions], np.arange(len(ownership.members) + 1)).tolist()
+        ranges = tuple((member, range(*bounds[index : index + 2])) for index, member in enumerate(ownership.members))
+        return cls(table.scheme, partitions, positions, ranges)
+
+    def shares(self, rows: pa.Table) -> Iterator[Share]:
+        """Group rows, each partition's in the order they had; members without any do not appear.
+
+        Args:
+            rows: In the table's own schema.
+
+        Raises:
+            NoRangeError: A row that no range covers; nothing is yielded then.
+
+        Cost: the partition function, and one copy of the rows.
+        """
+        if self.everyone:
+            yield from (Share(member, [(0, rows.num_rows)], rows) for member in self.everyone)
+            return
+        positions = self.positions[self.scheme.partitions_of(rows)]
+        order = np.argsort(positions, kind="stable")
+        grouped = rows.combine_chunks().take(pa.array(order))
+        counts = np.bincount(positions, minlength=len(self.partitions))
+        ends = np.cumsum(counts)
+        for member, owned in self.ranges:
+            present = [position for position in owned if counts[position]]
+            if present:
+                start = int(ends[present[0]] - counts[present[0]])
+                parts = [(int(self.partitions[position]), int(counts[position])) for position in present]
+                yield Share(member, parts, grouped.slice(start, int(ends[present[-1]]) - start))

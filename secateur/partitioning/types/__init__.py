@@ -1,0 +1,1 @@
+"""Column types: values as they are stored, compared, ordered, hashed and converted."""

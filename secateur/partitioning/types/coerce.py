@@ -1,0 +1,262 @@
+"""A Python value as the canonical value of a column type, or a clear error. Nothing is rounded, cut or guessed.
+
+Canonical forms, exactly these classes: ``bool``, ``int``, ``float``, ``Decimal`` with exactly the column's scale, ``str``, ``bytes``, ``date``, ``time``,
+``datetime`` (naive for TIMESTAMP, aware in UTC for TIMESTAMPTZ), ``timedelta`` for INTERVAL, ``uuid.UUID``, ``list`` for LIST; None for NULL.
+
+What converts: numbers to numbers where the value stays the same; text that spells the value; dates to midnight; numpy scalars as the Python value they hold.
+A point in time without a zone is read as UTC, one with a zone is moved to UTC. Text is never made from something else: ``5`` for a VARCHAR is an error, because
+whoever wrote it meant another column.
+
+A :class:`DataError` says that the value has no canonical form, not that no row can equal it: the dialect compares more than it stores.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal, Inexact
+from typing import Any, Final
+from uuid import UUID
+
+import numpy as np
+
+from secateur.errors import DataError
+from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.decimals import below_power_of_ten, rescaled
+
+__all__ = ["coerce"]
+
+_INTEGER_TEXT: Final = re.compile(r"\s*[+-]?[0-9]+\s*")
+_UUID_TEXT: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_BOOLEAN_TEXT: Final = {"true": True, "t": True, "false": False, "f": False}
+_TEXT_SHOWN_MAX: Final = 80
+# HUGEINT lives as decimal128(38, 0), which is a little narrower than 128 bits.
+_HUGEINT_MAX: Final = 10**38 - 1
+
+
+class _CannotError(Exception):
+    """Carries the reason; becomes a DataError with the column's name."""
+
+
+def coerce(value: Any, type_: SqlType, *, column: str | None = None) -> Any:
+    """Convert one value to the canonical form of a type.
+
+    Args:
+        value: Any Python or numpy scalar; None stays None.
+        type_: The column's type.
+        column: The column's name, for the message.
+
+    Returns:
+        The canonical value. Cost: under 1 microsecond when it is canonical already.
+
+    Raises:
+        DataError: The value cannot be held exactly; ``details`` has ``column`` and ``type``.
+    """
+    if value is None:
+        return None
+    try:
+        return _convert(value, type_)
+    except _CannotError as error:
+        reason = str(error)
+    except (ValueError, TypeError, OverflowError, ArithmeticError):
+        reason = "it does not spell such a value"
+    shown = repr(value)
+    shown = shown if len(shown) <= _TEXT_SHOWN_MAX else f"{shown[:_TEXT_SHOWN_MAX]}..."
+    where = "the value" if column is None else f"column {column}:"
+    raise DataError(f"{where} {shown} ({type(value).__name__}) does not fit {type_}: {reason}", column=column, type=str(type_))
+
+
+def _convert(value: Any, type_: SqlType) -> Any:
+    if isinstance(value, np.generic):
+        value = _from_numpy(value)
+    if type_.kind is TypeKind.DECIMAL:
+        return _to_decimal(value, type_)
+    if type_.is_integer:
+        return _to_integer(value, type_)
+    if type_.element is not None:
+        return _to_list(value, type_.element)
+    return _CONVERTERS[type_.kind](value)
+
+
+def _from_numpy(value: np.generic) -> Any:
+    if isinstance(value, np.datetime64):
+        # A unit that is too coarse or too fine overflows or truncates silently: the way back shows it.
+        micros = value.astype("datetime64[us]")
+        moment = micros.astype(datetime)
+        if np.isnat(value) or micros.astype(value.dtype) != value or not isinstance(moment, datetime):
+            raise _CannotError("it is not a whole number of microseconds in the years 1 to 9999")
+        return moment
+    return value.item()
+
+
+def _to_integer(value: Any, type_: SqlType) -> int:
+    low, high = (-_HUGEINT_MAX, _HUGEINT_MAX) if type_.kind is TypeKind.HUGEINT else type_.integer_range
+    match value:
+        case int():
+            number = int(value)
+        case float() | Decimal():
+            if not math.isfinite(value) or value != int(value):
+                raise _CannotError("it is not a whole number")
+            number = int(value)
+        case str():
+            if not _INTEGER_TEXT.fullmatch(value):
+                raise _CannotError("the text is not a whole number")
+            number = int(value)
+        case _:
+            raise _CannotError("give an int")
+    if not low <= number <= high:
+        raise _CannotError(f"the type holds {low} to {high}")
+    return number
+
+
+def _to_decimal(value: Any, type_: SqlType) -> Decimal:
+    match value:
+        case Decimal():
+            number = value
+        case int():
+            number = Decimal(value)
+        case float():
+            # The shortest text that reads back as the same float is what the user wrote.
+            number = Decimal(repr(value))
+        case str():
+            number = Decimal(value.strip())
+        case _:
+            raise _CannotError("give a Decimal, an int or text")
+    if not number.is_finite():
+        raise _CannotError("it is not finite")
+    if not below_power_of_ten(number, type_.precision - type_.scale):
+        raise _CannotError(f"the type holds {type_.precision - type_.scale} digits before the point")
+    try:
+        return rescaled(number, type_.scale)
+    except Inexact:
+        raise _CannotError(f"the type holds {type_.scale} digits behind the point") from None
+
+
+def _to_boolean(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int) and value in (0, 1):
+        return bool(value)
+    if isinstance(value, str) and value.strip().lower() in _BOOLEAN_TEXT:
+        return _BOOLEAN_TEXT[value.strip().lower()]
+    raise _CannotError("give True or False")
+
+
+def _to_float(value: Any) -> float:
+    if isinstance(value, (int, float, Decimal, str)):
+        return float(value)
+    raise _CannotError("give a float")
+
+
+def _to_single(value: Any) -> float:
+    wide = _to_float(value)
+    with np.errstate(over="ignore"):
+        narrow = float(np.float32(wide))
+    if math.isinf(narrow) and not math.isinf(wide):
+        raise _CannotError("it is too large for single precision")
+    return narrow
+
+
+def _to_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise _CannotError("give a str; convert it with str() if the text is what you mean")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise _CannotError("it has surrogates that UTF-8 cannot carry") from None
+    return str(value)
+
+
+def _to_blob(value: Any) -> bytes:
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    raise _CannotError("give bytes")
+
+
+def _to_date(value: Any) -> date:
+    match value:
+        case datetime():
+            moment = _to_timestamp(value)
+            if moment.time() != time():
+                raise _CannotError("it has a time of day")
+            return moment.date()
+        case date():
+            return value if type(value) is date else date(value.year, value.month, value.day)
+        case str():
+            return date.fromisoformat(value.strip())
+        case _:
+            raise _CannotError("give a date or its ISO text")
+
+
+def _to_time(value: Any) -> time:
+    result = time.fromisoformat(value.strip()) if isinstance(value, str) else value
+    if not isinstance(result, time):
+        raise _CannotError("give a time or its ISO text")
+    if result.tzinfo is not None:
+        raise _CannotError("it has a zone")
+    return result.replace(fold=0)
+
+
+def _to_timestamp(value: Any) -> datetime:
+    return _to_timestamp_tz(value).replace(tzinfo=None)
+
+
+def _to_timestamp_tz(value: Any) -> datetime:
+    match value:
+        case datetime():
+            # pandas' Timestamp is a datetime with nanoseconds on top.
+            if getattr(value, "nanosecond", 0):
+                raise _CannotError("it is not a whole number of microseconds")
+            moment = datetime.combine(value.date(), value.timetz())
+        case date():
+            moment = datetime.combine(value, time())
+        case str():
+            moment = datetime.fromisoformat(value.strip())
+        case _:
+            raise _CannotError("give a datetime or its ISO text")
+    return moment.replace(tzinfo=UTC, fold=0) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def _to_interval(value: Any) -> Any:
+    if isinstance(value, timedelta):
+        return value
+    raise _CannotError("give a timedelta")
+
+
+def _to_uuid(value: Any) -> UUID:
+    match value:
+        case UUID():
+            return value if type(value) is UUID else UUID(int=value.int)
+        case str():
+            if not _UUID_TEXT.fullmatch(value.strip()):
+                raise _CannotError("write it as 8-4-4-4-12 hexadecimal digits")
+            return UUID(value.strip())
+        case bytes():
+            return UUID(bytes=value)
+        case _:
+            raise _CannotError("give a uuid.UUID or its text")
+
+
+def _to_list(value: Any, element: SqlType) -> list[Any]:
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if not isinstance(value, (list, tuple)):
+        raise _CannotError("give a list")
+    return [None if item is None else _convert(item, element) for item in value]
+
+
+_CONVERTERS: Final[dict[TypeKind, Callable[[Any], Any]]] = {
+    TypeKind.BOOLEAN: _to_boolean,
+    TypeKind.FLOAT: _to_single,
+    TypeKind.DOUBLE: _to_float,
+    TypeKind.VARCHAR: _to_text,
+    TypeKind.BLOB: _to_blob,
+    TypeKind.DATE: _to_date,
+    TypeKind.TIME: _to_time,
+    TypeKind.TIMESTAMP: _to_timestamp,
+    TypeKind.TIMESTAMPTZ: _to_timestamp_tz,
+    TypeKind.INTERVAL: _to_interval,
+    TypeKind.UUID: _to_uuid,
+}

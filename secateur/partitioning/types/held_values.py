@@ -1,0 +1,115 @@
+"""Values that the dialect has and that no column or result can hold: times of day and intervals that Arrow cannot carry.
+
+- ``TIME '24:00:00'``, the end of a day: Arrow's and Python's last time is 23:59:59.999999.
+- An INTERVAL whose part below days is longer than 2^63 nanoseconds, 292 years in hours: DuckDB multiplies its microseconds by 1000 for Arrow, and wraps round.
+  Once it is Arrow there is nothing to be seen of it, so it is refused by a condition inside of the query (:func:`long_interval_sql`).
+
+Both are an error wherever they would enter or leave. Inside of a query they are what they are in DuckDB.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from secateur.errors import DataError
+from secateur.partitioning.types.column_type import SqlType, TypeKind
+
+__all__ = ["check_held", "guarded_interval_sql", "list_element_sql", "long_interval_sql", "long_intervals_sql"]
+
+_MICROSECONDS_MAX: Final = (2**63 - 1) // 1000
+_DAY: Final = 86_400 * 10**6
+_PER_MICROSECOND: Final = {"us": 1, "ns": 1000}
+_TEXT_SHOWN_MAX: Final = 80
+_TYPES_CACHED_MAX: Final = 1024
+
+
+def long_interval_sql(interval: str) -> str:
+    """The condition, never NULL, that an INTERVAL is too long to be carried. ``interval`` is named three times: a column, not an expression that costs."""
+    hours, minutes, rest = (f"extract({part} FROM {interval})" for part in ("hour", "minute", "microsecond"))
+    total = f"{hours} * 3600000000 + {minutes} * 60000000 + {rest}"
+    return f"coalesce({total} NOT BETWEEN {-_MICROSECONDS_MAX} AND {_MICROSECONDS_MAX}, false)"
+
+
+def list_element_sql(values: str, element: str, condition: str) -> str:
+    """The condition, never NULL, that one of some lists meets in an element: ``condition`` is about ``element``, the name of its variable."""
+    return f"coalesce(list_bool_or(list_transform({values}, lambda {element}: {condition})), false)"
+
+
+def long_intervals_sql(values: str, type_: SqlType, depth: int = 0) -> str | None:
+    """The condition that a value of a column type has an INTERVAL in it that is too long; None where it cannot have one."""
+    if type_.kind is TypeKind.INTERVAL:
+        return long_interval_sql(values)
+    inner = None if type_.element is None else long_intervals_sql(f"x{depth}", type_.element, depth + 1)
+    return None if inner is None else list_element_sql(values, f"x{depth}", inner)
+
+
+def guarded_interval_sql(value: str, is_long: str) -> str:
+    """A value that is an error in place of one that is too long."""
+    advice = "is too long: an INTERVAL here has at most 2562047 hours (292 years) beside its months and days; give it in days or months, or CAST it to VARCHAR"
+    return f"CASE WHEN {is_long} THEN error('the INTERVAL ' || left(CAST({value} AS VARCHAR), {_TEXT_SHOWN_MAX}) || ' {advice}') ELSE {value} END"
+
+
+def check_held(column: pa.ChunkedArray, name: str) -> None:
+    """Refuse times that are none of a day, and intervals that are no whole microseconds, also inside of lists, structs and maps.
+
+    Args:
+        column: Any Arrow column.
+        name: Its name, for the message.
+
+    Raises:
+        DataError: It has such a value. Cost: nothing for a type that has no such values.
+    """
+    if not _may_have(column.type):
+        return
+    for chunk in column.chunks:
+        _check(chunk, name)
+
+
+@lru_cache(_TYPES_CACHED_MAX)
+def _may_have(type_: pa.DataType) -> bool:
+    if pa.types.is_time(type_) or type_ == pa.month_day_nano_interval():
+        return True
+    return any(_may_have(type_.field(index).type) for index in range(type_.num_fields))
+
+
+def _check(array: pa.Array, name: str) -> None:
+    kind = array.type
+    if not _may_have(kind) or not len(array):
+        return
+    if pa.types.is_time64(kind):
+        _check_times(array, name)
+    elif kind == pa.month_day_nano_interval():
+        _check_intervals(array, name)
+    elif pa.types.is_struct(kind):
+        for field in array.flatten():
+            _check(field, name)
+    elif pa.types.is_map(kind):
+        entries = array.drop_null()
+        _check(entries.keys, name)
+        _check(entries.items, name)
+    elif pa.types.is_nested(kind):
+        _check(array.flatten(), name)
+
+
+def _check_times(array: pa.Array, name: str) -> None:
+    present = array.drop_null().view(pa.int64()).to_numpy()
+    end = _DAY * _PER_MICROSECOND[array.type.unit]
+    if len(present) and not 0 <= int(present.min()) <= int(present.max()) < end:
+        shown = "TIME '24:00:00'" if int(present.max()) == end else "a TIME that is none of a day"
+        raise DataError(f"column {name!r} has {shown}, and the last one here is 23:59:59.999999: use '00:00:00', or CAST it to VARCHAR", column=name)
+
+
+def _check_intervals(array: pa.Array, name: str) -> None:
+    data = array.buffers()[1]
+    if data is None:
+        return
+    nanoseconds = np.frombuffer(data, dtype=_INTERVAL, count=len(array), offset=array.offset * _INTERVAL.itemsize)["nanoseconds"]
+    if (nanoseconds[array.is_valid().to_numpy(zero_copy_only=False)] % 1000).any():
+        raise DataError(f"column {name!r} has an INTERVAL with a fraction of a microsecond, which the type does not have", column=name)
+
+
+_INTERVAL: Final = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")])

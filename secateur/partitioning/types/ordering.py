@@ -1,0 +1,79 @@
+"""The order of keys: the next key after one, and the smallest of a type.
+
+Needed where an inclusive bound becomes an exclusive one. ``VALUE = 9`` is ``9 <= VALUES < 10``, but the largest BIGINT has no next: then the column before it
+moves on and this one starts over, and the largest key of all has no next key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from secateur.errors import InternalError
+from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.decimals import from_unscaled, unscaled
+
+__all__ = ["minimum", "next_value", "successor"]
+
+_UUID_MAX: Final = 2**128 - 1
+
+
+def successor(key: Sequence[Any], types: Sequence[SqlType]) -> tuple[Any, ...] | None:
+    """The smallest key that is greater than a key of canonical values, in lexicographic order; None after the greatest."""
+    values = list(key)
+    for position in range(len(values) - 1, -1, -1):
+        following = next_value(values[position], types[position])
+        if following is not None:
+            return (*values[:position], following, *(minimum(type_) for type_ in types[position + 1 :]))
+    return None
+
+
+def next_value(value: Any, type_: SqlType) -> Any:
+    """The smallest value greater than a canonical one, or None after the greatest of the type."""
+    match type_.kind:
+        case TypeKind.VARCHAR:
+            return value + "\0"
+        case TypeKind.BLOB:
+            return value + b"\0"
+        case TypeKind.BOOLEAN:
+            return None if value else True
+        case TypeKind.DATE:
+            return None if value == date.max else value + timedelta(days=1)
+        case TypeKind.TIMESTAMP | TypeKind.TIMESTAMPTZ:
+            return None if value.replace(tzinfo=None) == datetime.max else value + timedelta(microseconds=1)
+        case TypeKind.DECIMAL:
+            following = unscaled(value, type_.scale) + 1
+            return None if following == 10**type_.precision else from_unscaled(following, type_.scale)
+        case TypeKind.UUID:
+            return None if value.int == _UUID_MAX else UUID(int=value.int + 1)
+        case _ if type_.is_integer:
+            return None if value == type_.integer_range[1] else value + 1
+        case _:
+            raise InternalError(f"values of type {type_} were about to be ordered as a key; such a column cannot partition")
+
+
+def minimum(type_: SqlType) -> Any:
+    """The smallest canonical value of a type."""
+    match type_.kind:
+        case TypeKind.VARCHAR:
+            return ""
+        case TypeKind.BLOB:
+            return b""
+        case TypeKind.BOOLEAN:
+            return False
+        case TypeKind.DATE:
+            return date.min
+        case TypeKind.TIMESTAMP:
+            return datetime.min
+        case TypeKind.TIMESTAMPTZ:
+            return datetime.min.replace(tzinfo=UTC)
+        case TypeKind.DECIMAL:
+            return from_unscaled(1 - 10**type_.precision, type_.scale)
+        case TypeKind.UUID:
+            return UUID(int=0)
+        case _ if type_.is_integer:
+            return type_.integer_range[0]
+        case _:
+            raise InternalError(f"values of type {type_} were about to be ordered as a key; such a column cannot partition")

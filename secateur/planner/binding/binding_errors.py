@@ -1,0 +1,130 @@
+"""What DuckDB's binder refuses, said in the user's terms: which name or construct, where it stands in the user's text, and what may have been meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from sqlglot import Token, exp
+
+from secateur.engine.kernels.duckdb.error_position import Complaint, complaint_about
+from secateur.errors import DatabaseError, NotSupportedError, UnknownColumnError, UnknownTableError
+from secateur.partitioning.types.column_type import SqlType
+from secateur.planner.binding.query import Query
+from secateur.planner.binding.suggestions import near_names
+from secateur.planner.text.dialect import tokenize
+from secateur.planner.text.folding import folded
+from secateur.planner.text.positions import located
+
+__all__ = ["in_users_terms"]
+
+_NAME: Final = re.compile(r'(?:column named|Referenced column|Referenced table|^Column|^column|duplicate alias|CTE name) "([^"]+)"')
+_CANDIDATES: Final = re.compile(r"Candidate bindings:[ :]*(.*)$", re.MULTILINE)
+_QUOTED: Final = re.compile(r'"([^"]+)"')
+_QUOTED_TWICE: Final = re.compile(r'""([^"]+)""')
+_HIDDEN: Final = re.compile("Table with name (.+) does not exist")
+_ROW_NUMBER: Final = "rowid"
+"""What DuckDB's own tables have beside their columns."""
+
+_KEYWORDS: Final = (
+    (re.compile("^Set operations"), ("UNION", "INTERSECT", "EXCEPT")),
+    (re.compile("^GROUP BY term"), ("GROUP BY",)),
+    (re.compile("QUALIFY clause"), ("QUALIFY",)),
+)
+"""Of what DuckDB does not say the place: the words that name it."""
+
+
+def in_users_terms(error: DatabaseError, query: Query, schemas: Mapping[str, Mapping[str, SqlType | str]]) -> DatabaseError:
+    """The error to raise for what DuckDB said of the text of a bound query.
+
+    Args:
+        error: As the kernel raised it.
+        query: The query.
+        schemas: The relations that it reads.
+
+    Cost: some milliseconds.
+    """
+    if query.tree.find(exp.Pivot) is not None and "found MULTI" in error.message:
+        return NotSupportedError("PIVOT without the values of its column is not supported: write them, FOR column IN (values)")
+    hidden = _HIDDEN.match(error.message)
+    if hidden is not None and (definition := _definition(hidden[1], query)) is not None:
+        start, length = query.spliced.origin(*definition)
+        message = f"{hidden[1]!r} cannot be seen from its query: WITH in parentheses directly behind another WITH is not supported; write one WITH"
+        return located(NotSupportedError, message, query.text, start, length)
+    complaint = complaint_about(query.sql, schemas)
+    said = error.message if complaint is None else complaint.message.strip().removesuffix("!")
+    name = _NAME.search(said)
+    place = _place(complaint, query, said, None if name is None else name[1])
+    message = _with_own_names(error.message, query)
+    if isinstance(error, UnknownColumnError) and name is not None and folded(name[1]) == _ROW_NUMBER:
+        error, message = NotSupportedError(error.message, **error.details), f"{name[1]} is not supported: rows have no numbers; name the primary key"
+    match error:
+        case UnknownColumnError() if name is not None and "FROM clause is missing" in said:
+            message = f"column {name[1]!r} cannot be used here: no table is in reach"
+        case UnknownColumnError() if name is not None:
+            message = f"column {name[1]!r} does not exist{_hint(name[1], query, said)}"
+        case UnknownTableError() if name is not None:
+            message = f"{name[1]!r} names no table of this statement; {near_names(name[1], list(_aliases(query.tree)) or ['no FROM clause'])}"
+        case _:
+            pass
+    if place is None:
+        return type(error)(message, **error.details)
+    start, length = query.spliced.origin(*place)
+    head, _, rest = message.partition("\n")
+    placed = located(type(error), head, query.text, start, length, **error.details)
+    return type(error)(f"{placed.message}\n{rest.strip()}", **placed.details) if rest.strip() else placed
+
+
+def _definition(name: str, query: Query) -> tuple[int, int] | None:
+    """Where, in the text that was bound, a common table expression of that name is defined."""
+    if not any(folded(cte.alias) == folded(name) for cte in query.tree.find_all(exp.CTE)):
+        return None
+    return next((_span_of(token) for token in tokenize(query.sql) if folded(token.text) == folded(name)), None)
+
+
+def _place(complaint: Complaint | None, query: Query, said: str, name: str | None) -> tuple[int, int] | None:
+    """Offset and length, in the text that was bound, of what is wrong."""
+    if complaint is not None:
+        part = query.sql[complaint.offset : complaint.offset + complaint.length]
+        within = -1 if name is None else folded(part).rfind(folded(name)) if said.find("table") < 0 else folded(part).find(folded(name))
+        return (complaint.offset, complaint.length) if name is None or within < 0 else (complaint.offset + within, len(name))
+    tokens = tokenize(query.sql)
+    if name is not None:
+        found = [token for token in tokens if folded(token.text) == folded(name)]
+        # Of equal aliases it is the second that is one too many.
+        return None if not found else _span_of(found[min(1, len(found) - 1)] if "uplicate" in said else found[0])
+    for pattern, words in _KEYWORDS:
+        if pattern.search(said):
+            found = [token for token in tokens if token.text.upper() in words]
+            return _span_of(found[0]) if len(found) == 1 else None
+    return None
+
+
+def _span_of(token: Token) -> tuple[int, int]:
+    return token.start, token.end - token.start + 1
+
+
+def _hint(name: str, query: Query, said: str) -> str:
+    """What may have been meant by the name of a column."""
+    table = next((column.table for column in query.tree.find_all(exp.Column) if folded(column.name) == folded(name)), "")
+    scans = [scan for scan in query.scans if not table or folded(scan.alias) == folded(table)]
+    if scans and (table or not query.tree.find(exp.Subquery, exp.CTE, exp.SetOperation)):
+        known = list(dict.fromkeys(column.name for scan in scans for column in scan.table.columns))
+    else:
+        listed = _CANDIDATES.search(said)
+        known = [] if listed is None else _QUOTED.findall(listed[1])
+    known = [column for column in known if folded(column) != folded(name)]
+    return f"; {near_names(name, known)}" if known else ""
+
+
+def _aliases(tree: exp.Expr) -> Iterator[str]:
+    """The names by which a statement calls what it reads from."""
+    names = [node.alias for node in tree.find_all(exp.Table, exp.Subquery, exp.Lateral, exp.Values) if node.alias]
+    yield from dict.fromkeys([*names, *(node.name for node in tree.find_all(exp.Table) if not node.alias and node.name)])
+
+
+def _with_own_names(message: str, query: Query) -> str:
+    for scan in query.scans:
+        message = re.sub(rf"\b(temp\.)?{scan.relation}\b", scan.alias, message)
+    return _QUOTED_TWICE.sub(r'"\1"', message)

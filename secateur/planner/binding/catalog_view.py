@@ -1,0 +1,72 @@
+"""What a plan is made over: one version of the catalog, and what the session wants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from secateur.partitioning.tables.statistics import StatisticsPicture
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.topology import Topology
+from secateur.planner.plan_settings import PlanSettings
+from secateur.planner.views.view import ViewDef
+
+__all__ = ["Catalog", "CatalogView"]
+
+
+class CatalogView(Protocol):
+    """What the planner sees of the catalog: one consistent version."""
+
+    @property
+    def version(self) -> int:
+        """Grows with every change of any table."""
+        ...
+
+    @property
+    def topology(self) -> Topology:
+        """Members and owners."""
+        ...
+
+    def table(self, name: str) -> TableDef:
+        """The table of a name; raises UnknownTableError with near names."""
+        ...
+
+    def relation(self, name: str) -> TableDef | ViewDef:
+        """The table or view of a name; raises UnknownTableError with near names."""
+        ...
+
+    def tables(self) -> Sequence[TableDef]:
+        """All tables."""
+        ...
+
+    @property
+    def picture(self) -> StatisticsPicture:
+        """The statistics of the tables."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """One version of the catalog, and what the session wants of plans over it."""
+
+    view: CatalogView
+    settings: PlanSettings
+
+    @property
+    def version(self) -> int:
+        """That of the catalog."""
+        return self.view.version
+
+    @property
+    def picture(self) -> StatisticsPicture:
+        """The statistics of the tables."""
+        return self.view.picture
+
+    def table(self, name: str) -> TableDef:
+        """The table of a name; raises UnknownTableError with near names."""
+        return self.view.table(name)
+
+    def relation(self, name: str) -> TableDef | ViewDef:
+        """The table or view of a name; raises UnknownTableError with near names."""
+        return self.view.relation(name)

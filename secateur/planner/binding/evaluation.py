@@ -1,0 +1,243 @@
+"""What planning may evaluate: little, and for a moment only.
+
+Planning evaluates constants, to know which partitions they name, and the answer of a statement over no rows. Whoever plans serves everybody, so what it
+evaluates has a bound in time, in memory and in the size of its result, and belongs to functions whose results are no larger than what they are made of.
+Everything else stays unknown to the planner, and is evaluated by a member while the statement runs, where it can be cancelled.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, Final
+
+import pyarrow as pa
+from sqlglot import exp
+
+from secateur.engine.kernels.duckdb.cancellation import Cancellation
+from secateur.engine.kernels.duckdb.kernel import DuckDBKernel, default_kernel
+from secateur.engine.kernels.fragment import Fragment, run_with
+from secateur.errors import JobCancelledError, LimitExceededError
+from secateur.planner.text.second_reading import SecondReading
+
+__all__ = ["EVALUATION_S", "VALUE_BYTES_MAX", "calls_only_bounded", "evaluate", "is_bounded", "is_bounded_over_no_rows", "is_small", "refuse_large_constants"]
+
+EVALUATION_S: Final = 0.25
+"""A constant takes microseconds; the bound has to hold on a machine that is many times overloaded, since what strikes it costs the statement its pruning."""
+_SHORT_CHARS_MAX: Final = 4096
+"""No bounded function takes longer than the square of its arguments: ``levenshtein`` of two halves of such a text takes some milliseconds."""
+_MEMORY_BYTES_MAX: Final = 64 << 20
+_RESULT_BYTES_MAX: Final = 1 << 20
+VALUE_BYTES_MAX: Final = 64 << 20
+"""The largest value that a constant may make while DuckDB binds it: binding evaluates constants, and nothing interrupts it in the middle of one."""
+_SIZED: Final = re.compile(r"\b(?:repeat|[lr]pad|(?:list|array)_resize|range|generate_series|printf|format|to_base|bar|bitstring)\b", re.IGNORECASE)
+"""The functions that make a value as large as an argument says; see :func:`_size_of`."""
+
+_FIXED_WIDTH: Final = re.compile(
+    r"U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|FLOAT|DOUBLE|DECIMAL|BOOLEAN|DATE|TIME(?:STAMP)?(?:_N?S|_MS|TZ_NS)?(?: WITH TIME ZONE)?|INTERVAL|UUID|BIGNUM|BIT"
+)
+_LINEAR: Final = frozenset(
+    {
+        *("+", "-", "||", "add", "subtract", "concat", "concat_ws", "greatest", "least", "if", "ifnull", "nullif", "coalesce", "row", "list_value"),
+        *("list_pack", "alias"),
+        *("lower", "upper", "lcase", "ucase", "trim", "ltrim", "rtrim", "left", "right", "substr", "substring", "reverse", "strip_accents", "split_part"),
+        *("chr", "hex", "unhex", "to_hex", "from_hex", "bin", "unbin", "to_binary", "from_binary", "base64", "to_base64", "from_base64", "encode", "decode"),
+        *("md5", "sha1", "sha256", "strftime", "dayname", "monthname", "typeof", "array_extract", "list_extract", "list_element", "struct_pack", "map"),
+        *("struct_extract", "date_add", "timezone", "date_part", "datepart", "days_in_month", "translate", "nfc_normalize", "url_encode", "url_decode"),
+    }
+)
+"""Functions that may return text, lists and the like, never much larger than their arguments together. What sleeps returns nothing of fixed width, either."""
+_GROWING: Final = frozenset({"bitstring"})
+"""Functions whose results are as large as a number says, although their type looks like one of fixed width."""
+
+_MAKING_ROWS: Final = frozenset({"TABLE_FUNCTION", "RECURSIVE_CTE_NODE", "JOIN"})
+_CALL: Final = re.compile(r'(["\w]+)\s*\(')
+_WORDS: Final = frozenset(
+    {
+        *("cast", "try_cast", "case", "when", "then", "else", "and", "or", "not", "in", "is", "between", "like", "ilike", "extract", "position", "overlay"),
+        *("interval", "values", "row", "array", "struct", "decimal", "numeric", "varchar", "char", "union", "date", "time", "timestamp", "end", "distinct"),
+    }
+)
+"""Words in front of parentheses that call nothing."""
+
+
+def evaluate(fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any] = (), *, ends_soon: bool = False) -> pa.Table | None:
+    """Evaluate something small while a statement is planned.
+
+    Args:
+        fragment: What; ask :func:`is_bounded` or :func:`is_bounded_over_no_rows` before.
+        relations: What it reads.
+        params: Its parameters.
+        ends_soon: Whether it makes no rows by itself (:func:`is_small`). While its text is short no clock is needed then: a clock is a thread,
+            which costs more than a constant.
+
+    Returns:
+        Its rows; None when it took longer than ``EVALUATION_S``, or more memory than 64 MB: then it is not known while planning.
+
+    Raises:
+        Error: It fails; or planning was cancelled.
+    """
+    if ends_soon and len(fragment.sql) <= _SHORT_CHARS_MAX:
+        try:
+            return run_with(fragment, relations, params, duckdb=_kernel)[0]
+        except LimitExceededError:
+            return None
+    limit = Cancellation()
+    timer = threading.Timer(EVALUATION_S, limit.cancel)
+    timer.daemon = True
+    timer.start()
+    try:
+        return run_with(fragment, relations, params, cancellation=limit, duckdb=_kernel)[0]
+    except JobCancelledError:
+        if not limit.cancelled:
+            raise
+        return None
+    except LimitExceededError:
+        return None
+    finally:
+        timer.cancel()
+
+
+def is_bounded(reading: SecondReading) -> bool:
+    """Whether every function of an expression returns values that are no larger than what they are made of."""
+    return reading.functions() <= _bounded()
+
+
+def is_bounded_over_no_rows(reading: SecondReading) -> bool:
+    """Whether a statement over no rows evaluates only such functions: a call with a column among its arguments is evaluated for no row."""
+    aggregates = bool(reading.aggregates())
+    for node in reading.nodes:
+        if node.get("class") != "FUNCTION":
+            continue
+        name = str(node.get("function_name")).lower()
+        if name not in _bounded() and not reading.is_aggregate(name) and (aggregates or not _has_column(node)):
+            return False
+    return True
+
+
+def is_small(reading: SecondReading | None) -> bool:
+    """Whether a statement without tables certainly has no more rows than its text says: it makes none by a table function, a recursion or a join."""
+    return reading is not None and not any(node.get("type") in _MAKING_ROWS for node in reading.nodes)
+
+
+def calls_only_bounded(text: str) -> bool:
+    """As :func:`is_bounded`, for an expression that is only text: what may be another call counts as one."""
+    return all(name.lower() in _WORDS or name.lower() in _bounded() for name in _CALL.findall(text))
+
+
+def refuse_large_constants(sql: str, tree: exp.Expr) -> None:
+    """Refuse a statement whose constants DuckDB would make too large a value of while it binds them.
+
+    Args:
+        sql: The text of the statement.
+        tree: Its tree.
+
+    Raises:
+        LimitExceededError: A call such as ``repeat('x', 3000000000)``.
+    """
+    if _SIZED.search(sql) is None:
+        return
+    for call in tree.find_all(exp.Anonymous):
+        size = _size_of(call)
+        if size is not None and size > VALUE_BYTES_MAX and call.find(exp.Column) is None:
+            name = str(call.this).lower()
+            raise LimitExceededError(
+                f"a constant of the statement, {name}(...), would make a value of {size:,} bytes while the statement is planned, where at most "
+                f"{VALUE_BYTES_MAX:,} bytes are made: pass its size as a parameter, and the members make it",
+                limit="constant",
+            )
+
+
+def _size_of(node: exp.Expr) -> int | None:
+    """About the bytes of a constant that a function makes as large as its arguments say; None where that is not known."""
+    node = node.unnest()
+    if isinstance(node, exp.Literal):
+        return len(node.this) if node.is_string else 8
+    if isinstance(node, exp.Cast):
+        return _size_of(node.this)
+    if not isinstance(node, exp.Anonymous):
+        return None
+    arguments = node.expressions
+    match str(node.this).lower():
+        case "repeat" if len(arguments) == 2:
+            size, times = _size_of(arguments[0]), _number_of(arguments[1])
+            return None if times is None else times * (1 if size is None else size)
+        case "lpad" | "rpad" if len(arguments) == 3:
+            return _number_of(arguments[1])
+        case "list_resize" | "array_resize" if len(arguments) >= 2:
+            count = _number_of(arguments[1])
+            return None if count is None else 8 * count
+        case "range" | "generate_series" if arguments and not isinstance(node.parent, exp.Table):
+            numbers = [_number_of(argument) for argument in arguments[:3]]
+            known = [number for number in numbers if number is not None]
+            if len(known) < len(numbers):
+                return None
+            start, stop, step = (0, known[0], 1) if len(known) == 1 else (known[0], known[1], 1) if len(known) == 2 else known
+            return 8 * max((stop - start) // (step or 1), 0)
+        case "printf" | "format" if arguments and isinstance(arguments[0], exp.Literal):
+            return max([0, *(int(digits) for digits in re.findall(r"[0-9]{1,18}", arguments[0].this))])
+        case "to_base" if len(arguments) == 3:
+            return _number_of(arguments[2])
+        case "bar" if len(arguments) == 4:
+            return _number_of(arguments[3])
+        case "bitstring" if len(arguments) == 2:
+            return _number_of(arguments[1])
+        case _:
+            return None
+
+
+def _number_of(node: exp.Expr) -> int | None:
+    """The value of a size that is written as a number, or computed of such."""
+    node = node.unnest()
+    match node:
+        case exp.Literal() if not node.is_string:
+            try:
+                return int(float(node.this))
+            except (ValueError, OverflowError):
+                return None
+        case exp.Neg():
+            number = _number_of(node.this)
+            return None if number is None else -number
+        case exp.Cast():
+            return _number_of(node.this)
+        case exp.Add() | exp.Sub() | exp.Mul():
+            left, right = _number_of(node.left), _number_of(node.right)
+            if left is None or right is None:
+                return None
+            return left + right if isinstance(node, exp.Add) else left - right if isinstance(node, exp.Sub) else left * right
+        case exp.Pow():
+            left, right = _number_of(node.left), _number_of(node.right)
+            return None if left is None or right is None or not 0 <= right < 64 else left**right
+        case exp.Anonymous() if str(node.this).lower() in ("length", "len", "strlen") and len(node.expressions) == 1:
+            return _size_of(node.expressions[0])
+        case _:
+            return None
+
+
+def _has_column(node: Mapping[str, Any]) -> bool:
+    pending: list[Any] = [node]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            if item.get("class") == "COLUMN_REF":
+                return True
+            pending.extend(item.values())
+        elif isinstance(item, list):
+            pending.extend(item)
+    return False
+
+
+@cache
+def _kernel() -> DuckDBKernel:
+    """A kernel for this alone: its memory is not that of the members that may live in this process."""
+    return DuckDBKernel(memory_limit_bytes=_MEMORY_BYTES_MAX, threads=1, result_bytes_max=_RESULT_BYTES_MAX)
+
+
+@cache
+def _bounded() -> frozenset[str]:
+    rows = default_kernel().run("SELECT lower(function_name) AS name, return_type FROM duckdb_functions() WHERE function_type = 'scalar'", {})
+    names, types = (column.to_pylist() for column in rows.columns)
+    growing = {name for name, kind in zip(names, types, strict=True) if kind is None or not _FIXED_WIDTH.fullmatch(kind.partition("(")[0])}
+    return (frozenset(names) - growing - _GROWING) | _LINEAR
