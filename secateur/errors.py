@@ -21,7 +21,7 @@ The names required by PEP 249 are the trunk; ours are the branches::
         │   ├── DuplicateKeyError       a primary key that is already there
         │   ├── NullKeyError            a NULL where the column is NOT NULL
         │   └── NoRangeError            a row that no range partition covers
-        ├── OperationalError            bad luck: the same call may succeed later; see ``retry_safe``
+        ├── OperationalError            a transient failure: the same call may succeed later; see ``retry_safe``
         │   ├── UnreachableError        nobody answers at that address
         │   ├── ProtocolError           the peer speaks something that is not ours
         │   ├── AuthenticationError     the token is missing or wrong, or the operation is not for this caller

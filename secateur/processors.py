@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from secateur.engine.processors.aggregate import accumulate, aggregate, combine
 from secateur.engine.processors.aggregate_operation import AggregateOperation
-from secateur.engine.processors.aggregates import Aggregate, avg_of, count_distinct_of, count_of, count_rows, list_of, max_of, min_of, sum_of
+from secateur.engine.processors.aggregates import AggregateExpression, avg_of, count_distinct_of, count_of, count_rows, list_of, max_of, min_of, sum_of
 from secateur.engine.processors.distinct import distinct
 from secateur.engine.processors.hash_join import hash_join
 from secateur.engine.processors.key_by import key_by
@@ -18,7 +18,7 @@ from secateur.engine.processors.transform import filter_rows, map_batches
 from secateur.engine.processors.union import union
 
 __all__ = [
-    "Aggregate",
+    "AggregateExpression",
     "AggregateOperation",
     "SortKey",
     "accumulate",

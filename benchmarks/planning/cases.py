@@ -13,7 +13,7 @@ import secateur
 from secateur.client.dbapi.parameters import plain_values
 from secateur.client.execution.statement import SelectStatement as ClientStatement
 from secateur.client.session import Session
-from secateur.partitioning.tables.statistics import NO_STATISTICS, StatisticsPicture
+from secateur.partitioning.tables.statistics import NO_STATISTICS, StatisticsSnapshot
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.affinity import assign
 from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
@@ -64,7 +64,7 @@ class Tables:
     known: dict[str, TableDef] = field(default_factory=dict)
     owners: dict[str, Ownership] = field(default_factory=dict)
     version: int = 1
-    picture: StatisticsPicture = NO_STATISTICS
+    statistics_snapshot: StatisticsSnapshot = NO_STATISTICS
 
     @property
     def topology(self) -> Topology:

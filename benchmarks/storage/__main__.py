@@ -25,7 +25,7 @@ from rich.table import Table
 
 from benchmarks.storage.memory import write_frames
 from benchmarks.storage.trips import readings, readings_rows, trips, trips_rows
-from secateur.partitioning.pruning.key_range import Cut, KeyPrefix, KeyRange
+from secateur.partitioning.pruning.key_range import KeyBoundary, KeyPrefix, KeyRange
 from secateur.partitioning.tables.split import split
 from secateur.storage.member_store import MemberStore
 
@@ -100,7 +100,7 @@ def searches(store: MemberStore) -> list[Candidate]:
         key = [rows[name][rows.num_rows // 2].as_py() for name in ("tail", "at", "n")]
         snapshot = store.partition(table_id, 0).snapshot()
         columns = ["tail", "at", "x1", "note1"]
-        between = KeyRange(Cut(tuple(key[:2]), after=False), Cut(tuple(key[:1]), after=True))
+        between = KeyRange(KeyBoundary(tuple(key[:2]), after=False), KeyBoundary(tuple(key[:1]), after=True))
         group = f"search, {label}"
         result += [
             Candidate(group, "lookup by the whole key", 2000, partial(snapshot.lookup, key)),

@@ -16,9 +16,9 @@ from weakref import WeakSet
 
 from secateur.client.channel_pool import ChannelPool
 from secateur.client.dbapi.parameters import parameter_types
-from secateur.client.execution.filter_backoff import StepLuck
+from secateur.client.execution.filter_backoff import FilterBackoff
 from secateur.client.execution.pruning import Pruning
-from secateur.client.execution.result_stream import GRANT_BYTES, RowsToCome
+from secateur.client.execution.result_stream import GRANT_BYTES, ResultStream
 from secateur.client.execution.statement import InsertRows, Prepared, read_prepared
 from secateur.client.execution.statement_cache import Cached, StatementCache, StatementKey
 from secateur.client.execution.statement_timeout import NO_TIMEOUT
@@ -79,7 +79,7 @@ class Session:
         self._plan_options: dict[str, str] = {}
         self._plan_options_key = ""
         self.statements = StatementCache(_STATEMENTS_MAX)
-        self.step_luck = StepLuck()
+        self.filter_backoff = FilterBackoff()
         self.closed = False
         self._token = token
         self._timeout_s = timeout_s
@@ -239,7 +239,7 @@ class Session:
         self.note(answer.header)
         return answer
 
-    def ask_member_for_rows(self, member_id: str, op: str, args: dict[str, Any]) -> tuple[Answer, RowsToCome | None]:
+    def ask_member_for_rows(self, member_id: str, op: str, args: dict[str, Any]) -> tuple[Answer, ResultStream | None]:
         """As :meth:`ask_member`, for a request whose answer may be the first part of more; granting the member that, see :data:`GRANT_BYTES`.
 
         Raises:
@@ -259,11 +259,11 @@ class Session:
             if control is not None:
                 with self._lock:
                     self._results_read.add(control)
-            return answer, RowsToCome(pool, channel, control)
+            return answer, ResultStream(pool, channel, control)
         pool.give_back(channel)
         return answer, None
 
-    def ask_member_alone(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> Answer:
+    def ask_member_on_own_channel(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> Answer:
         """As :meth:`ask_member`, over a connection of its own and without a time-out: for requests that may take long, beside which others go on.
 
         Raises:
@@ -273,7 +273,7 @@ class Session:
         with self._channel_alone(member.host, member.port) as channel:
             return channel.request(op, args, payload)
 
-    def ask_again_alone(self, op: str, args: dict[str, Any]) -> Iterator[Answer]:
+    def poll_on_own_channel(self, op: str, args: dict[str, Any]) -> Iterator[Answer]:
         """Send the same request to the controller each time that the next answer is asked for.
 
         Over a connection of its own: a request that waits there would hold up all others.

@@ -25,7 +25,7 @@ from typing import TypeAlias, assert_never
 
 from secateur.errors import ProgrammingError
 
-__all__ = ["Answer", "AskController", "AskPeers", "GivenUp", "LeaseHolder", "LeaseTimes", "Promises"]
+__all__ = ["AskController", "AskPeers", "LeaseHolder", "LeaseOutcome", "LeaseTimes", "MemberRemoved", "Promises"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class LeaseTimes:
         return 0.1 * self.silence_s
 
 
-class Answer(Enum):
+class LeaseOutcome(Enum):
     """What became of a request for a lease. The values of the first three are their names on the wire."""
 
     GRANTED = "granted"
@@ -94,11 +94,11 @@ class AskPeers:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenUp:
+class MemberRemoved:
     """Effect: the cluster goes on without this member, which has to drop what it has."""
 
 
-Effect: TypeAlias = AskController | AskPeers | GivenUp
+Effect: TypeAlias = AskController | AskPeers | MemberRemoved
 
 
 @dataclass(slots=True)
@@ -134,21 +134,21 @@ class LeaseHolder:
         """It is time to renew the lease."""
         return [AskController(now_s)]
 
-    def controller_answered(self, asked_s: float, answer: Answer, now_s: float) -> list[Effect]:
+    def controller_answered(self, asked_s: float, answer: LeaseOutcome, now_s: float) -> list[Effect]:
         """The controller answered what was asked at ``asked_s``, or turned out to be silent or gone.
 
         A controller that was alive until now has published nothing without this member, if the lease is still valid; one that is gone never will.
         """
         match answer:
-            case Answer.GRANTED:
+            case LeaseOutcome.GRANTED:
                 self._extend(asked_s)
                 return []
-            case Answer.GONE if now_s < self.until_s:
+            case LeaseOutcome.GONE if now_s < self.until_s:
                 self._extend(asked_s)
                 return []
-            case Answer.GIVEN_UP:
-                return [GivenUp()]
-            case Answer.GONE | Answer.SILENT | Answer.REFUSED:
+            case LeaseOutcome.GIVEN_UP:
+                return [MemberRemoved()]
+            case LeaseOutcome.GONE | LeaseOutcome.SILENT | LeaseOutcome.REFUSED:
                 asked = AskPeers(now_s, self._peers - self._gone)
                 self._round = _Round(asked, set(asked.peers))
                 if asked.peers:
@@ -158,19 +158,19 @@ class LeaseHolder:
             case _:
                 assert_never(answer)
 
-    def peer_answered(self, asked: AskPeers, peer: str, answer: Answer, now_s: float) -> list[Effect]:
+    def peer_answered(self, asked: AskPeers, peer: str, answer: LeaseOutcome, now_s: float) -> list[Effect]:
         """Another member answered, or turned out to be silent or gone.
 
         What was gone before the lease ended had not acted on a topology without this member, and never will. What is found to be gone later may have.
         """
         match answer:
-            case Answer.GIVEN_UP:
-                return [GivenUp()]
-            case Answer.GONE if now_s < self.until_s:
+            case LeaseOutcome.GIVEN_UP:
+                return [MemberRemoved()]
+            case LeaseOutcome.GONE if now_s < self.until_s:
                 self._gone.add(peer)
-            case Answer.GRANTED:
+            case LeaseOutcome.GRANTED:
                 pass
-            case Answer.GONE | Answer.SILENT | Answer.REFUSED:
+            case LeaseOutcome.GONE | LeaseOutcome.SILENT | LeaseOutcome.REFUSED:
                 return []
             case _:
                 assert_never(answer)
@@ -203,7 +203,7 @@ class Promises:
         self._version = 0
         self._members: frozenset[str] = frozenset()
 
-    def asked(self, member: str, topology_version: int, now_s: float) -> Answer:
+    def asked(self, member: str, topology_version: int, now_s: float) -> LeaseOutcome:
         """Another member asks for a promise.
 
         Args:
@@ -213,8 +213,8 @@ class Promises:
         """
         if member in self._members:
             self._until_s[member] = now_s + self._times.promise_s
-            return Answer.GRANTED
-        return Answer.GIVEN_UP if self._version >= topology_version else Answer.REFUSED
+            return LeaseOutcome.GRANTED
+        return LeaseOutcome.GIVEN_UP if self._version >= topology_version else LeaseOutcome.REFUSED
 
     def heard(self, version: int, members: Collection[str], now_s: float) -> float:
         """A newer topology has arrived; nothing is promised to those that it leaves out from now on.

@@ -1,4 +1,4 @@
-"""The controller's side of the leases of gates: it says again and again that it still works on what has closed them."""
+"""The controller's side of the leases of latches: it says again and again that it still works on what has closed them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class HoldCaller(Protocol):
 
 @asynccontextmanager
 async def renewed(caller: HoldCaller, members: Iterable[str], op: str, load_id: str) -> AsyncIterator[None]:
-    """While what is known by an id may have closed gates, renew their leases at these members.
+    """While what is known by an id may have closed latches, renew their leases at these members.
 
     Args:
         caller: How to reach the members.
         members: Their ids.
         op: The request that renews a lease, such as ``load_hold``.
-        load_id: The id under which the gates were closed.
+        load_id: The id under which the latches were closed.
     """
     loop = asyncio.get_running_loop()
     renewing = [loop.create_task(_renew(caller, member, op, load_id)) for member in members]

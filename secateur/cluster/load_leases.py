@@ -1,9 +1,9 @@
-"""Leases of the gates that loads, changes of several partitions and changes of ranges close, and what becomes of one whose controller is gone.
+"""Leases of the latches that loads, changes of several partitions and changes of ranges close, and what becomes of one whose controller is gone.
 
 A change of ranges that cuts a catch-all is prepared and committed like a load, so everything said of loads here holds for it: it is *published* once a member
 has taken the new ranges over.
 
-The controller renews the lease of every gate that it has had closed. When a lease ends, or the connection over which the gate was closed, and the controller
+The controller renews the lease of every latch that it has had closed. When a lease ends, or the connection over which the latch was closed, and the controller
 does not come back at once, the load is *in doubt*, and the members decide it by themselves, all in the same way:
 
 - A member that has not prepared the load aborts it: without its word nobody can have published.
@@ -30,12 +30,12 @@ from enum import Enum
 from typing import Any, Final, NamedTuple, Protocol
 
 from secateur.cluster.peers import Peers
-from secateur.cluster.write_gate import WriteGate
+from secateur.cluster.write_latch import WriteLatch
 from secateur.errors import Error, InterfaceError, LoadFailedError, OperationalError, UnreachableError
-from secateur.storage.load_book import LoadOutcome
+from secateur.storage.load_registry import LoadOutcome
 from secateur.wire import Reply, Request
 
-__all__ = ["LEASE_RENEWED_S", "LoadLeases", "Standing", "TwoPhases", "Verdict"]
+__all__ = ["LEASE_RENEWED_S", "LoadDecision", "LoadLeases", "LoadProgress", "TwoPhases"]
 
 _log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ LEASE_RENEWED_S: Final = 2.0
 _VERDICTS_MAX: Final = 1000
 
 
-class Standing(Enum):
+class LoadProgress(Enum):
     """How far a load has come on a member. The value is its name on the wire."""
 
     UNKNOWN = "unknown"
@@ -54,7 +54,7 @@ class Standing(Enum):
     ABORTED = "aborted"
 
 
-class Verdict(NamedTuple):
+class LoadDecision(NamedTuple):
     """What becomes of a load in doubt.
 
     Attributes:
@@ -66,9 +66,9 @@ class Verdict(NamedTuple):
     number: int
 
     @classmethod
-    def of(cls, told: Iterable[tuple[Standing, int]]) -> Verdict:
+    def of(cls, told: Iterable[tuple[LoadProgress, int]]) -> LoadDecision:
         """From how far the load has come on every living member, and the number under which it is published there."""
-        published = [number for standing, number in told if standing is Standing.PUBLISHED]
+        published = [number for standing, number in told if standing is LoadProgress.PUBLISHED]
         return cls(bool(published), max(published, default=0))
 
 
@@ -90,9 +90,9 @@ class TwoPhases(Protocol):
 
 @dataclass(slots=True)
 class _Hold:
-    """A closed gate."""
+    """A closed latch."""
 
-    gate: WriteGate
+    latch: WriteLatch
     table_id: int
     connection_id: int
     ends_s: float
@@ -101,7 +101,7 @@ class _Hold:
 
 
 class LoadLeases:
-    """The gates that are closed on one member. Lives on its event loop.
+    """The latches that are closed on one member. Lives on its event loop.
 
     Args:
         member_id: This member.
@@ -109,7 +109,7 @@ class LoadLeases:
         peers: The other members.
         member_ids: Gives the members of the newest topology.
         kind: What begins the names of the requests by which members decide: ``load`` or ``alter``.
-        lease_s: Seconds that a gate stays closed without a word of the controller.
+        lease_s: Seconds that a latch stays closed without a word of the controller.
         reconnect_s: Seconds that it stays closed when its connection is gone; longer than :data:`LEASE_RENEWED_S`, since a controller that lives connects
             anew at the next renewal.
         pause_s: Seconds between two tries to decide a load.
@@ -138,31 +138,31 @@ class LoadLeases:
         self._holds: dict[str, _Hold] = {}
         self._watching: asyncio.Task[None] | None = None
         self._deciding: dict[str, asyncio.Task[None]] = {}
-        self._verdicts: OrderedDict[str, Verdict] = OrderedDict()
+        self._verdicts: OrderedDict[str, LoadDecision] = OrderedDict()
 
     # -- for the requests of the controller
 
-    async def close(self, load_id: str, table_id: int, gate: WriteGate, connection_id: int) -> None:
-        """Close the gate of a table for a load, from now until :meth:`release`; returns when no write is on its way.
+    async def close(self, load_id: str, table_id: int, latch: WriteLatch, connection_id: int) -> None:
+        """Close the latch of a table for a load, from now until :meth:`release`; returns when no write is on its way.
 
         Raises:
-            LoadFailedError: The load has closed the gate of another table.
+            LoadFailedError: The load has closed the latch of another table.
         """
         hold = self._holds.get(load_id)
         if hold is not None and hold.table_id != table_id:
             raise LoadFailedError(f"load {load_id} holds table {hold.table_id}, not {table_id}; use a load id of its own for every load", load_id=load_id)
         if hold is None:
-            hold = self._holds[load_id] = _Hold(gate, table_id, connection_id, 0.0)
+            hold = self._holds[load_id] = _Hold(latch, table_id, connection_id, 0.0)
         self._renewed(hold, connection_id)
         if self._watching is None or self._watching.done():
             self._watching = asyncio.get_running_loop().create_task(self._watch())
-        await gate.close(load_id)
+        await latch.close(load_id)
 
     def release(self, load_id: str) -> None:
-        """The load has ended, or has not begun: open its gate."""
+        """The load has ended, or has not begun: open its latch."""
         hold = self._holds.pop(load_id, None)
         if hold is not None:
-            hold.gate.open(load_id)
+            hold.latch.open(load_id)
             hold.ended.set()
 
     def renew(self, request: Request) -> Reply:
@@ -173,7 +173,7 @@ class LoadLeases:
         return Reply()
 
     def connection_gone(self, connection_id: int) -> None:
-        """Whoever closed gates over this connection may be gone."""
+        """Whoever closed latches over this connection may be gone."""
         for hold in self._holds.values():
             if hold.connection_id == connection_id:
                 hold.ends_s = min(hold.ends_s, asyncio.get_running_loop().time() + self._reconnect_s)
@@ -203,7 +203,7 @@ class LoadLeases:
 
     def settle(self, request: Request) -> Reply:
         """A load in doubt was decided."""
-        self._end(request.args["load_id"], Verdict(request.args["published"], request.args["number"]))
+        self._end(request.args["load_id"], LoadDecision(request.args["published"], request.args["number"]))
         return Reply()
 
     async def stop(self) -> None:
@@ -233,34 +233,34 @@ class LoadLeases:
             for load_id, hold in waiting.items():
                 if self._holds.get(load_id) is hold and hold.ends_s <= loop.time():
                     _log.warning("%s %s of table %d has lost its controller", self._kind, load_id, hold.table_id)
-                    if self._standing(load_id) is Standing.PREPARED:
+                    if self._standing(load_id) is LoadProgress.PREPARED:
                         self._start_deciding(load_id)
                     else:
                         self.release(load_id)
 
-    def _outcome(self, load_id: str) -> Standing | None:
+    def _outcome(self, load_id: str) -> LoadProgress | None:
         """How a load has ended here; None when it has not."""
         outcome = self._loads.outcome(load_id)
-        return None if outcome is None else Standing.PUBLISHED if outcome.published else Standing.ABORTED
+        return None if outcome is None else LoadProgress.PUBLISHED if outcome.published else LoadProgress.ABORTED
 
-    def _standing(self, load_id: str) -> Standing:
+    def _standing(self, load_id: str) -> LoadProgress:
         found = self._outcome(load_id)
         if found is not None:
             return found
         if not self._loads.is_prepared(load_id):
             self._loads.abort(load_id)
             self.release(load_id)
-            return Standing.UNKNOWN
+            return LoadProgress.UNKNOWN
         hold = self._holds.get(load_id)
         if hold is not None:
             hold.in_doubt = True
-        return Standing.PREPARED
+        return LoadProgress.PREPARED
 
     def _number(self, load_id: str) -> int:
         outcome = self._loads.outcome(load_id)
         return 0 if outcome is None else outcome.number
 
-    def _end(self, load_id: str, verdict: Verdict) -> None:
+    def _end(self, load_id: str, verdict: LoadDecision) -> None:
         """Give a load the outcome that it has on all members."""
         self._verdicts[load_id] = verdict
         if len(self._verdicts) > _VERDICTS_MAX:
@@ -288,7 +288,7 @@ class LoadLeases:
                 if told is None:
                     continue  # its process has ended: the next one decides
                 if told.get("is_decided"):
-                    self._end(load_id, Verdict(told["published"], told["number"]))
+                    self._end(load_id, LoadDecision(told["published"], told["number"]))
                 break
             if load_id not in self._verdicts:
                 await asyncio.sleep(self._pause_s)
@@ -302,8 +302,8 @@ class LoadLeases:
                 continue
             if "standing" not in told:
                 return  # it did not answer, and may have published
-            standings.append((Standing(told["standing"]), told["number"]))
-        verdict = Verdict.of(standings)
+            standings.append((LoadProgress(told["standing"]), told["number"]))
+        verdict = LoadDecision.of(standings)
         self._end(load_id, verdict)
         _log.warning("%s %s was %s: its controller is gone", self._kind, load_id, "published" if verdict.published else "aborted")
         await asyncio.gather(*(self._ask(member, "settle", {"load_id": load_id, **verdict._asdict()}) for member in others))

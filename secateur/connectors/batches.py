@@ -14,7 +14,7 @@ from secateur.dag.supplier import ProcessorMetaSupplier, ProcessorSupplier
 from secateur.engine.exchange.batches import batches_of
 from secateur.errors import DagError
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.needs import Needs
+from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.wire.arrow_ipc import decode_table, encode_table
 
 __all__ = ["BatchSource", "batch_source"]
@@ -49,8 +49,8 @@ class BatchSource(ProcessorMetaSupplier):
     def __init__(self, table: pa.Table) -> None:
         self._table = table
 
-    def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> Needs | None:
-        return Needs()
+    def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> JobRequirements | None:
+        return JobRequirements()
 
     def placement(self) -> Placement:
         return Anywhere()

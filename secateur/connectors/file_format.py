@@ -14,12 +14,12 @@ from secateur.engine.exchange.batches import BATCH_ROWS
 from secateur.errors import DagError, DataError
 from secateur.partitioning.types.empty_rows import empty_batch
 
-__all__ = ["FileFormat", "file_format", "read_file"]
+__all__ = ["SourceFormat", "file_format", "read_file"]
 
 _TEXT_BYTES: Final = 1 << 20
 
 
-class FileFormat(StrEnum):
+class SourceFormat(StrEnum):
     """What is in a file."""
 
     PARQUET = "parquet"
@@ -32,38 +32,38 @@ class FileFormat(StrEnum):
 
 
 _OF_SUFFIX: Final = {
-    ".parquet": FileFormat.PARQUET,
-    ".pq": FileFormat.PARQUET,
-    ".csv": FileFormat.CSV,
-    ".arrow": FileFormat.ARROW,
-    ".feather": FileFormat.ARROW,
-    ".ipc": FileFormat.ARROW,
-    ".txt": FileFormat.TEXT,
-    ".log": FileFormat.TEXT,
+    ".parquet": SourceFormat.PARQUET,
+    ".pq": SourceFormat.PARQUET,
+    ".csv": SourceFormat.CSV,
+    ".arrow": SourceFormat.ARROW,
+    ".feather": SourceFormat.ARROW,
+    ".ipc": SourceFormat.ARROW,
+    ".txt": SourceFormat.TEXT,
+    ".log": SourceFormat.TEXT,
 }
 
 _TEXT_SCHEMA: Final = pa.schema([("line", pa.string())])
 
 
-def file_format(name: str | None, pattern: str) -> FileFormat:
+def file_format(name: str | None, pattern: str) -> SourceFormat:
     """The format of a name, or without one that of the suffix of a pattern.
 
     Raises:
         DagError: There is no such format, or the suffix says none.
     """
-    known = ", ".join(repr(str(form)) for form in FileFormat)
+    known = ", ".join(repr(str(form)) for form in SourceFormat)
     if name is None:
         found = _OF_SUFFIX.get(Path(pattern).suffix.lower())
         if found is None:
             raise DagError(f"file_source({pattern!r}): the suffix does not say the format; pass format=, one of {known}")
         return found
     try:
-        return FileFormat(name)
+        return SourceFormat(name)
     except ValueError:
         raise DagError(f"file_source({pattern!r}): there is no format {name!r}; it is one of {known}") from None
 
 
-def read_file(path: str, form: FileFormat, columns: Sequence[str] | None, schema: pa.Schema | None) -> Iterator[pa.RecordBatch]:
+def read_file(path: str, form: SourceFormat, columns: Sequence[str] | None, schema: pa.Schema | None) -> Iterator[pa.RecordBatch]:
     """The rows of a file in batches; at least one batch, so that the schema is known.
 
     Args:
@@ -76,16 +76,16 @@ def read_file(path: str, form: FileFormat, columns: Sequence[str] | None, schema
         DagError: A column is not there; names the file.
     """
     match form:
-        case FileFormat.TEXT:
+        case SourceFormat.TEXT:
             return _lines(path)
-        case FileFormat.PARQUET | FileFormat.CSV | FileFormat.ARROW:
+        case SourceFormat.PARQUET | SourceFormat.CSV | SourceFormat.ARROW:
             return _table_rows(path, form, columns, schema)
         case _:
             assert_never(form)
 
 
-def _table_rows(path: str, form: FileFormat, columns: Sequence[str] | None, schema: pa.Schema | None) -> Iterator[pa.RecordBatch]:
-    file = pads.dataset([path], schema=schema, format="ipc" if form is FileFormat.ARROW else str(form))
+def _table_rows(path: str, form: SourceFormat, columns: Sequence[str] | None, schema: pa.Schema | None) -> Iterator[pa.RecordBatch]:
+    file = pads.dataset([path], schema=schema, format="ipc" if form is SourceFormat.ARROW else str(form))
     missing = [name for name in columns or () if name not in file.schema.names]
     if missing:
         raise DagError(f"file {path} has no column {missing[0]!r}; it has {', '.join(file.schema.names)}")
@@ -94,7 +94,7 @@ def _table_rows(path: str, form: FileFormat, columns: Sequence[str] | None, sche
     # One batch ahead: what is read and not yet taken stays small, whatever the size of the file.
     for batch in file.scanner(columns=names, batch_size=BATCH_ROWS, batch_readahead=1, fragment_readahead=1).to_batches():
         if batch.num_rows:
-            if form is FileFormat.ARROW:
+            if form is SourceFormat.ARROW:
                 _check(batch, path)
             rows += batch.num_rows
             yield batch

@@ -1,4 +1,4 @@
-"""Files as the source of a DAG: Parquet, CSV, Arrow IPC or lines of text, found by a glob pattern and dealt over the members."""
+"""Files as the source of a DAG: Parquet, CSV, Arrow IPC or lines of text, found by a glob pattern and distributed over the members."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from secateur.connectors.file_format import FileFormat, file_format, read_file
+from secateur.connectors.file_format import SourceFormat, file_format, read_file
 from secateur.connectors.pull import Pull
 from secateur.dag.placement import Placement, Spread, Unrestricted
 from secateur.dag.processor import Params, Processor, ProcessorContext
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SupplierContext
 from secateur.errors import DagError
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.needs import Needs
+from secateur.partitioning.topology.job_requirements import JobRequirements
 
 __all__ = ["FileSource", "file_source"]
 
@@ -34,7 +34,7 @@ def file_source(
         format: ``"parquet"``, ``"csv"``, ``"arrow"`` or ``"text"``; None: by the suffix of the pattern.
         columns: The columns to read, in order; None for all. Columns that are not wanted are not read from Parquet and Arrow files.
         schema: What the files are read as; None: each as what it says itself, so CSV files whose types are inferred differently need it.
-        shared: True: all members see the same files. The coordinator expands the pattern when the job starts and deals the files over as many members as there
+        shared: True: all members see the same files. The coordinator expands the pattern when the job starts and distributes the files over as many members as there
             are files; in a job that reads partitions of a table too, over the members that own those, so that no member is added. False: every member has
             files of its own under that name, and reads all of them.
 
@@ -42,7 +42,7 @@ def file_source(
         DagError: The format is unknown, or columns are picked from text. That no file matches is only known when the job starts.
     """
     form = file_format(format, str(pattern))
-    if form is FileFormat.TEXT and (columns is not None or schema is not None):
+    if form is SourceFormat.TEXT and (columns is not None or schema is not None):
         raise DagError(f"file_source({str(pattern)!r}): lines of text have the one column 'line'; leave out columns and schema")
     return FileSource(str(pattern), partial(read_file, form=form, columns=None if columns is None else tuple(columns), schema=schema), shared)
 
@@ -63,8 +63,8 @@ class FileSource(ProcessorMetaSupplier):
         self._files: tuple[str, ...] = ()
         self._placement: Placement = Unrestricted()
 
-    def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> Needs | None:
-        return Needs() if self.shared else None
+    def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> JobRequirements | None:
+        return JobRequirements() if self.shared else None
 
     def init(self, context: MetaContext) -> None:
         if not self.shared:
@@ -82,7 +82,7 @@ class FileSource(ProcessorMetaSupplier):
 
 
 class _FileSupplier(ProcessorSupplier):
-    """Deals the files of a member over its processors.
+    """Distributes the files of a member over its processors.
 
     Args:
         read: Reads one file.

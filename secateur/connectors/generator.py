@@ -14,7 +14,7 @@ from secateur.dag.processor import Params, ProcessorContext
 from secateur.dag.supplier import FactorySupplier, ProcessorMetaSupplier, ProcessorSupplier
 from secateur.errors import DagError
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.needs import Needs
+from secateur.partitioning.topology.job_requirements import JobRequirements
 
 __all__ = ["GeneratorFunction", "GeneratorSource", "generator_source"]
 
@@ -58,8 +58,8 @@ class GeneratorSource(ProcessorMetaSupplier):
         self._schema = schema
         self._batch_rows = batch_rows
 
-    def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> Needs | None:
-        return None if self._everywhere else Needs()
+    def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> JobRequirements | None:
+        return None if self._everywhere else JobRequirements()
 
     def placement(self) -> Placement:
         return Unrestricted() if self._everywhere else Anywhere()

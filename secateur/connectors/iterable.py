@@ -14,7 +14,7 @@ from secateur.dag.processor import Params
 from secateur.dag.supplier import FactorySupplier, ProcessorMetaSupplier, ProcessorSupplier
 from secateur.errors import DagError
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.needs import Needs
+from secateur.partitioning.topology.job_requirements import JobRequirements
 
 __all__ = ["IterableSource", "iterable_source"]
 
@@ -52,8 +52,8 @@ class IterableSource(ProcessorMetaSupplier):
         self._schema = schema
         self._batch_rows = batch_rows
 
-    def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> Needs | None:
-        return Needs()
+    def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> JobRequirements | None:
+        return JobRequirements()
 
     def placement(self) -> Placement:
         return Anywhere()

@@ -15,7 +15,7 @@ from secateur.dag.supplier import MetaContext
 from secateur.engine.sql.partitions_reader import KeyLookup, PartitionsReader, ReadRequest
 from secateur.errors import DagError, NoRangeError
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.needs import Needs
+from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.partitioning.types.coerce import coerce
 
 __all__ = ["TableSource", "table_source"]
@@ -94,11 +94,11 @@ class TableSource(PartitionsReader):
         live: list[int] = table.scheme.live_partitions().tolist()
         return live
 
-    def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> Needs:
+    def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> JobRequirements:
         definition = table(self._name)
         if definition.replicated:
-            return Needs()
-        return Needs({self._name: frozenset(islice(self.partitions_in(definition, params, vertex), _TELLING_MAX))})
+            return JobRequirements()
+        return JobRequirements({self._name: frozenset(islice(self.partitions_in(definition, params, vertex), _TELLING_MAX))})
 
     def placement(self) -> Placement:
         placement = super().placement()

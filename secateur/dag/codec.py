@@ -28,8 +28,8 @@ from secateur.dag.edge import (
     Partitioned,
     Reach,
     Routing,
-    Strays,
     Unicast,
+    UnmatchedRows,
 )
 from secateur.dag.supplier import ProcessorMetaSupplier, ReplicatedMetaSupplier
 from secateur.dag.vertex import Vertex
@@ -232,8 +232,8 @@ def _decode_edge(data: list[Any]) -> Edge:
 def encode_routing(routing: Routing) -> list[Any]:
     """A routing as plain data; :func:`decode_routing` reads it back."""
     match routing:
-        case Partitioned(columns, scheme, table, strays):
-            return ["partitioned", list(columns), None if scheme is None else scheme.to_wire(), table, strays.value]
+        case Partitioned(columns, scheme, table, unmatched):
+            return ["partitioned", list(columns), None if scheme is None else scheme.to_wire(), table, unmatched.value]
         case AllToOne(key, apart):
             return ["all-to-one", key, apart]
         case Unicast():
@@ -255,8 +255,8 @@ def decode_routing(data: list[Any]) -> Routing:
         ProtocolError: It is none of ours.
     """
     match data:
-        case ["partitioned", columns, scheme, table, strays]:
-            return Partitioned(tuple(columns), None if scheme is None else PartitionScheme.from_wire(scheme), table, Strays(strays))
+        case ["partitioned", columns, scheme, table, unmatched]:
+            return Partitioned(tuple(columns), None if scheme is None else PartitionScheme.from_wire(scheme), table, UnmatchedRows(unmatched))
         case ["all-to-one", key, apart]:
             return AllToOne(key, apart)
         case ["unicast"]:

@@ -16,7 +16,7 @@ from secateur.drawing.diagram import Diagram
 from secateur.drawing.drawable import Drawable
 from secateur.errors import DagError
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.needs import Needs
+from secateur.partitioning.topology.job_requirements import JobRequirements
 
 __all__ = ["DAG", "FrozenDAG"]
 
@@ -41,7 +41,7 @@ class FrozenDAG(Drawable):
         """Itself: it is frozen."""
         return self
 
-    def needs(self, params: Params, table: Callable[[str], TableDef]) -> Needs:
+    def needs(self, params: Params, table: Callable[[str], TableDef]) -> JobRequirements:
         """The partitions and members that the job needs, as far as its vertices say so; nothing in particular when a source does not say.
 
         Args:
@@ -51,13 +51,13 @@ class FrozenDAG(Drawable):
         Raises:
             Error: What a meta-supplier says of its parameters or its table.
         """
-        found = Needs(members=frozenset(edge.reach.member for edge in self.edges if isinstance(edge.reach, DistributedTo)))
+        found = JobRequirements(members=frozenset(edge.reach.member for edge in self.edges if isinstance(edge.reach, DistributedTo)))
         for vertex in self.vertices:
             needs = vertex.meta_supplier.needs(vertex.name, params, table)
             if needs is not None:
                 found |= needs
             elif not self.inbound[vertex.name]:
-                return Needs()
+                return JobRequirements()
         return found
 
     def to_wire(self) -> dict[str, Any]:

@@ -29,8 +29,8 @@ __all__ = [
     "Partitioned",
     "Reach",
     "Routing",
-    "Strays",
     "Unicast",
+    "UnmatchedRows",
     "between",
     "from_",
 ]
@@ -45,13 +45,13 @@ class Unicast:
     """Each batch goes to one consumer; they take turns, and one without room is passed over. Distributed: to any consumer of the job."""
 
 
-class Strays(Enum):
+class UnmatchedRows(Enum):
     """What becomes of the rows on an edge partitioned like a table whose partition the destination does not read."""
 
     REFUSE = "refuse"
-    """Rows of partitions whose owner takes no part are dealt over those that do; a row that belongs to no partition at all fails the job."""
+    """Rows of partitions whose owner takes no part are distributed over those that do; a row that belongs to no partition at all fails the job."""
     KEEP = "keep"
-    """All of them are dealt: for a join that keeps rows without a match."""
+    """All of them are sent on: for a join that keeps rows without a match."""
     DROP = "drop"
     """None of them travels: for a join that needs a match. The destination says by its placement which partitions it reads."""
 
@@ -62,19 +62,19 @@ class Partitioned:
 
     Attributes:
         columns: The key columns. Keys of different integer widths agree; NULL is a key like any other.
-        scheme: None: the key is hashed over the routing partitions of the job, all of which are dealt over the participants. With a table's scheme, a row goes
+        scheme: None: the key is hashed over the routing partitions of the job, all of which are distributed over the participants. With a table's scheme, a row goes
             to the member that owns its partition of that table (if it takes part): the rows meet the table's data. ``columns`` then stand for the scheme's
             columns, in order; one may stand for several.
         table: In place of ``scheme``: the scheme that this table has when the job starts; ``columns`` may then be left out, for columns of the same names. A
             row without a partition of the table goes to any consumer, which has to know what to do with it: a sink of the table has a range made for it,
             or says why it cannot be written.
-        strays: With a scheme: what becomes of rows whose partition the destination does not read.
+        unmatched: With a scheme: what becomes of rows whose partition the destination does not read.
     """
 
     columns: tuple[str, ...]
     scheme: PartitionScheme | None = None
     table: str | None = None
-    strays: Strays = Strays.REFUSE
+    unmatched: UnmatchedRows = UnmatchedRows.REFUSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,9 +210,11 @@ class Edge:
         """Each batch to one consumer; the default."""
         return replace(self, routing=Unicast())
 
-    def partitioned(self, *columns: str, scheme: PartitionScheme | None = None, table: str | None = None, strays: Strays = Strays.REFUSE) -> Edge:
+    def partitioned(
+        self, *columns: str, scheme: PartitionScheme | None = None, table: str | None = None, unmatched: UnmatchedRows = UnmatchedRows.REFUSE
+    ) -> Edge:
         """Each row to the consumer of its key; see :class:`Partitioned`."""
-        return replace(self, routing=Partitioned(columns, scheme, table, strays))
+        return replace(self, routing=Partitioned(columns, scheme, table, unmatched))
 
     def broadcast(self) -> Edge:
         """Every batch to every consumer."""

@@ -64,13 +64,13 @@ class Anywhere:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The vertex deals its parts over the members that take part anyway; where no other source says who does, over all members.
+    """The vertex distributes its parts over the members that take part anyway; where no other source says who does, over all members.
 
     For sources whose data every member can reach, such as files that all members see. It runs on at most as many members as it has parts, on the coordinator
     first, with no more processors on each than parts.
 
     Attributes:
-        parts: What can be dealt; ``get`` deals part *i* to member *i* modulo their number.
+        parts: What can be assigned; ``get`` assigns part *i* to member *i* modulo their number.
     """
 
     parts: int

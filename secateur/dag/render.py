@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, assert_never
 
 from secateur.dag.edge import AllToOne, Broadcast, Distributed, DistributedTo, Edge, FanOut, Isolated, Local, Partitioned, Routing, Unicast
-from secateur.drawing.diagram import Arrow, Box, Diagram
+from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode
 
 if TYPE_CHECKING:
     from secateur.dag.dag import FrozenDAG
@@ -54,9 +54,10 @@ def to_text(dag: FrozenDAG) -> str:
 
 def diagram_of(dag: FrozenDAG) -> Diagram:
     """A box for each vertex and an arrow for each edge: bold if rows may leave the member, dashed if it is read late."""
-    boxes = tuple(Box(vertex.name, () if vertex.local_parallelism is None else (f"x{vertex.local_parallelism}",)) for vertex in dag.vertices)
+    boxes = tuple(DiagramNode(vertex.name, () if vertex.local_parallelism is None else (f"x{vertex.local_parallelism}",)) for vertex in dag.vertices)
     arrows = tuple(
-        Arrow(edge.source, edge.destination, tuple(edge_words(edge)), edge.name, is_bold=edge.is_distributed, is_dashed=edge.priority > 0) for edge in dag.edges
+        DiagramEdge(edge.source, edge.destination, tuple(edge_words(edge)), edge.name, is_bold=edge.is_distributed, is_dashed=edge.priority > 0)
+        for edge in dag.edges
     )
     return Diagram(boxes, arrows)
 

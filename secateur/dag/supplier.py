@@ -27,7 +27,7 @@ from secateur.dag.placement import Anywhere, Placement, Unrestricted
 from secateur.dag.processor import Params, Processor
 from secateur.errors import DagError, InternalError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.needs import Needs
+from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.partitioning.topology.topology import Topology
 
 __all__ = [
@@ -159,7 +159,7 @@ class ProcessorMetaSupplier:
     init_is_cooperative: bool = False
     close_is_cooperative: bool = False
 
-    def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> Needs | None:
+    def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> JobRequirements | None:
         """The partitions and members that it needs, as far as it is known before there is a topology: what :meth:`placement` will ask for, or less.
 
         Asked where the job is submitted, of an object that was not initialised. The job is then coordinated by a member that takes part anyway; without it, a
@@ -171,7 +171,7 @@ class ProcessorMetaSupplier:
             table: Finds a table's description; raises ``UnknownTableError``.
 
         Returns:
-            ``Needs()`` of a source that adds no member to the job; None when it does not say, which of a source means that it may need every member.
+            ``JobRequirements()`` of a source that adds no member to the job; None when it does not say, which of a source means that it may need every member.
         """
         return None
 
@@ -233,8 +233,8 @@ class ReplicatedMetaSupplier(ProcessorMetaSupplier):
         self.works_without_input = works_without_input
         self.init_is_cooperative = self.close_is_cooperative = True
 
-    def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> Needs | None:
-        return Needs() if self.one_in_job else None
+    def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> JobRequirements | None:
+        return JobRequirements() if self.one_in_job else None
 
     def placement(self) -> Placement:
         return Anywhere() if self.one_in_job else Unrestricted()

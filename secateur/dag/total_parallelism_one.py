@@ -16,7 +16,7 @@ from secateur.dag.processor import Params, Processor
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, meta_supplier_of
 from secateur.errors import DagError
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.needs import Needs
+from secateur.partitioning.topology.job_requirements import JobRequirements
 
 __all__ = ["force_total_parallelism_one", "lazy_total_parallelism_one"]
 
@@ -25,7 +25,7 @@ TableFinder = Callable[[str], TableDef]
 
 def force_total_parallelism_one(source: ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor], member: str) -> ProcessorMetaSupplier:
     """A vertex with one processor in the whole job, on ``member``, which becomes a participant."""
-    return _TotalParallelismOne(meta_supplier_of(source), lambda context: member, lambda params, find: Needs(members=frozenset({member})))
+    return _TotalParallelismOne(meta_supplier_of(source), lambda context: member, lambda params, find: JobRequirements(members=frozenset({member})))
 
 
 def lazy_total_parallelism_one(
@@ -50,8 +50,8 @@ def lazy_total_parallelism_one(
         (member,) = context.owners(definition.scheme.affinity_group(), [partition_in(definition, context.params)])
         return member
 
-    def needs(params: Params, find: TableFinder) -> Needs:
-        return Needs({table: frozenset({partition_in(find(table), params)})})
+    def needs(params: Params, find: TableFinder) -> JobRequirements:
+        return JobRequirements({table: frozenset({partition_in(find(table), params)})})
 
     return _TotalParallelismOne(meta_supplier_of(source), owner, needs)
 
@@ -59,7 +59,7 @@ def lazy_total_parallelism_one(
 class _TotalParallelismOne(ProcessorMetaSupplier):
     preferred_local_parallelism = 1
 
-    def __init__(self, inner: ProcessorMetaSupplier, choose: Callable[[MetaContext], str], needs: Callable[[Params, TableFinder], Needs]) -> None:
+    def __init__(self, inner: ProcessorMetaSupplier, choose: Callable[[MetaContext], str], needs: Callable[[Params, TableFinder], JobRequirements]) -> None:
         self._inner = inner
         self._choose = choose
         self._needs = needs
@@ -69,7 +69,7 @@ class _TotalParallelismOne(ProcessorMetaSupplier):
         self.init_is_cooperative = inner.init_is_cooperative
         self.close_is_cooperative = inner.close_is_cooperative
 
-    def needs(self, vertex: str, params: Params, table: TableFinder) -> Needs:
+    def needs(self, vertex: str, params: Params, table: TableFinder) -> JobRequirements:
         return self._needs(params, table)
 
     def init(self, context: MetaContext) -> None:

@@ -1,6 +1,6 @@
 """Graphs for people: a diagram of boxes and arrows, and its forms as Graphviz DOT, Mermaid and SVG."""
 
-from secateur.drawing.diagram import Arrow, Box, Diagram, abbreviated
+from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode, abbreviated
 from secateur.drawing.drawable import Drawable
 
-__all__ = ["Arrow", "Box", "Diagram", "Drawable", "abbreviated"]
+__all__ = ["Diagram", "DiagramEdge", "DiagramNode", "Drawable", "abbreviated"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Arrow", "Box", "Diagram", "abbreviated"]
+__all__ = ["Diagram", "DiagramEdge", "DiagramNode", "abbreviated"]
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class DiagramNode:
     """A node.
 
     Attributes:
@@ -26,7 +26,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrow:
+class DiagramEdge:
     """A connection.
 
     Attributes:
@@ -58,8 +58,8 @@ class Diagram:
         captions: Lines above the picture.
     """
 
-    boxes: tuple[Box, ...]
-    arrows: tuple[Arrow, ...]
+    boxes: tuple[DiagramNode, ...]
+    arrows: tuple[DiagramEdge, ...]
     captions: tuple[str, ...] = ()
 
 

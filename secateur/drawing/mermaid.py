@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from secateur.drawing.diagram import Arrow, Box, Diagram
+from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode
 
 __all__ = ["mermaid"]
 
@@ -33,11 +33,11 @@ def mermaid(diagram: Diagram) -> str:
     return "\n".join(lines)
 
 
-def _node(number: int, box: Box) -> str:
+def _node(number: int, box: DiagramNode) -> str:
     return f"  v{number}[{_quote(box.name, *box.lines)}]{':::faint' if box.is_faint else ''}"
 
 
-def _link(source: int, destination: int, arrow: Arrow) -> str:
+def _link(source: int, destination: int, arrow: DiagramEdge) -> str:
     label = f"|{_quote(*arrow.lines)}|" if arrow.lines else ""
     return f"  v{source} {'==>' if arrow.is_bold else '-->'}{label} v{destination}"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from secateur.dag.edge import Edge
 from secateur.errors import DagError
-from secateur.processors import Aggregate, AggregateOperation, accumulate, combine, distinct
+from secateur.processors import AggregateExpression, AggregateOperation, accumulate, combine, distinct
 
 if TYPE_CHECKING:
     from secateur.pipeline.stage import Stage
@@ -38,7 +38,7 @@ class KeyedStage:
             raise DagError(f"stage 'key by' after {stage.step.name!r}: the keys are {', '.join(keys) or 'none'}; name at least one column, each once")
         return cls(stage, keys)
 
-    def aggregate(self, *, name: str | None = None, **aggregates: Aggregate | AggregateOperation) -> Stage:
+    def aggregate(self, *, name: str | None = None, **aggregates: AggregateExpression | AggregateOperation) -> Stage:
         """One row for each key, in two stages: partial results where the rows are, the answer where the keys meet.
 
         Each argument is a result column: ``key_by("a").aggregate(n=count_rows(), total=sum_of("x"))``; the columns of the key come first.

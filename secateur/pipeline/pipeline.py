@@ -23,7 +23,7 @@ from secateur.dag.job_config import JobConfig
 from secateur.dag.processor import Params
 from secateur.errors import DagError
 from secateur.pipeline.stage import Stage
-from secateur.pipeline.step import Maker, Step, dag_of, made
+from secateur.pipeline.step import Maker, PipelineStep, dag_of, made
 
 __all__ = ["Pipeline"]
 
@@ -47,7 +47,7 @@ class Pipeline:
         sinks: The ends of the chains that are complete.
     """
 
-    sinks: tuple[Step, ...] = ()
+    sinks: tuple[PipelineStep, ...] = ()
 
     def read_table(
         self,
@@ -164,7 +164,7 @@ class Pipeline:
         dag, arguments = self.to_dag(), config or JobConfig()
         return connection.submit(dag, arguments, params, light=True) if light else connection.submit(dag, arguments, params)
 
-    def with_sink(self, sink: Step) -> Pipeline:
+    def with_sink(self, sink: PipelineStep) -> Pipeline:
         """The pipeline with one more complete chain; what :meth:`Stage.write_to` calls."""
         return replace(self, sinks=(*self.sinks, sink))
 

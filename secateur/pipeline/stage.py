@@ -14,9 +14,9 @@ from secateur.dag.edge import Edge
 from secateur.engine.processors.result_sink import ResultSink
 from secateur.errors import DagError
 from secateur.pipeline.keyed_stage import KeyedStage
-from secateur.pipeline.step import Input, Maker, Route, Step, is_local, made
+from secateur.pipeline.step import Maker, PipelineStep, Route, StepInput, is_local, made
 from secateur.processors import (
-    Aggregate,
+    AggregateExpression,
     AggregateOperation,
     SortKey,
     accumulate,
@@ -82,7 +82,7 @@ class Stage:
     """
 
     pipeline: Pipeline
-    step: Step
+    step: PipelineStep
 
     def map(self, function: BatchFunction, *, cooperative: bool = False, name: str | None = None) -> Stage:
         """Apply a function to each RecordBatch; it returns a batch, or an iterable of none, one or more. See :func:`secateur.processors.map_batches`."""
@@ -118,7 +118,7 @@ class Stage:
         before = self.apply(lambda: key_by(made_keys), kind="key by", name=name) if made_keys else self
         return KeyedStage.of(before, (*columns, *made_keys))
 
-    def aggregate(self, *, name: str | None = None, **aggregates: Aggregate | AggregateOperation) -> Stage:
+    def aggregate(self, *, name: str | None = None, **aggregates: AggregateExpression | AggregateOperation) -> Stage:
         """One row over everything, in two stages; each argument is a result column: ``aggregate(n=count_rows(), total=sum_of("x"))``.
 
         Raises:
@@ -156,7 +156,7 @@ class Stage:
         Raises:
             DagError: There is no other stage.
         """
-        inputs = [Input(stage.step) for stage in (self, *others)]
+        inputs = [StepInput(stage.step) for stage in (self, *others)]
         step = made("union", name, lambda: union(schema), inputs)
         return Stage(self.pipeline.together(*(other.pipeline for other in others)), step)
 
@@ -200,13 +200,13 @@ class Stage:
             pairs = dict(on) if isinstance(on, Mapping) else {column: column for column in on}
             to_probe = _by(tuple(pairs), 0)
             to_build = _by(tuple(pairs.values()), _FIRST)
-        inputs = [Input(self.step, to_probe), Input(build.step, to_build)]
+        inputs = [StepInput(self.step, to_probe), StepInput(build.step, to_build)]
         make = partial(hash_join, on, how, build_schema=build_schema, probe_schema=probe_schema, build_suffix=build_suffix)
         step = made("hash join", name, make, inputs)
         return Stage(self.pipeline.together(build.pipeline), step)
 
     def rebalance(self, *columns: str) -> Stage:
-        """Deal the rows anew over all participants: by turns, or so that rows that agree in some columns meet."""
+        """Repartition the rows over all participants: by turns, or so that rows that agree in some columns meet."""
         route = _by(columns, 0) if columns else _anywhere
         return self.apply(lambda: map_batches(_same), kind="rebalance", route=route)
 
@@ -225,7 +225,7 @@ class Stage:
         Raises:
             DagError: It makes no processors, or what it refuses, with the stage named.
         """
-        return replace(self, step=made(kind, name, make, [Input(self.step, route)], local_parallelism))
+        return replace(self, step=made(kind, name, make, [StepInput(self.step, route)], local_parallelism))
 
     def write_to(self, sink: Maker, *, name: str | None = None, route: Route | None = None) -> Pipeline:
         """End the chain.
@@ -251,7 +251,7 @@ class Stage:
                 kind, way = f"write {sink.table}", _to_owners(sink.table)
             case _:
                 kind, way = "write", is_local
-        return self.pipeline.with_sink(made(kind, name, lambda: sink, [Input(self.step, route or way)]))
+        return self.pipeline.with_sink(made(kind, name, lambda: sink, [StepInput(self.step, route or way)]))
 
     def submit(self, *_: Any, **__: Any) -> NoReturn:
         """Refuse: rows that reach no sink are no job.

@@ -12,7 +12,7 @@ from secateur.dag.supplier import ProcessorMetaSupplier, ProcessorSupplier
 from secateur.dag.vertex import Vertex
 from secateur.errors import DagError
 
-__all__ = ["Input", "Maker", "Route", "Step", "dag_of", "is_local", "made", "steps_of"]
+__all__ = ["Maker", "PipelineStep", "Route", "StepInput", "dag_of", "is_local", "made", "steps_of"]
 
 Maker = ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor]
 Route = Callable[[Edge], Edge]
@@ -25,7 +25,7 @@ def is_local(edge: Edge) -> Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class StepInput:
     """An edge into a step.
 
     Attributes:
@@ -33,12 +33,12 @@ class Input:
         route: How they travel.
     """
 
-    step: Step
+    step: PipelineStep
     route: Route = is_local
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class PipelineStep:
     """A vertex to be. Steps are never changed, so several branches may grow from one.
 
     Attributes:
@@ -51,10 +51,10 @@ class Step:
     name: str
     is_named: bool
     vertex: Vertex
-    inputs: tuple[Input, ...] = ()
+    inputs: tuple[StepInput, ...] = ()
 
 
-def made(kind: str, name: str | None, make: Callable[[], Maker], inputs: Sequence[Input] = (), local_parallelism: int | None = None) -> Step:
+def made(kind: str, name: str | None, make: Callable[[], Maker], inputs: Sequence[StepInput] = (), local_parallelism: int | None = None) -> PipelineStep:
     """A new step.
 
     Args:
@@ -73,14 +73,14 @@ def made(kind: str, name: str | None, make: Callable[[], Maker], inputs: Sequenc
     except DagError as error:
         after = " and ".join(f"{edge.step.name!r}" for edge in inputs)
         raise DagError(f"stage {label!r}{f' after {after}' if after else ''}: {error.message}") from error
-    return Step(label, name is not None, vertex, tuple(inputs))
+    return PipelineStep(label, name is not None, vertex, tuple(inputs))
 
 
-def steps_of(ends: Iterable[Step]) -> list[Step]:
+def steps_of(ends: Iterable[PipelineStep]) -> list[PipelineStep]:
     """Every step that leads to some others, and those, each once and after all that feed it."""
-    found: dict[Step, None] = {}
+    found: dict[PipelineStep, None] = {}
 
-    def visit(step: Step) -> None:
+    def visit(step: PipelineStep) -> None:
         if step not in found:
             for edge in step.inputs:
                 visit(edge.step)
@@ -91,13 +91,13 @@ def steps_of(ends: Iterable[Step]) -> list[Step]:
     return list(found)
 
 
-def dag_of(ends: Iterable[Step]) -> FrozenDAG:
+def dag_of(ends: Iterable[PipelineStep]) -> FrozenDAG:
     """The DAG of the steps that lead to some others.
 
     Raises:
         DagError: Two steps were given the same name, or an edge cannot be; names the stage. Or the whole would deadlock.
     """
-    dag, names = DAG(), dict[Step, str]()
+    dag, names = DAG(), dict[PipelineStep, str]()
     steps = steps_of(ends)
     chosen = [step.name for step in steps if step.is_named]
     if len(set(chosen)) < len(chosen):

@@ -19,12 +19,12 @@ from sqlglot import exp
 
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.sql.input_alias import InputAlias
-from secateur.engine.sql.stage import Stage, stage_relation
+from secateur.engine.sql.stage import QueryStage, stage_relation
 from secateur.planner.binding.query import Query
 from secateur.planner.gathered_cost import GATHERED_BYTES_MAX, GATHERED_PARTS_MIN, gathered_ms, placed_ms
 from secateur.planner.placement.cost import Estimate
-from secateur.planner.placement.drafts import Columns, Schema
 from secateur.planner.placement.scan_rows import ScanRows
+from secateur.planner.placement.stage_builder import Columns, Schema
 from secateur.planner.scans.scan_reading import ScanReading
 
 __all__ = ["FragmentOf", "GatheredScan", "gathered_scans", "gathered_stages", "why_gathered"]
@@ -39,15 +39,15 @@ FragmentOf = Callable[[str, Mapping[str, Schema], Columns], Fragment]
 
 @dataclass(frozen=True, slots=True)
 class GatheredScan:
-    """The rows of a partitioned table that the coordinator gets, for one or several mentions of it.
+    """The rows of a partitioned table that the coordinator gets, for one or several references of it.
 
     Attributes:
-        mentions: The scans whose rows these are: they read the same columns of the same partitions and key ranges.
+        references: The scans whose rows these are: they read the same columns of the same partitions and key ranges.
         where: What the rows have to meet, over column names; empty for all.
         nbytes: About how many bytes they are.
     """
 
-    mentions: tuple[ScanReading, ...]
+    references: tuple[ScanReading, ...]
     where: str
     nbytes: float
 
@@ -61,7 +61,7 @@ def gathered_scans(
         scans: Its scans.
         rows_of: For each what restricts the rows that the statement may need.
         estimates: What is thought of the rows of each.
-        filters_all: Whether each mention gets the rows that its own conditions leave, whatever their number. The statement then evaluates nothing else on
+        filters_all: Whether each reference gets the rows that its own conditions leave, whatever their number. The statement then evaluates nothing else on
             rows that these leave out, so that it raises no error for them. Otherwise rows are filtered, and sent once for each filter, where it pays.
     """
     together: dict[object, list[ScanReading]] = {}
@@ -71,7 +71,7 @@ def gathered_scans(
             # Rows whose keys were found in a step before are checked scan by scan when they are read.
             is_alone = read.bounds_in_steps is not None
             together.setdefault(index if is_alone else (rows.read, read.scan.columns, filters_all and rows.where), []).append(read)
-    return tuple(_gathered_scan(mentions, rows_of, estimates, filters_all=filters_all) for mentions in together.values())
+    return tuple(_gathered_scan(references, rows_of, estimates, filters_all=filters_all) for references in together.values())
 
 
 def why_gathered(
@@ -113,7 +113,7 @@ def gathered_stages(
     schemas: Mapping[str, Schema],
     columns: Columns,
     fragment_of: FragmentOf,
-) -> tuple[Stage, ...]:
+) -> tuple[QueryStage, ...]:
     """The stages that gather a statement.
 
     Args:
@@ -125,27 +125,27 @@ def gathered_stages(
         fragment_of: Makes the fragment of a text.
     """
     number = {scan.relation: index for index, scan in enumerate(query.scans)}
-    stages: list[Stage] = []
+    stages: list[QueryStage] = []
     aliases: list[InputAlias] = []
     for index, gathered in enumerate(scans):
-        first = gathered.mentions[0].scan
+        first = gathered.references[0].scan
         schema = schemas[first.relation]
         sql = ScanRows((), gathered.where, "").sql(first.relation, first.columns)
         fragment = fragment_of(sql, {first.relation: schema}, tuple((name, str(schema[name])) for name in first.columns))
-        stages.append(Stage(f"scan:{first.alias}", replace(fragment, row_by_row=True), scans=(number[first.relation],)))
-        aliases += [InputAlias(mention.scan.relation, stage_relation(index)) for mention in gathered.mentions]
+        stages.append(QueryStage(f"scan:{first.alias}", replace(fragment, is_pipelineable=True), scans=(number[first.relation],)))
+        aliases += [InputAlias(reference.scan.relation, stage_relation(index)) for reference in gathered.references]
     here = tuple(number[read.scan.relation] for read in reads if read.scan.table.replicated)
     whole = Fragment.over(query.sql, schemas, columns)
-    return (*stages, Stage("final", whole, scans=here, inputs=tuple(range(len(stages))), at_coordinator=True, aliases=tuple(aliases)))
+    return (*stages, QueryStage("final", whole, scans=here, inputs=tuple(range(len(stages))), at_coordinator=True, aliases=tuple(aliases)))
 
 
-def _gathered_scan(mentions: Sequence[ScanReading], rows_of: Mapping[str, ScanRows], estimates: Mapping[str, Estimate], *, filters_all: bool) -> GatheredScan:
-    """The rows that some mentions need together, filtered where that leaves out much, or always."""
-    found = [estimates[read.scan.relation] for read in mentions]
-    wheres = dict.fromkeys(rows_of[read.scan.relation].where for read in mentions)
-    share = min(1.0, sum({rows_of[read.scan.relation].where: estimate.share for read, estimate in zip(mentions, found, strict=True)}.values()))
+def _gathered_scan(references: Sequence[ScanReading], rows_of: Mapping[str, ScanRows], estimates: Mapping[str, Estimate], *, filters_all: bool) -> GatheredScan:
+    """The rows that some references need together, filtered where that leaves out much, or always."""
+    found = [estimates[read.scan.relation] for read in references]
+    wheres = dict.fromkeys(rows_of[read.scan.relation].where for read in references)
+    share = min(1.0, sum({rows_of[read.scan.relation].where: estimate.share for read, estimate in zip(references, found, strict=True)}.values()))
     nbytes = max(estimate.table_bytes for estimate in found)
     if not filters_all and ("" in wheres or nbytes < _FILTERED_BYTES_MIN or share > _FILTERED_SHARE_MAX):
-        return GatheredScan(tuple(mentions), "", nbytes)
+        return GatheredScan(tuple(references), "", nbytes)
     where = wheres.popitem()[0] if len(wheres) == 1 else " OR ".join(f"({where})" for where in wheres)
-    return GatheredScan(tuple(mentions), where, nbytes * share)
+    return GatheredScan(tuple(references), where, nbytes * share)

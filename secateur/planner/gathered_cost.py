@@ -1,8 +1,8 @@
 """Whether a statement of many parts is gathered or runs in stages: a cost model of the two forms.
 
 What differs between them is the time beyond what DuckDB takes over its own tables. A statement that is gathered pays
-for each byte that moves, once, and for each mention of a table in the one kernel call that joins them. A statement in
-stages pays for each mention at every member, in kernels that know how many rows an input has but nothing of their
+for each byte that moves, once, and for each reference to a table in the one kernel call that joins them. A statement in
+stages pays for each reference at every member, in kernels that know how many rows an input has but nothing of their
 values, and for what its stages send each other, which filters and co-location may leave little of.
 
 The constants are of three members on two cores: statements of TPC-DS at scale factor 0.1 and of TPC-H at scale factor 1
@@ -21,7 +21,7 @@ __all__ = ["GATHERED_BYTES_MAX", "GATHERED_PARTS_MIN", "gathered_ms", "placed_ms
 GATHERED_BYTES_MAX: Final = 64e6
 """Bytes of a statement that is gathered for its cost alone. One member holds them, as they come and for its kernel."""
 GATHERED_PARTS_MIN: Final = 8
-"""Mentions of tables and queries, together, from which on a statement is one of many parts. A statement of fewer has
+"""References to tables and queries, together, from which on a statement is one of many parts. A statement of fewer has
 few stages, and the two forms differ by less than the estimates are wrong."""
 
 _GATHERED_MS: Final = 10.0
@@ -41,7 +41,7 @@ def gathered_ms(nbytes: float, parts: int) -> float:
 
     Args:
         nbytes: Bytes that its scans send.
-        parts: Mentions of tables and queries in it.
+        parts: References to tables and queries in it.
     """
     return _GATHERED_MS + _GATHERED_MS_PER_BYTE * nbytes + _GATHERED_MS_PER_PART * parts
 

@@ -11,10 +11,10 @@ from typing import Any, Final, TypeAlias
 from sqlglot import Token, TokenType
 
 from secateur.errors import Error, LimitExceededError, NotSupportedError, ParameterError
-from secateur.planner.binding.catalog_view import Catalog, CatalogView
+from secateur.planner.binding.catalog_view import CatalogView, PlanningCatalog
 from secateur.planner.binding.dialect_check import check_dialect
 from secateur.planner.binding.functions import refuse_calls_of
-from secateur.planner.binding.parameter_types import specimen, types_of
+from secateur.planner.binding.parameter_types import sample_value, types_of
 from secateur.planner.binding.pivot import read_pivot, read_unpivot
 from secateur.planner.binding.refused import STATEMENTS as REFUSED_STATEMENTS
 from secateur.planner.ddl.alter_table import read_alter_table
@@ -55,7 +55,7 @@ from secateur.planner.steps.materialize import materialize_subqueries
 from secateur.planner.system.show import DescribedQuery, ShowQuery, SummarizedQuery, described_sql, read_show, summarized_sql
 from secateur.planner.system.tables import SCHEMA as SYSTEM_SCHEMA
 from secateur.planner.text.dialect import tokenize
-from secateur.planner.text.long_lists import LIFTED_CHARS_MIN, LiftedText, lift_lists, readings_of
+from secateur.planner.text.hoisted_lists import HOISTED_CHARS_MIN, HoistedText, hoist_lists, readings_of
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.token_cursor import TokenCursor
@@ -74,9 +74,9 @@ _QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "("})
 class _CacheKey:
     """What a plan depends on."""
 
-    text: str | LiftedText
+    text: str | HoistedText
     types: tuple[str, ...]
-    schema_version: int
+    catalog_version: int
     settings: PlanSettings
 
 
@@ -109,7 +109,7 @@ class Planner:
     def __init__(self, cached_max: int = _CACHED_MAX) -> None:
         self._cached_max = cached_max
         self._cache: OrderedDict[_CacheKey, _Remembered] = OrderedDict()
-        self._styles: OrderedDict[str | LiftedText, Parameters] = OrderedDict()
+        self._styles: OrderedDict[str | HoistedText, Parameters] = OrderedDict()
         self._lock = threading.Lock()
 
     def prepare(self, sql: str, params: Params, view: CatalogView, settings: Mapping[str, Any] | None = None) -> Statement:
@@ -134,7 +134,7 @@ class Planner:
             NotSupportedError: A valid statement that we do not have.
             LimitExceededError: The text is too long.
         """
-        catalog = Catalog(view, PlanSettings.of(settings))
+        catalog = PlanningCatalog(view, PlanSettings.of(settings))
         known = self._styles.get(sql)
         if known is not None:
             cached = self._cached(sql, known, params, catalog)
@@ -144,45 +144,45 @@ class Planner:
             raise LimitExceededError(
                 f"the statement has {len(sql):,} characters, at most {_STATEMENT_CHARS_MAX:,} are read: pass values as parameters, or load a table"
             )
-        lifted = lift_lists(sql) if len(sql) >= LIFTED_CHARS_MIN else None
-        if lifted is not None:
-            text, lists = lifted
+        hoisted = hoist_lists(sql) if len(sql) >= HOISTED_CHARS_MIN else None
+        if hoisted is not None:
+            text, lists = hoisted
             for reading in readings_of(lists):
                 try:
-                    return self._prepare_lifted(text, reading, params, catalog)
+                    return self._prepare_hoisted(text, reading, params, catalog)
                 except Error:
                     # Read otherwise, or planned as it is written, it is right, or has its error where the user sees it.
                     continue
         return self._prepare_new(sql, sql, {}, params, catalog)
 
-    def _prepare_lifted(self, lifted: LiftedText, lists: tuple[list[Any], ...], params: Params, catalog: Catalog) -> Statement:
+    def _prepare_hoisted(self, hoisted: HoistedText, lists: tuple[list[Any], ...], params: Params, catalog: PlanningCatalog) -> Statement:
         """Plan a statement whose long lists have been taken out."""
-        known = self._styles.get(lifted)
-        cached = None if known is None else self._cached(lifted, replace(known, lists=lists), params, catalog)
-        return cached or self._prepare_new(lifted, lifted.text, dict(zip(lifted.offsets, lists, strict=True)), params, catalog)
+        known = self._styles.get(hoisted)
+        cached = None if known is None else self._cached(hoisted, replace(known, lists=lists), params, catalog)
+        return cached or self._prepare_new(hoisted, hoisted.text, dict(zip(hoisted.offsets, lists, strict=True)), params, catalog)
 
-    def _cached(self, text: str | LiftedText, parameters: Parameters, params: Params, catalog: Catalog) -> Statement | None:
+    def _cached(self, text: str | HoistedText, parameters: Parameters, params: Params, catalog: PlanningCatalog) -> Statement | None:
         values = _arrange(parameters, params)
         key = _CacheKey(text, types_of(values, parameters.total), catalog.version, catalog.settings)
         with self._lock:
             cached = self._cache.get(key)
-            if cached is None or cached.statistics_version not in (None, catalog.picture.version):
+            if cached is None or cached.statistics_version not in (None, catalog.statistics_snapshot.version):
                 return None
             self._cache.move_to_end(key)
         return _with_params(cached.planned, values, parameters.lists)
 
-    def _prepare_new(self, key: str | LiftedText, sql: str, hidden: Mapping[int, list[Any]], params: Params, catalog: Catalog) -> Statement:
+    def _prepare_new(self, key: str | HoistedText, sql: str, hidden: Mapping[int, list[Any]], params: Params, catalog: PlanningCatalog) -> Statement:
         tokens, parameters = read_parameters(sql, _one_statement(sql, tokenize(sql)), hidden)
         parameters.refuse_gaps(sql)
         planned = self._plan(sql, tokens, parameters, params, catalog)
         if not isinstance(planned, _Planned):
             return planned
         values = _arrange(parameters, params)
-        remembered = _Remembered(planned, catalog.picture.version if _is_estimated(planned) else None)
+        remembered = _Remembered(planned, catalog.statistics_snapshot.version if _is_estimated(planned) else None)
         self._remember(_CacheKey(key, types_of(values, parameters.total), catalog.version, catalog.settings), replace(parameters, lists=()), remembered)
         return _with_params(planned, values, parameters.lists)
 
-    def _plan(self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params, catalog: Catalog) -> Statement | InsertValues:
+    def _plan(self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params, catalog: PlanningCatalog) -> Statement | InsertValues:
         planned = self._plan_read(sql, tokens, parameters, params, catalog)
         if isinstance(planned, InsertValues):
             check_dialect(sql, tokens, planned.rows)
@@ -191,7 +191,7 @@ class Planner:
             check_dialect(sql, tokens)
         return planned
 
-    def _plan_read(self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params, catalog: Catalog) -> Statement | InsertValues:
+    def _plan_read(self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params, catalog: PlanningCatalog) -> Statement | InsertValues:
         cursor = TokenCursor(sql, tokens)
         first = tokens[0].text.upper().split()[0]
         if parameters.lists and first not in _QUERIES and first != "EXPLAIN":
@@ -266,8 +266,8 @@ class Planner:
             case _:
                 raise cursor.expected("SELECT, INSERT, UPDATE, DELETE, TRUNCATE, MERGE, COPY, CREATE TABLE, ALTER TABLE, DROP TABLE, EXPLAIN or SET")
 
-    def _select(self, sql: str, tokens: Sequence[Token], parameters: Parameters, values: Sequence[Any] | None, catalog: Catalog) -> SelectStatement:
-        given = [specimen(value) for value in ([*[None] * parameters.count, *parameters.lists] if values is None else values)]
+    def _select(self, sql: str, tokens: Sequence[Token], parameters: Parameters, values: Sequence[Any] | None, catalog: PlanningCatalog) -> SelectStatement:
+        given = [sample_value(value) for value in ([*[None] * parameters.count, *parameters.lists] if values is None else values)]
         types = types_of(values, parameters.total)
 
         def bind(text: str, tokens: Sequence[Token], parameters: Parameters, subqueries: int) -> BoundSelect:
@@ -279,7 +279,9 @@ class Planner:
 
         def bind_with(text: str, tokens: Sequence[Token], own: Parameters, values: int, plan_step: PlanStep | None) -> BoundSelect:
             own_given, own_types = [*given, *[None] * values], (*types, *["subquery"] * values)
-            return BoundSelect(text, tokens, own, own_given, catalog.relation, catalog.version, own_types, catalog.settings, catalog.picture, plan_step)
+            return BoundSelect(
+                text, tokens, own, own_given, catalog.relation, catalog.version, own_types, catalog.settings, catalog.statistics_snapshot, plan_step
+            )
 
         query = bind(sql, tokens, parameters, 0)
         whole = query.planned()
@@ -289,7 +291,7 @@ class Planner:
             else materialize_subqueries(whole, sql, tokens, parameters, bind)
         )
 
-    def _show(self, cursor: TokenCursor, parameters: Parameters, values: Sequence[Any] | None, catalog: Catalog) -> SelectStatement:
+    def _show(self, cursor: TokenCursor, parameters: Parameters, values: Sequence[Any] | None, catalog: PlanningCatalog) -> SelectStatement:
         sql = cursor.sql
         match read_show(cursor, lambda cursor: read_relation(cursor, catalog.relation)):
             case ShowQuery(text):
@@ -300,32 +302,34 @@ class Planner:
                 self._select(sql, tokens, parameters, values, catalog)  # what is wrong with it is said of the user's own text
                 return self._select_made(summarized_sql(sql[tokens[0].start : tokens[-1].end + 1]), parameters, values, catalog)
 
-    def _select_composed(self, query: Composed, values: Sequence[Any] | None, catalog: Catalog) -> SelectStatement:
+    def _select_composed(self, query: Composed, values: Sequence[Any] | None, catalog: PlanningCatalog) -> SelectStatement:
         """A query that is put together of pieces of the user's statement."""
         return query.plan(lambda text, tokens, own: self._select(text, tokens, own, values, catalog))
 
-    def _select_made(self, text: str, parameters: Parameters, values: Sequence[Any] | None, catalog: Catalog) -> SelectStatement:
+    def _select_made(self, text: str, parameters: Parameters, values: Sequence[Any] | None, catalog: PlanningCatalog) -> SelectStatement:
         """A query that is made of the user's statement, whose parameters it has, or some of them."""
         tokens, own = read_parameters(text, tokenize(text))
         return self._select(text, tokens, replace(own, count=parameters.count, names=parameters.names), values, catalog)
 
-    def _create_view(self, cursor: TokenCursor, parameters: Parameters, catalog: Catalog) -> CreateView:
+    def _create_view(self, cursor: TokenCursor, parameters: Parameters, catalog: PlanningCatalog) -> CreateView:
         written = read_create_view(cursor)
         find = written.finder(catalog.relation)
-        query = BoundSelect(cursor.sql, written.query, parameters, (), find, catalog.version, (), catalog.settings, catalog.picture)
+        query = BoundSelect(cursor.sql, written.query, parameters, (), find, catalog.version, (), catalog.settings, catalog.statistics_snapshot)
         return CreateView(written.view(cursor.sql, query.planned().plan, catalog.table), written.or_replace, written.if_not_exists)
 
-    def _changes(self, sql: str, parameters: Parameters, values: Sequence[Any] | None, catalog: Catalog) -> ChangePlanner:
+    def _changes(self, sql: str, parameters: Parameters, values: Sequence[Any] | None, catalog: PlanningCatalog) -> ChangePlanner:
         """The planner of a statement that changes rows, to which the queries that it consists of come back."""
         given, types = [None] * parameters.count if values is None else list(values), types_of(values, parameters.count)
 
         def plan(text: str, tokens: Sequence[Token], own: Parameters) -> SelectStatement:
-            select = BoundSelect(text, tokens, own, given, catalog.relation, catalog.version, types, catalog.settings, catalog.picture)
+            select = BoundSelect(text, tokens, own, given, catalog.relation, catalog.version, types, catalog.settings, catalog.statistics_snapshot)
             return _without_system_tables(select.planned())
 
         def plan_with_action(text: str, tokens: Sequence[Token], own: Parameters) -> SelectStatement:
             own = replace(own, count=parameters.count + 1, names=(*parameters.names, *(["action"] if parameters.names else [])))
-            select = BoundSelect(text, tokens, own, [*given, ""], catalog.relation, catalog.version, (*types, "str"), catalog.settings, catalog.picture)
+            select = BoundSelect(
+                text, tokens, own, [*given, ""], catalog.relation, catalog.version, (*types, "str"), catalog.settings, catalog.statistics_snapshot
+            )
             return _without_system_tables(select.planned())
 
         def plan_source(text: str, tokens: Sequence[Token], own: Parameters) -> SelectStatement:
@@ -333,7 +337,7 @@ class Planner:
 
         return ChangePlanner(sql, plan, plan_with_action, plan_source)
 
-    def _explain(self, cursor: TokenCursor, parameters: Parameters, params: Params, catalog: Catalog) -> ExplainStatement:
+    def _explain(self, cursor: TokenCursor, parameters: Parameters, params: Params, catalog: PlanningCatalog) -> ExplainStatement:
         form, analyze = read_explain(cursor)
         what = TokenCursor(cursor.sql, cursor.rest())
         target = self._plan(cursor.sql, cursor.rest(), parameters, params, catalog)

@@ -1,7 +1,7 @@
 """From the text of a query to its plan.
 
 The order of the steps: bind the tables, let DuckDB bind the rest (names and types of the result, and every error that is DuckDB's to find), read the
-statement a second time, bound each scan by the conjuncts that both readings have, and cut the statement in two where that is exact.
+statement a second time, bound each scan by the conjuncts that both readings have, and split the statement in two where that is exact.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from secateur.engine.sql.select_plan import ScanPlan, SelectPlan, Strategy
 from secateur.errors import DatabaseError, DataError, NotSupportedError, ProgrammingError
 from secateur.partitioning.pruning.nodes import All, Everywhere
 from secateur.partitioning.pruning.tree import PartitionTree
-from secateur.partitioning.tables.statistics import StatisticsPicture
+from secateur.partitioning.tables.statistics import StatisticsSnapshot
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.empty_rows import empty_table
 from secateur.planner.binding.binding_errors import in_users_terms
 from secateur.planner.binding.evaluation import evaluate, is_bounded_over_no_rows, is_small, refuse_large_constants
-from secateur.planner.binding.query import Query, Scan, bind_query
+from secateur.planner.binding.query import Query, TableReference, bind_query
 from secateur.planner.checks.columns_by_position import read_by_position
 from secateur.planner.checks.recomposed import spelling_difference
 from secateur.planner.checks.select_node import named_columns
 from secateur.planner.fragments.arrow_form import arrow_form
-from secateur.planner.fragments.canonical import Cut, Differs, canonical_select
+from secateur.planner.fragments.qualified import NotDistributable, RecompositionMismatch, qualified_select
 from secateur.planner.placement.cost import Estimate, estimate_of
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.scans.scan_reading import QueryReading, ScanReading, read_query
@@ -42,9 +42,9 @@ from secateur.planner.statement import SelectStatement
 from secateur.planner.steps.join_keys import PlanStep, find_join_keys
 from secateur.planner.text.dialect import quoted
 from secateur.planner.text.folding import folded
-from secateur.planner.text.long_lists import lists_agree
+from secateur.planner.text.hoisted_lists import lists_agree
 from secateur.planner.text.parameters import Parameters
-from secateur.planner.text.second_reading import SecondReading, read_statement
+from secateur.planner.text.parser_cross_check import DuckDBParse, read_statement
 from secateur.planner.views.view import ViewDef
 from secateur.wire import encode_table
 
@@ -64,10 +64,10 @@ class BoundSelect:
         parameters: As read from the same tokens.
         params: Values in order of index; their types decide types of results, their values decide nothing.
         find: The catalog's lookup of a table or view by name.
-        schema_version: The catalog's version.
+        catalog_version: The catalog's version.
         parameter_types: The types of the values, part of the plan's identity.
         settings: What the session wants of the plan.
-        picture: The statistics of the tables, for estimates.
+        statistics_snapshot: The statistics of the tables, for estimates.
         plan_step: Plans what would run before it; None when it is not to run in steps.
 
     Attributes:
@@ -85,23 +85,23 @@ class BoundSelect:
         parameters: Parameters,
         params: Sequence[Any],
         find: Callable[[str], TableDef | ViewDef],
-        schema_version: int,
+        catalog_version: int,
         parameter_types: Sequence[str],
         settings: PlanSettings,
-        picture: StatisticsPicture,
+        statistics_snapshot: StatisticsSnapshot,
         plan_step: PlanStep | None = None,
     ) -> None:
         self._bind: Callable[..., Query] = partial(bind_query, text, tokens, parameters, find)
-        self._differs: Differs | None = None
+        self._differs: RecompositionMismatch | None = None
         self._query = self._bind()
         refuse_large_constants(self._query.sql, self._query.tree)
         if not lists_agree(self._query, dict(enumerate(parameters.lists, parameters.count))):
             raise NotSupportedError("the statement has a list that may not be taken out of it")
         self._params = params
-        self._schema_version = schema_version
+        self._catalog_version = catalog_version
         self._parameter_types = tuple(parameter_types)
         self._settings = settings
-        self._picture = picture
+        self._statistics_snapshot = statistics_snapshot
         self._plan_step = plan_step
         try:
             self._describe()
@@ -123,13 +123,17 @@ class BoundSelect:
     @property
     def skips_steps(self) -> bool:
         """Whether it is known to read so few rows, in so many parts, that it is gathered at once: steps before it would cost more than they spare."""
-        return self._why_whole is not None and all(scan.system is not None or self._picture.of(scan.table.table_id) for scan in self._query.scans)
+        return self._why_whole is not None and all(scan.system is not None or self._statistics_snapshot.of(scan.table.table_id) for scan in self._query.scans)
 
     def planned(self) -> SelectStatement:
         """The statement, with a form in steps where keys of its joins are worth to be found first."""
         read = self._read
         query, reading = self._query, read.second
-        joins = None if self._plan_step is None or self.skips_steps else find_join_keys(query, read, self._picture, query.parameters.total, self._settings)
+        joins = (
+            None
+            if self._plan_step is None or self.skips_steps
+            else find_join_keys(query, read, self._statistics_snapshot, query.parameters.total, self._settings)
+        )
         if joins is not None:
             read = joins.noted_in(read)
         is_of_system = any(scan.system is not None for scan in query.scans)
@@ -137,7 +141,7 @@ class BoundSelect:
         local = Fragment.over(query.sql, self._schemas, self.columns, _arrow(query, read, self._schemas, self.columns) if read.is_faithful else None)
         found = staged(query, read, self._schemas, self.columns, self._params, self._estimates, self._why_whole, self._differs)
         if found.strategy is Strategy.TWO_STAGE:
-            local = replace(local, row_by_row=found.stages[0].fragment.row_by_row)
+            local = replace(local, is_pipelineable=found.stages[0].fragment.is_pipelineable)
         trees = [(scan.bounds_in_steps or scan.bounds).tree for scan in read.scans]
         # Who reads a view has to ask a member, which knows whether the view is still that.
         # Unless it is small, a statement that reads no table is answered by a member, where what it computes has bounds and can be cancelled.
@@ -158,7 +162,7 @@ class BoundSelect:
             parameter_names=query.parameters.names,
             empty=empty,
             deterministic=reading is not None and repeatable and not is_of_system and not reading.depends_on_order,
-            schema_version=self._schema_version,
+            catalog_version=self._catalog_version,
             views=query.views,
             is_sized=self._is_sized,
             undivided=as_written(query, read, self._schemas, self.columns) if self._settings.is_verified else (),
@@ -175,18 +179,18 @@ class BoundSelect:
         self._schemas = {scan.relation: _schema(scan) for scan in self._query.scans}
         self.columns = _described(self._query, self._schemas, self._params)
 
-    def _left_columns_out(self, reading: SecondReading | None) -> bool:
+    def _left_columns_out(self, reading: DuckDBParse | None) -> bool:
         """Whether scans left out columns at which DuckDB sees the statement look; then they have all columns now, and the statement is gathered."""
         if reading is None or not self._query.leaves_out_of(read_by_position(reading)):
             return False
-        self._differs = Differs("which columns it looks at")
+        self._differs = RecompositionMismatch("which columns it looks at")
         self._query = self._bind(every_column=True)
         self._describe()
         return True
 
     @cached_property
     def _estimates(self) -> dict[str, Estimate]:
-        return {scan.scan.relation: estimate_of(scan, self._picture.of(scan.scan.table.table_id)) for scan in self._read.scans}
+        return {scan.scan.relation: estimate_of(scan, self._statistics_snapshot.of(scan.scan.table.table_id)) for scan in self._read.scans}
 
     @cached_property
     def _why_whole(self) -> str | None:
@@ -207,7 +211,7 @@ class BoundSelect:
     def _origin(self) -> str:
         """A digest of what the plan is made of; the id of the plan covers what came of it."""
         query = self._query
-        parts = (query.text, len(query.parameters.lists), self._parameter_types, self._schema_version, self._settings)
+        parts = (query.text, len(query.parameters.lists), self._parameter_types, self._catalog_version, self._settings)
         return blake2b(repr(parts).encode(), digest_size=12).hexdigest()
 
 
@@ -254,7 +258,7 @@ def _own_name(name: str, query: Query) -> str:
     return name
 
 
-def _schema(scan: Scan) -> dict[str, SqlType | str]:
+def _schema(scan: TableReference) -> dict[str, SqlType | str]:
     return {column.name: column.type for column in scan.table.columns if column.name in scan.columns}
 
 
@@ -266,8 +270,8 @@ def _spelled(query: Query) -> exp.Select | None:
     if scan.node.parent is not query.tree.args.get("from_"):
         return None
     try:
-        return canonical_select(query.tree, scan)
-    except Cut:
+        return qualified_select(query.tree, scan)
+    except NotDistributable:
         return None
 
 
@@ -282,7 +286,7 @@ def _arrow(query: Query, read: QueryReading, schemas: Schemas, columns: Sequence
     return arrow_form(read.spelled, schemas[scan.relation], scan.relation, columns)
 
 
-def _empty_answer(query: Query, reading: SecondReading | None, whole: Fragment, schemas: Schemas, params: Sequence[Any]) -> bytes | None:
+def _empty_answer(query: Query, reading: DuckDBParse | None, whole: Fragment, schemas: Schemas, params: Sequence[Any]) -> bytes | None:
     """The answer over no rows, when it is the same for all parameters: none, or only in WHERE, where no row asks for them."""
     if query.parameters.total and (reading is None or len(query.scans) != 1 or not reading.parameters_only_in_where):
         return None

@@ -11,7 +11,7 @@ from sqlglot import Token
 
 from secateur.errors import ProgrammingError, UnknownTableError
 from secateur.partitioning.pruning.select_partitions import COMBINATIONS_PER_PARTITION
-from secateur.planner.binding.suggestions import near_names
+from secateur.planner.binding.suggestions import similar_names
 from secateur.planner.plan_settings import split_rules
 from secateur.planner.rewrites.rules import rule_names
 from secateur.planner.statement import SetOption, Setting, ShowSettings
@@ -61,7 +61,7 @@ def read_set(cursor: TokenCursor) -> SetOption:
     name = cursor.name("the name of a setting")
     values = _OPTIONS.get(name.lower())
     if values is None:
-        raise located(ProgrammingError, f"there is no setting {name!r}; {near_names(name, list(_OPTIONS))}", cursor.sql, offset, len(name))
+        raise located(ProgrammingError, f"there is no setting {name!r}; {similar_names(name, list(_OPTIONS))}", cursor.sql, offset, len(name))
     if not cursor.accept("=") and not cursor.accept("TO"):
         raise cursor.expected("'='")
     if cursor.at_end:
@@ -129,5 +129,5 @@ def _checked_rules(cursor: TokenCursor, token: Token, offset: int) -> tuple[str,
     names = split_rules(token.text)
     for name in names:
         if name not in known:
-            raise located(ProgrammingError, f"there is no rule {name!r}; {near_names(name, known)}", cursor.sql, offset, token.end - token.start + 1)
+            raise located(ProgrammingError, f"there is no rule {name!r}; {similar_names(name, known)}", cursor.sql, offset, token.end - token.start + 1)
     return names

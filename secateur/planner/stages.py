@@ -1,6 +1,6 @@
-"""The stages of a statement: cut in two, placed, or gathered.
+"""The stages of a statement: split in two, placed, or gathered.
 
-One table is cut in two (:mod:`~secateur.planner.fragments.two_stage`), which is exact for most statements and cheap to plan. What is not, is placed
+One table is split in two (:mod:`~secateur.planner.fragments.partial_final`), which is exact for most statements and cheap to plan. What is not, is placed
 (:mod:`~secateur.planner.placement.place`). Where that is not certain either, the coordinator gathers what the statement needs and runs it as a whole.
 """
 
@@ -18,7 +18,7 @@ from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.kernels.duckdb.result_types import is_restored
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.sql.select_plan import Strategy
-from secateur.engine.sql.stage import Exchange, Stage, stage_relation
+from secateur.engine.sql.stage import ExchangeKind, QueryStage, stage_relation
 from secateur.errors import DatabaseError
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.binding.query import Query
@@ -26,30 +26,30 @@ from secateur.planner.checks.placed import Source, clocks_difference, unsaid_fil
 from secateur.planner.checks.recomposed import difference
 from secateur.planner.checks.select_node import named_columns
 from secateur.planner.fragments.arrow_form import arrow_form
-from secateur.planner.fragments.canonical import Cut, Differs, named
 from secateur.planner.fragments.merged_order import is_worth_merging, merge_keys, order_clause
-from secateur.planner.fragments.two_stage import Halves, cut
+from secateur.planner.fragments.partial_final import PartialFinal, split_select
+from secateur.planner.fragments.qualified import NotDistributable, RecompositionMismatch, named
 from secateur.planner.fragments.unstable import is_stable, settle_unstable
 from secateur.planner.gathered import FragmentOf, GatheredScan, gathered_scans, gathered_stages, why_gathered
 from secateur.planner.placement.cost import Estimate
-from secateur.planner.placement.drafts import Draft
 from secateur.planner.placement.place import place
 from secateur.planner.placement.scan_rows import ScanRows, is_about_scan
 from secateur.planner.placement.sent_bytes import sent_bytes
+from secateur.planner.placement.stage_builder import StageDraft
+from secateur.planner.scans.scan_predicates import ScanPredicates
 from secateur.planner.scans.scan_reading import QueryReading, ScanReading
-from secateur.planner.scans.scope import Scope
 from secateur.planner.text.dialect import parse_query, to_sql, tokenize
-from secateur.planner.text.second_reading import SecondReading, read_statements
+from secateur.planner.text.parser_cross_check import DuckDBParse, read_statements
 from secateur.planner.text.trees import copied
 
-__all__ = ["Staged", "applied_conjuncts", "as_written", "rows_of", "sent_if_placed", "staged", "why_whole"]
+__all__ = ["StagedPlan", "applied_conjuncts", "as_written", "rows_of", "sent_if_placed", "staged", "why_whole"]
 
 Schemas = Mapping[str, Mapping[str, SqlType | str]]
 Columns = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class StagedPlan:
     """A statement in stages.
 
     Attributes:
@@ -60,10 +60,10 @@ class Staged:
         reads_clock: Whether the stages have the time at which they start as one more parameter.
     """
 
-    stages: tuple[Stage, ...]
+    stages: tuple[QueryStage, ...]
     strategy: Strategy
     reason: str | None = None
-    gathered: tuple[Stage, ...] = ()
+    gathered: tuple[QueryStage, ...] = ()
     reads_clock: bool = False
 
 
@@ -87,7 +87,7 @@ def sent_if_placed(
     """
     try:
         drafts, _ = _placed(_Settled(query, read, params, _rows_of_scans(read)), schemas, columns, estimates)
-    except Cut:
+    except NotDistributable:
         return None
     return sent_bytes(drafts, estimates)
 
@@ -100,8 +100,8 @@ def staged(
     params: Sequence[Any],
     estimates: Mapping[str, Estimate],
     small: str | None,
-    differs: Differs | None = None,
-) -> Staged:
+    differs: RecompositionMismatch | None = None,
+) -> StagedPlan:
     """The stages of a query.
 
     Args:
@@ -117,12 +117,12 @@ def staged(
     gathered = _rows_of_scans(read)
     said = cache(lambda: _said(gathered, read))
 
-    def whole(fragment_of: FragmentOf, *, filters_all: bool = True) -> tuple[Stage, ...]:
+    def whole(fragment_of: FragmentOf, *, filters_all: bool = True) -> tuple[QueryStage, ...]:
         scans = gathered_scans(read.scans, said(), estimates, filters_all=filters_all)
         return gathered_stages(query, read.scans, scans, schemas, tuple(columns), fragment_of)
 
     if small is not None:
-        return Staged(whole(_Binder(params).fragment, filters_all=False), Strategy.GATHER, small, gathered=whole(Fragment.over))
+        return StagedPlan(whole(_Binder(params).fragment, filters_all=False), Strategy.GATHER, small, gathered=whole(Fragment.over))
     binder = _Binder(params)
     try:
         if differs is not None:
@@ -132,18 +132,18 @@ def staged(
         if len(query.scans) == 1 and query.scans[0].system is None:
             try:
                 is_large = is_worth_merging(estimate.bytes for estimate in estimates.values())
-                halves = _halved(query, read, settled.reading, schemas, columns, binder, is_large=is_large)
-                return Staged(halves, Strategy.TWO_STAGE, reads_clock=settled.reads_clock)
-            except Differs:
+                partial_final = _in_two(query, read, settled.reading, schemas, columns, binder, is_large=is_large)
+                return StagedPlan(partial_final, Strategy.TWO_STAGE, reads_clock=settled.reads_clock)
+            except RecompositionMismatch:
                 raise
-            except Cut:
+            except NotDistributable:
                 pass
         drafts, parts = _placed(settled, schemas, columns, estimates)
         placed = _placed_stages(drafts, query, schemas, binder)
         # Which kernel answers when a placed statement has failed does not matter.
-        return Staged(placed, Strategy.PLACED, parts, gathered=whole(Fragment.over), reads_clock=settled.reads_clock)
-    except Cut as refused:
-        return Staged(whole(binder.fragment), Strategy.GATHER, query.located(str(refused), refused.node))
+        return StagedPlan(placed, Strategy.PLACED, parts, gathered=whole(Fragment.over), reads_clock=settled.reads_clock)
+    except NotDistributable as refused:
+        return StagedPlan(whole(binder.fragment), Strategy.GATHER, query.located(str(refused), refused.node))
 
 
 class _Settled:
@@ -164,14 +164,14 @@ class _Settled:
         binder: DuckDB's binder for its parts.
 
     Raises:
-        Cut: It may not.
+        NotDistributable: It may not.
     """
 
     def __init__(self, query: Query, read: QueryReading, params: Sequence[Any], rows_of_scans: Mapping[str, ScanRows]) -> None:
         if read.second is None or not read.is_faithful:
-            raise Cut("it is written in a form that is not taken apart")
+            raise NotDistributable("it is written in a form that is not taken apart")
         if query.tree.find(exp.PositionalColumn) is not None:
-            raise Cut("it calls columns by their positions, which the rows of a stage have others of")
+            raise NotDistributable("it calls columns by their positions, which the rows of a stage have others of")
         self.query = query
         self.reading = read.second
         unstable = self.reading.unstable()
@@ -182,28 +182,28 @@ class _Settled:
         self.binder = _Binder([*params, datetime.now(UTC)] if self.reads_clock else params)
 
 
-def _placed(settled: _Settled, schemas: Schemas, columns: Columns, estimates: Mapping[str, Estimate]) -> tuple[tuple[Draft, ...], str | None]:
+def _placed(settled: _Settled, schemas: Schemas, columns: Columns, estimates: Mapping[str, Estimate]) -> tuple[tuple[StageDraft, ...], str | None]:
     """The stages of a query as drafts, and what is gathered for them, as :func:`~secateur.planner.placement.place.place`.
 
     Raises:
-        Cut: It is not placed.
+        NotDistributable: It is not placed.
     """
     query = settled.query
     if query.is_placed:
-        raise Cut("a common table expression has the name of a relation of the plan: call it otherwise than a letter and a number")
+        raise NotDistributable("a common table expression has the name of a relation of the plan: call it otherwise than a letter and a number")
     drafts, parts = place(query, settled.reading, tuple(columns), schemas, settled.binder.describe, settled.rows_of, estimates.__getitem__, settled.clock)
     for draft in drafts[:-1]:
         _check_restored(draft.columns)
     return drafts, parts
 
 
-def as_written(query: Query, read: QueryReading, schemas: Schemas, columns: Columns) -> tuple[Stage, ...]:
+def as_written(query: Query, read: QueryReading, schemas: Schemas, columns: Columns) -> tuple[QueryStage, ...]:
     """The stages that run the user's own text, undivided, over all rows of its tables: nothing in them has been printed from a tree."""
     gathered = tuple(GatheredScan((scan,), "", 0.0) for scan in read.scans if not scan.scan.table.replicated)
     return gathered_stages(query, read.scans, gathered, schemas, tuple(columns), Fragment.over)
 
 
-def _placed_stages(drafts: Sequence[Draft], query: Query, schemas: Schemas, binder: _Binder) -> tuple[Stage, ...]:
+def _placed_stages(drafts: Sequence[StageDraft], query: Query, schemas: Schemas, binder: _Binder) -> tuple[QueryStage, ...]:
     scans = {scan.relation: index for index, scan in enumerate(query.scans)}
     rows = {stage_relation(index): index for index in range(len(drafts))}
     known: dict[str, Mapping[str, SqlType | str]] = {**schemas, **{relation: dict(drafts[index].columns) for relation, index in rows.items()}}
@@ -211,14 +211,14 @@ def _placed_stages(drafts: Sequence[Draft], query: Query, schemas: Schemas, bind
     stages = []
     for index, draft in enumerate(drafts):
         fragment = binder.fragment(draft.sql, {relation: known[relation] for relation in draft.relations}, draft.columns)
-        exchange, route = Exchange.GATHER, None
+        exchange, route = ExchangeKind.GATHER, None
         if index in elsewhere:
-            exchange = Exchange.BROADCAST if draft.route is None else Exchange.SHUFFLE if draft.route.anchor is None else Exchange.ROUTE
+            exchange = ExchangeKind.BROADCAST if draft.route is None else ExchangeKind.SHUFFLE if draft.route.anchor is None else ExchangeKind.ROUTE
             route = draft.route
         stages.append(
-            Stage(
+            QueryStage(
                 draft.name,
-                replace(fragment, row_by_row=draft.row_by_row),
+                replace(fragment, is_pipelineable=draft.is_pipelineable),
                 scans=tuple(scans[relation] for relation in draft.relations if relation in scans),
                 inputs=tuple(rows[relation] for relation in draft.relations if relation in rows),
                 at_coordinator=draft.at_coordinator,
@@ -253,71 +253,71 @@ class _Binder:
         return Fragment.over(sql, schemas, columns, compiled)
 
 
-def _halved(
-    query: Query, read: QueryReading, reading: SecondReading, schemas: Schemas, columns: Sequence[tuple[str, str]], binder: _Binder, *, is_large: bool
-) -> tuple[Stage, Stage]:
-    """Partial and final of a cut statement over one scan, bound.
+def _in_two(
+    query: Query, read: QueryReading, reading: DuckDBParse, schemas: Schemas, columns: Sequence[tuple[str, str]], binder: _Binder, *, is_large: bool
+) -> tuple[QueryStage, QueryStage]:
+    """Partial and final of a split statement over one scan, bound.
 
     Raises:
-        Cut: It cannot be cut, or a half does not bind as it should.
+        NotDistributable: It cannot be split, or a part does not bind as it should.
     """
 
     def types_of(expressions: Sequence[str]) -> list[str]:
         return [text for _, text in binder.describe(f"SELECT {', '.join(expressions)} FROM {query.scans[0].relation}", schemas)]
 
     try:
-        halves: Halves = cut(query, reading, len(columns), types_of)
-        partial_columns = binder.describe(halves.partial, schemas)
+        partial_final: PartialFinal = split_select(query, reading, len(columns), types_of)
+        partial_columns = binder.describe(partial_final.partial, schemas)
         gathered = {stage_relation(0): dict(partial_columns)}
-        final_columns = binder.describe(halves.final, gathered)
+        final_columns = binder.describe(partial_final.final, gathered)
     except DatabaseError as error:
-        raise Cut(f"its parts do not bind: {error.message}") from error
+        raise NotDistributable(f"its parts do not bind: {error.message}") from error
     _check_restored(partial_columns)
-    _check(query, reading, halves)
+    _check(query, reading, partial_final)
     if [text for _, text in final_columns] != [text for _, text in columns]:
-        raise Cut("its parts have other types than the whole")
-    order = merge_keys(halves.order, partial_columns) if is_large else ()
-    if halves.passing is not None and (order or halves.limit):
-        partial = binder.fragment(halves.partial + order_clause(order, partial_columns), schemas, partial_columns)
-        final = replace(binder.fragment(halves.passing, gathered, columns), row_by_row=True)
+        raise NotDistributable("its parts have other types than the whole")
+    order = merge_keys(partial_final.order, partial_columns) if is_large else ()
+    if partial_final.passing is not None and (order or partial_final.limit):
+        partial = binder.fragment(partial_final.partial + order_clause(order, partial_columns), schemas, partial_columns)
+        final = replace(binder.fragment(partial_final.passing, gathered, columns), is_pipelineable=True)
     else:
-        partial = replace(binder.fragment(halves.partial, schemas, partial_columns), row_by_row=halves.row_by_row)
-        final = replace(binder.fragment(halves.final, gathered, columns), row_by_row=halves.row_by_row)
+        partial = replace(binder.fragment(partial_final.partial, schemas, partial_columns), is_pipelineable=partial_final.is_pipelineable)
+        final = replace(binder.fragment(partial_final.final, gathered, columns), is_pipelineable=partial_final.is_pipelineable)
     first = replace(_scan_stage(0, read.scans[0], partial), order=order)
-    return first, Stage("final", final, inputs=(0,), at_coordinator=True, limit=halves.limit)
+    return first, QueryStage("final", final, inputs=(0,), at_coordinator=True, limit=partial_final.limit)
 
 
 def _check_restored(columns: Columns) -> None:
     """Check that the rows of a stage are the same rows where another stage reads them.
 
     Raises:
-        Cut: A column has values that cannot travel as what they are.
+        NotDistributable: A column has values that cannot travel as what they are.
     """
     lost = next((text for _, text in columns if not is_restored(text)), None)
     if lost is not None:
-        raise Cut(f"values of type {lost} do not travel between stages as what they are")
+        raise NotDistributable(f"values of type {lost} do not travel between stages as what they are")
 
 
-def _check(query: Query, reading: SecondReading, halves: Halves) -> None:
+def _check(query: Query, reading: DuckDBParse, partial_final: PartialFinal) -> None:
     """Check that the two parts of a statement over one scan are that statement.
 
     Raises:
-        Differs: They are not.
+        RecompositionMismatch: They are not.
     """
     scan = query.scans[0]
     columns = named_columns(column.name for column in scan.table.columns)
     # Clocks have become a parameter: then the statement is what its tree says.
-    texts = [halves.partial, halves.final, *([to_sql(query.tree)] if reading.unstable() else [])]
+    texts = [partial_final.partial, partial_final.final, *([to_sql(query.tree)] if reading.unstable() else [])]
     partial, final, *settled = read_statements(texts)
     found = clocks_difference(reading, settled[0], query.parameters.total + 1) if settled else None
-    found = found or difference(settled[0] if settled else reading, partial, final, halves, lambda star: columns, is_one_table=True)
+    found = found or difference(settled[0] if settled else reading, partial, final, partial_final, lambda star: columns, is_one_table=True)
     if found is not None:
-        raise Differs(found)
+        raise RecompositionMismatch(found)
 
 
-def _scan_stage(index: int, read: ScanReading, fragment: Fragment) -> Stage:
+def _scan_stage(index: int, read: ScanReading, fragment: Fragment) -> QueryStage:
     """The stage that runs a fragment over one scan, where its partitions are."""
-    return Stage(f"scan:{read.scan.alias}", fragment, scans=(index,), at_coordinator=read.scan.table.replicated)
+    return QueryStage(f"scan:{read.scan.alias}", fragment, scans=(index,), at_coordinator=read.scan.table.replicated)
 
 
 def _rows_of_scans(read: QueryReading) -> dict[str, ScanRows]:
@@ -349,7 +349,7 @@ def applied_conjuncts(read: ScanReading, unstable: Collection[str] | None) -> li
     return [conjunct for conjunct in known if is_about_scan(conjunct, read.scope) and is_stable(conjunct, unstable or ())]
 
 
-def _bare(conjunct: exp.Expr, scope: Scope) -> exp.Expr:
+def _bare(conjunct: exp.Expr, scope: ScanPredicates) -> exp.Expr:
     def rename(node: exp.Expr) -> exp.Expr:
         column = scope.column_of(node) if isinstance(node, exp.Column) else None
         return node if column is None else named(column)

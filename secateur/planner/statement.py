@@ -9,7 +9,7 @@ from typing import Final, TypeAlias, assert_never
 import pyarrow as pa
 
 from secateur.client.copy.file_options import FileOptions
-from secateur.engine.sql.row_effects import Meeting
+from secateur.engine.sql.row_changes import DuplicateMatchPolicy
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.partitioning.schemes.range_changes import RangeChange
 from secateur.partitioning.tables.index import IndexDef
@@ -84,7 +84,7 @@ class SelectStatement:
         plan: What travels to members and clients.
         bounds: Per scan what its predicates say about the keys; EXPLAIN shows it, nothing executes it.
         params: The values of this call, in order of parameter index; None when none were given to a query that has parameters.
-        lists: Values of hidden parameters that were lifted out of the text (:mod:`~secateur.planner.text.long_lists`); ``params`` ends with them.
+        lists: Values of hidden parameters that were hoisted out of the text (:mod:`~secateur.planner.text.hoisted_lists`); ``params`` ends with them.
         materialized: The same query in steps, where that prunes more; None where it does not.
         rewrites: The names of the rules that opened it for pruning, in their order.
         colocated: Groups of scans whose rows meet only within partitions of one number, as names of relations.
@@ -349,20 +349,20 @@ class WholeChange:
 
     Attributes:
         table: The table that is changed.
-        select: The query for what becomes of its rows, as :class:`~secateur.engine.sql.row_effects.RowEffects` reads it.
-        meeting: What it means that a row is found twice.
+        select: The query for what becomes of its rows, as :class:`~secateur.engine.sql.row_changes.RowChanges` reads it.
+        duplicate_match: What it means that a row is found twice.
         returning: A query over the rows concerned, in place of the table; None when nothing is to be returned.
         names_action: Whether ``returning`` has one parameter more than the statement: the action of the row.
-        is_narrow: Whether the primary of a partition can carry it out by itself, when the keys that ``select`` names are in that one.
+        is_single_partition: Whether the primary of a partition can carry it out by itself, when the keys that ``select`` names are in that one.
         many: How to say it for many sets of parameters at once; None where that cannot be said.
     """
 
     table: TableDef
     select: SelectStatement
-    meeting: Meeting
+    duplicate_match: DuplicateMatchPolicy
     returning: SelectStatement | None = None
     names_action: bool = False
-    is_narrow: bool = False
+    is_single_partition: bool = False
     many: ManyRows | None = None
 
 

@@ -8,13 +8,13 @@ from typing import Final, assert_never
 
 from secateur.errors import ProgrammingError
 
-__all__ = ["MIXED", "ChangeCount", "MixedAttempt", "Operation", "Repeats", "load_mode"]
+__all__ = ["MIXED", "ChangeCount", "ChangeOperation", "DuplicateKeys", "MixedAttempt", "load_mode"]
 
 MIXED: Final = "mixed"
 """The mode of a load that removes, replaces and adds rows at once, as MERGE does; the number of an attempt says which: :class:`MixedAttempt`."""
 
 
-class Repeats(Enum):
+class DuplicateKeys(Enum):
     """What becomes of a key that is given twice."""
 
     REFUSED = "refused"
@@ -22,7 +22,7 @@ class Repeats(Enum):
     LAST_WINS = "last wins"
 
 
-class Operation(StrEnum):
+class ChangeOperation(StrEnum):
     """What happens to the rows given. All but the last are also the modes of a load."""
 
     APPEND = "append"
@@ -41,15 +41,15 @@ class Operation(StrEnum):
     """Remove the rows with the keys given; keys that are not there are ignored. Loads of DELETE statements have this mode, those of users do not."""
 
     @property
-    def repeats(self) -> Repeats:
+    def repeats(self) -> DuplicateKeys:
         """What becomes of a key that is given twice."""
         match self:
-            case Operation.APPEND | Operation.OVERWRITE:
-                return Repeats.REFUSED
-            case Operation.IGNORE:
-                return Repeats.FIRST_WINS
-            case Operation.UPSERT | Operation.DELETE:
-                return Repeats.LAST_WINS
+            case ChangeOperation.APPEND | ChangeOperation.OVERWRITE:
+                return DuplicateKeys.REFUSED
+            case ChangeOperation.IGNORE:
+                return DuplicateKeys.FIRST_WINS
+            case ChangeOperation.UPSERT | ChangeOperation.DELETE:
+                return DuplicateKeys.LAST_WINS
             case _:
                 assert_never(self)
 
@@ -74,16 +74,16 @@ class ChangeCount:
     """Rows that were written or removed one by one, and not by loads."""
 
 
-def load_mode(text: str) -> Operation:
+def load_mode(text: str) -> ChangeOperation:
     """Read the mode of a load.
 
     Raises:
         ProgrammingError: It is none of ``append``, ``overwrite``, ``upsert`` and ``ignore``.
     """
     try:
-        operation = Operation(text)
+        operation = ChangeOperation(text)
     except ValueError:
-        operation = Operation.DELETE
-    if operation is Operation.DELETE:
+        operation = ChangeOperation.DELETE
+    if operation is ChangeOperation.DELETE:
         raise ProgrammingError(f"load mode {text!r} does not exist; use 'append', 'overwrite', 'upsert' or 'ignore'")
     return operation

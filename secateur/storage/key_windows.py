@@ -22,19 +22,19 @@ __all__ = ["KeyWindows"]
 
 @dataclass(frozen=True, slots=True)
 class KeyWindows:
-    """Ranges of keys as cells, ascending, dealt to partitions.
+    """Ranges of keys as cells, ascending, assigned to partitions.
 
     Attributes:
-        windows: For a partition that nothing is dealt to.
-        dealt: For the others.
+        windows: For a partition that nothing is assigned to.
+        assigned: For the others.
     """
 
     windows: Sequence[CellRange]
-    dealt: Mapping[int, Sequence[CellRange]]
+    assigned: Mapping[int, Sequence[CellRange]]
 
     @classmethod
     def of(cls, layout: TableLayout, keys: KeyRanges) -> KeyWindows:
-        """Deal ranges to partitions.
+        """Assign ranges to partitions.
 
         Raises:
             DataError: A value that its column cannot be compared with.
@@ -45,14 +45,14 @@ class KeyWindows:
             return cls(windows, {})
         partitions = [_partition(layout, span) for span in keys.ranges]
         anywhere = [window for window, partition in zip(windows, partitions, strict=True) if partition is None]
-        dealt: dict[int, list[CellRange]] = {}
+        assigned: dict[int, list[CellRange]] = {}
         for number in dict.fromkeys(partition for partition in partitions if partition is not None):
-            dealt[number] = [window for window, partition in zip(windows, partitions, strict=True) if partition in (None, number)]
-        return cls(anywhere, dealt)
+            assigned[number] = [window for window, partition in zip(windows, partitions, strict=True) if partition in (None, number)]
+        return cls(anywhere, assigned)
 
     def of_partition(self, number: int) -> Sequence[CellRange]:
         """The ranges that a partition can hold keys of."""
-        return self.dealt.get(number, self.windows)
+        return self.assigned.get(number, self.windows)
 
 
 def _partition(layout: TableLayout, span: KeyRange) -> int | None:

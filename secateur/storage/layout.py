@@ -1,4 +1,4 @@
-"""What all partitions of one table share: its schema, its key order, and the gate through which every batch enters."""
+"""What all partitions of one table share: its schema, its key order, and the check through which every batch enters."""
 
 from __future__ import annotations
 

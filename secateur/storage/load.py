@@ -15,17 +15,17 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from secateur.storage.change import Operation, Repeats
+from secateur.storage.change import ChangeOperation, DuplicateKeys
 from secateur.storage.layout import TableLayout
 from secateur.storage.merge import merge, new_rows, sort_rows
 from secateur.storage.snapshot import PartitionSnapshot
 from secateur.storage.sorted_rows import SortedRows
 
-__all__ = ["Load", "Preparation", "PreparedPart", "StagedPart"]
+__all__ = ["Preparation", "PreparedPart", "StagedLoad", "StagedPart"]
 
 
 @dataclass(slots=True)
-class Load:
+class StagedLoad:
     """What one member knows of a load that is neither published nor aborted.
 
     Attributes:
@@ -45,7 +45,7 @@ class Load:
     staged: dict[tuple[int, int], list[pa.Table]] = field(default_factory=dict)
     rows: int = 0
     nbytes: int = 0
-    operation: Operation | None = None
+    operation: ChangeOperation | None = None
     parts: dict[int, PreparedPart] = field(default_factory=dict)
 
     @property
@@ -114,7 +114,9 @@ class Preparation:
         parts: What to prepare.
     """
 
-    def __init__(self, load_id: str, layout: TableLayout, operation: Operation, attempts: Mapping[int, Sequence[int]], parts: Sequence[StagedPart]) -> None:
+    def __init__(
+        self, load_id: str, layout: TableLayout, operation: ChangeOperation, attempts: Mapping[int, Sequence[int]], parts: Sequence[StagedPart]
+    ) -> None:
         self.load_id = load_id
         self.layout = layout
         self.operation = operation
@@ -141,17 +143,17 @@ class Preparation:
         if part.removed or part.added:
             return self._prepare_mixed(part)
         rows = sort_rows(self.layout, part.tables, self.operation.repeats)
-        if self.operation is Operation.IGNORE:
+        if self.operation is ChangeOperation.IGNORE:
             rows = new_rows(self.layout, part.snapshot.fold(), rows)
-        merged = rows if self.operation is Operation.OVERWRITE else merge(self.layout, part.snapshot.fold(), rows, self.operation)
+        merged = rows if self.operation is ChangeOperation.OVERWRITE else merge(self.layout, part.snapshot.fold(), rows, self.operation)
         return PreparedPart(part.partition, rows, merged, part.version)
 
     def _prepare_mixed(self, part: StagedPart) -> PreparedPart:
         base, layout = part.snapshot.fold(), self.layout
-        removed = sort_rows(layout, part.removed, Repeats.LAST_WINS) if part.removed else None
+        removed = sort_rows(layout, part.removed, DuplicateKeys.LAST_WINS) if part.removed else None
         if removed is not None:
-            base = merge(layout, base, removed, Operation.DELETE)
-        added = sort_rows(layout, part.added, Repeats.REFUSED)
-        replaced = sort_rows(layout, part.tables, Repeats.LAST_WINS)
-        merged = merge(layout, merge(layout, base, added, Operation.APPEND), replaced, Operation.UPSERT)
-        return PreparedPart(part.partition, merge(layout, added, replaced, Operation.UPSERT), merged, part.version, removed)
+            base = merge(layout, base, removed, ChangeOperation.DELETE)
+        added = sort_rows(layout, part.added, DuplicateKeys.REFUSED)
+        replaced = sort_rows(layout, part.tables, DuplicateKeys.LAST_WINS)
+        merged = merge(layout, merge(layout, base, added, ChangeOperation.APPEND), replaced, ChangeOperation.UPSERT)
+        return PreparedPart(part.partition, merge(layout, added, replaced, ChangeOperation.UPSERT), merged, part.version, removed)

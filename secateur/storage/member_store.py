@@ -12,14 +12,14 @@ from secateur.errors import TableExistsError
 from secateur.partitioning.pruning.key_range import IndexSlice, KeyRanges, KeySlice
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.empty_rows import empty_table
-from secateur.storage.change import ChangeCount, Operation, load_mode
+from secateur.storage.change import ChangeCount, ChangeOperation, load_mode
 from secateur.storage.hosted_tables import HostedTable, HostedTables
 from secateur.storage.key_order import CellRange
 from secateur.storage.key_windows import KeyWindows
 from secateur.storage.layout import TableLayout
 from secateur.storage.partition import Partition
 from secateur.storage.read_lease import ReadLease
-from secateur.storage.read_marks import ReadMarks
+from secateur.storage.read_versions import ReadVersions
 from secateur.storage.scan_form import scanned
 from secateur.storage.snapshot import PartitionSnapshot
 from secateur.storage.store_loads import StoreLoads
@@ -106,7 +106,7 @@ class MemberStore:
 
     def __init__(self, *, staged_bytes_max: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.views: frozenset[int] = frozenset()
-        self.marks = ReadMarks()
+        self.marks = ReadVersions()
         self.lease = ReadLease()
         self._tables = HostedTables()
         self.loads = StoreLoads(self._tables, staged_bytes_max, clock)
@@ -272,7 +272,7 @@ class MemberStore:
         """
         return self.partition(table_id, partition).apply(load_mode(mode), rows)
 
-    def apply(self, table_id: int, partition: int, operation: Operation, rows: pa.Table, *, is_copy: bool = False) -> int:
+    def apply(self, table_id: int, partition: int, operation: ChangeOperation, rows: pa.Table, *, is_copy: bool = False) -> int:
         """Make any change to one partition, as ``Partition.apply``.
 
         Raises:

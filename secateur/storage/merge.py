@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from secateur.partitioning.types.empty_rows import empty_table
-from secateur.storage.change import Operation, Repeats
+from secateur.storage.change import ChangeOperation, DuplicateKeys
 from secateur.storage.gather import concatenate, gather
 from secateur.storage.layout import TableLayout
 from secateur.storage.sorted_rows import SortedRows
@@ -24,7 +24,7 @@ from secateur.storage.sorted_rows import SortedRows
 __all__ = ["common_row", "merge", "new_rows", "sort_rows"]
 
 
-def sort_rows(layout: TableLayout, tables: Sequence[pa.Table], repeats: Repeats) -> SortedRows:
+def sort_rows(layout: TableLayout, tables: Sequence[pa.Table], repeats: DuplicateKeys) -> SortedRows:
     """Copy rows into primary-key order, every key once.
 
     Args:
@@ -38,13 +38,13 @@ def sort_rows(layout: TableLayout, tables: Sequence[pa.Table], repeats: Repeats)
     """
     together = pa.concat_tables(tables) if tables else empty_table(layout.schema)
     arrangement = _arrange(layout.order.sortable(together))
-    if len(arrangement.repeats) and repeats is Repeats.REFUSED:
+    if len(arrangement.repeats) and repeats is DuplicateKeys.REFUSED:
         raise layout.duplicate(together, arrangement.first_repeated, "occurs more than once among the rows given")
-    kept = arrangement.oldest() if repeats is Repeats.FIRST_WINS else arrangement.newest()
+    kept = arrangement.oldest() if repeats is DuplicateKeys.FIRST_WINS else arrangement.newest()
     return SortedRows(gather([together], kept, at_rest=True), layout.order)
 
 
-def merge(layout: TableLayout, base: SortedRows, incoming: SortedRows, operation: Operation) -> SortedRows:
+def merge(layout: TableLayout, base: SortedRows, incoming: SortedRows, operation: ChangeOperation) -> SortedRows:
     """What a partition holds after a change.
 
     Args:
@@ -61,26 +61,26 @@ def merge(layout: TableLayout, base: SortedRows, incoming: SortedRows, operation
         LimitExceededError: The rows do not fit into one partition.
     """
     match operation:
-        case Operation.OVERWRITE:
+        case ChangeOperation.OVERWRITE:
             return incoming
-        case Operation.APPEND | Operation.UPSERT | Operation.IGNORE if base.rows == 0:
+        case ChangeOperation.APPEND | ChangeOperation.UPSERT | ChangeOperation.IGNORE if base.rows == 0:
             return incoming
         case _ if base.rows == 0 or incoming.rows == 0:
             return base
-        case Operation.APPEND:
+        case ChangeOperation.APPEND:
             arrangement = _arrange(_keys_of_both(layout, base, incoming))
             if len(arrangement.repeats):
                 raise layout.duplicate(incoming.table, arrangement.first_repeated - base.rows, "is already there")
             merged = gather([base.table, incoming.table], arrangement.newest(), at_rest=True)
-        case Operation.UPSERT:
+        case ChangeOperation.UPSERT:
             arrangement = _arrange(_keys_of_both(layout, base, incoming))
             merged = gather([base.table, incoming.table], arrangement.newest(), at_rest=True)
-        case Operation.IGNORE:
+        case ChangeOperation.IGNORE:
             arrangement = _arrange(_keys_of_both(layout, base, incoming))
             if len(arrangement.repeats) == incoming.rows:
                 return base
             merged = gather([base.table, incoming.table], arrangement.oldest(), at_rest=True)
-        case Operation.DELETE:
+        case ChangeOperation.DELETE:
             arrangement = _arrange(_keys_of_both(layout, base, incoming))
             if not len(arrangement.repeats):
                 return base

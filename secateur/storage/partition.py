@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from secateur.errors import LoadFailedError
 from secateur.partitioning.types.empty_rows import empty_table
-from secateur.storage.change import ChangeCount, Operation
+from secateur.storage.change import ChangeCount, ChangeOperation
 from secateur.storage.delta import Delta
 from secateur.storage.key_order import Cells
 from secateur.storage.layout import TableLayout
@@ -66,7 +66,7 @@ class Partition:
         Raises:
             DuplicateKeyError: A key is there already, or given twice.
         """
-        return self.apply(Operation.APPEND, rows)
+        return self.apply(ChangeOperation.APPEND, rows)
 
     def overwrite(self, rows: pa.Table) -> int:
         """Replace all rows.
@@ -74,11 +74,11 @@ class Partition:
         Raises:
             DuplicateKeyError: A key is given twice.
         """
-        return self.apply(Operation.OVERWRITE, rows)
+        return self.apply(ChangeOperation.OVERWRITE, rows)
 
     def upsert(self, rows: pa.Table) -> int:
         """Add rows or replace those with the same key; of a key that is given twice the last row wins."""
-        return self.apply(Operation.UPSERT, rows)
+        return self.apply(ChangeOperation.UPSERT, rows)
 
     def ignore(self, rows: pa.Table) -> int:
         """Add rows whose key is not there, of a key that is given twice the first.
@@ -86,7 +86,7 @@ class Partition:
         Returns:
             How many rows were added.
         """
-        return self.apply(Operation.IGNORE, rows)
+        return self.apply(ChangeOperation.IGNORE, rows)
 
     def delete(self, keys: pa.Table) -> int:
         """Remove rows by their complete keys; ``keys`` has at least the key columns.
@@ -94,9 +94,9 @@ class Partition:
         Returns:
             How many rows were there and are gone.
         """
-        return self.apply(Operation.DELETE, keys)
+        return self.apply(ChangeOperation.DELETE, keys)
 
-    def apply(self, operation: Operation, rows: pa.Table, *, is_copy: bool = False) -> int:
+    def apply(self, operation: ChangeOperation, rows: pa.Table, *, is_copy: bool = False) -> int:
         """Make one change.
 
         Costs microseconds per row for a few rows; beyond the bound of the delta, a vectorised merge of the whole partition.
@@ -118,16 +118,16 @@ class Partition:
             LoadFailedError: A load that is about to be published holds one of the keys; the same call may succeed later.
             LimitExceededError: The rows do not fit into one partition.
         """
-        admitted = self._layout.admit_keys(rows) if operation is Operation.DELETE else self._layout.admit(rows)
+        admitted = self._layout.admit_keys(rows) if operation is ChangeOperation.DELETE else self._layout.admit(rows)
         self._layout.check_partition(admitted, self.number)
-        if admitted.num_rows == 0 and operation is not Operation.OVERWRITE:
+        if admitted.num_rows == 0 and operation is not ChangeOperation.OVERWRITE:
             return 0
         self._settle()
-        if operation is not Operation.OVERWRITE and self._delta.size + 2 * admitted.num_rows <= self._delta_bound():
+        if operation is not ChangeOperation.OVERWRITE and self._delta.size + 2 * admitted.num_rows <= self._delta_bound():
             affected = self._apply_small(operation, admitted, check_reserved=not is_copy)
         else:
             affected = self._apply_whole(operation, admitted, check_reserved=not is_copy)
-        if affected or operation not in (Operation.DELETE, Operation.IGNORE):
+        if affected or operation not in (ChangeOperation.DELETE, ChangeOperation.IGNORE):
             self._note_change()
             self._changes.rows += affected
         return affected
@@ -137,11 +137,11 @@ class Partition:
         self._delta = Delta(self._layout, rows)
         self._note_change()
 
-    def merge_prepared(self, operation: Operation, rows: SortedRows, removed: SortedRows | None = None) -> None:
+    def merge_prepared(self, operation: ChangeOperation, rows: SortedRows, removed: SortedRows | None = None) -> None:
         """Merge rows that were reserved before, once keys are ``removed``: theirs are known not to clash with what was written since."""
         before = self.snapshot().fold()
         if removed is not None:
-            before = merge(self._layout, before, removed, Operation.DELETE)
+            before = merge(self._layout, before, removed, ChangeOperation.DELETE)
         self.install(merge(self._layout, before, rows, operation))
 
     def reserve(self, load_id: str, rows: SortedRows) -> None:
@@ -162,13 +162,13 @@ class Partition:
             self._snapshot = PartitionSnapshot(self._layout, self._delta.base, self._delta.freeze(), self._delta.rows)
         return self._snapshot
 
-    def _apply_small(self, operation: Operation, rows: pa.Table, *, check_reserved: bool) -> int:
+    def _apply_small(self, operation: ChangeOperation, rows: pa.Table, *, check_reserved: bool) -> int:
         keys = self._layout.order.keys(rows)
-        if operation is Operation.DELETE:
+        if operation is ChangeOperation.DELETE:
             return self._delta.remove(keys)
-        if operation is Operation.APPEND:
+        if operation is ChangeOperation.APPEND:
             self._check_new(keys, rows)
-        if operation is Operation.IGNORE:
+        if operation is ChangeOperation.IGNORE:
             keys, rows = self._only_new(keys, rows)
             if not keys:
                 return 0
@@ -177,17 +177,17 @@ class Partition:
         self._delta.put(keys, rows)
         return rows.num_rows
 
-    def _apply_whole(self, operation: Operation, rows: pa.Table, *, check_reserved: bool) -> int:
+    def _apply_whole(self, operation: ChangeOperation, rows: pa.Table, *, check_reserved: bool) -> int:
         incoming = sort_rows(self._layout, [rows], operation.repeats)
-        if check_reserved and operation is not Operation.DELETE:
+        if check_reserved and operation is not ChangeOperation.DELETE:
             self._check_unreserved(incoming)
         before = self.snapshot().fold()
         after = merge(self._layout, before, incoming, operation)
         self._delta = Delta(self._layout, after)
         match operation:
-            case Operation.DELETE:
+            case ChangeOperation.DELETE:
                 return before.rows - after.rows
-            case Operation.IGNORE:
+            case ChangeOperation.IGNORE:
                 return after.rows - before.rows
             case _:
                 return rows.num_rows

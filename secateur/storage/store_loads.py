@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from secateur.errors import InternalError, LoadFailedError
 from secateur.partitioning.types.empty_rows import empty_table
-from secateur.storage.change import MIXED, MixedAttempt, Operation, load_mode
+from secateur.storage.change import MIXED, ChangeOperation, MixedAttempt, load_mode
 from secateur.storage.hosted_tables import HostedTable, HostedTables
-from secateur.storage.load import Load, Preparation, PreparedPart, StagedPart
-from secateur.storage.load_book import LoadBook, LoadInfo, LoadOutcome
+from secateur.storage.load import Preparation, PreparedPart, StagedLoad, StagedPart
+from secateur.storage.load_registry import LoadInfo, LoadOutcome, LoadRegistry
 from secateur.storage.merge import merge
 from secateur.storage.partition import Partition
 from secateur.storage.sorted_rows import SortedRows
@@ -33,19 +33,19 @@ class StoreLoads:
 
     def __init__(self, tables: HostedTables, staged_bytes_max: int | None, clock: Callable[[], float]) -> None:
         self._tables = tables
-        self._book = LoadBook(staged_bytes_max, clock)
+        self._registry = LoadRegistry(staged_bytes_max, clock)
 
     def under_way(self) -> list[LoadInfo]:
         """The loads that are neither published nor aborted."""
-        return self._book.infos()
+        return self._registry.infos()
 
     def outcome(self, load_id: str) -> LoadOutcome | None:
         """How a load has ended, as far as that is remembered."""
-        return self._book.outcome(load_id)
+        return self._registry.outcome(load_id)
 
     def is_prepared(self, load_id: str) -> bool:
         """Whether a load has been prepared, and has not ended."""
-        load = self._book.find(load_id)
+        load = self._registry.find(load_id)
         return load is not None and load.operation is not None
 
     def stage(self, load_id: str, table_id: int, partition: int, attempt: int, rows: pa.Table, *, keys: bool = False) -> int:
@@ -75,7 +75,7 @@ class StoreLoads:
         layout = table.layout
         admitted = layout.admit_keys(rows) if keys else layout.admit(rows)
         layout.check_partition(admitted, partition)
-        return self._book.stage(self._book.open(load_id, table_id), partition, attempt, admitted)
+        return self._registry.stage(self._registry.open(load_id, table_id), partition, attempt, admitted)
 
     def prepare(self, load_id: str, table_id: int, mode: str, parts: Mapping[int, Sequence[int]]) -> int:
         """Check everything that can fail and build the new partitions aside; readers see nothing of it.
@@ -108,13 +108,13 @@ class StoreLoads:
     def begin_prepare(self, load_id: str, table_id: int, mode: str, parts: Mapping[int, Sequence[int]]) -> Preparation:
         """First step of :meth:`prepare`: collect what the second needs. Costs microseconds per partition."""
         is_mixed = mode == MIXED
-        operation = Operation.UPSERT if is_mixed else Operation.DELETE if mode == Operation.DELETE else load_mode(mode)
+        operation = ChangeOperation.UPSERT if is_mixed else ChangeOperation.DELETE if mode == ChangeOperation.DELETE else load_mode(mode)
         table = self._tables.table(table_id)
         table.pick(parts)
-        prepared = self._book.find(load_id)
+        prepared = self._registry.find(load_id)
         if prepared is not None and prepared.operation is not None:
             return self._prepared_again(prepared, table, operation, parts)
-        load = self._book.open(load_id, table_id)
+        load = self._registry.open(load_id, table_id)
         missing = [(number, attempt) for number, attempts in parts.items() for attempt in attempts if (number, attempt) not in load.staged]
         if missing:
             name, (number, attempt) = table.layout.tdef.name, missing[0]
@@ -125,7 +125,7 @@ class StoreLoads:
                 load_id, table.layout, operation, parts, [_mixed_part(load, table.partitions[number], parts[number]) for number in sorted(parts)]
             )
         staged = []
-        wanted = table.layout.key_schema if operation is Operation.DELETE else table.layout.schema
+        wanted = table.layout.key_schema if operation is ChangeOperation.DELETE else table.layout.schema
         for number in sorted(parts):
             partition = table.partitions[number]
             tables = [rows for attempt in parts[number] for rows in load.staged[number, attempt]]
@@ -137,8 +137,8 @@ class StoreLoads:
 
     def is_current(self, preparation: Preparation) -> bool:
         """Whether the partitions are as they were when the preparation began; always, where all rows are replaced."""
-        load = self._book.find(preparation.load_id)
-        if load is None or preparation.operation is Operation.OVERWRITE:
+        load = self._registry.find(preparation.load_id)
+        if load is None or preparation.operation is ChangeOperation.OVERWRITE:
             return True
         partitions = self._tables.table(load.table_id).partitions
         return all(part.partition in partitions and part.version == partitions[part.partition].version for part in preparation.prepared or ())
@@ -149,9 +149,9 @@ class StoreLoads:
         Returns:
             Rows that publication brings.
         """
-        load = self._book.find(preparation.load_id)
+        load = self._registry.find(preparation.load_id)
         if load is None:
-            raise self._book.ended(preparation.load_id)
+            raise self._registry.ended(preparation.load_id)
         if preparation.prepared is None:
             raise InternalError(f"load {preparation.load_id}: the preparation was finished before it was run")
         table = self._tables.table(load.table_id)
@@ -159,13 +159,13 @@ class StoreLoads:
         parts = {}
         for part in preparation.prepared:
             partition = table.partitions[part.partition]
-            if operation is Operation.APPEND and part.version != partition.version:
+            if operation is ChangeOperation.APPEND and part.version != partition.version:
                 # A write came while the preparation ran in its thread: only now is it known whether it took a key.
                 merged = merge(table.layout, partition.snapshot().fold(), part.rows, operation)
                 part = PreparedPart(part.partition, part.rows, merged, partition.version)
-            self._book.check_others(table.layout, load, operation, part)
+            self._registry.check_others(table.layout, load, operation, part)
             parts[part.partition] = part
-        if operation is Operation.APPEND:
+        if operation is ChangeOperation.APPEND:
             for number, part in parts.items():
                 table.partitions[number].reserve(load.load_id, part.rows)
         load.operation = operation
@@ -188,28 +188,28 @@ class StoreLoads:
         Raises:
             LoadFailedError: The load is not prepared here, or was aborted.
         """
-        outcome = self._book.outcome(load_id)
+        outcome = self._registry.outcome(load_id)
         if outcome is not None and outcome.published:
             return outcome.rows
-        load = self._book.find(load_id)
+        load = self._registry.find(load_id)
         if load is None or load.operation is None:
-            raise self._book.ended(load_id)
+            raise self._registry.ended(load_id)
         table = self._tables.table(load.table_id)
         for part in load.parts.values():
             partition = table.partitions[part.partition]
             partition.release(load_id)
-            if load.operation is Operation.OVERWRITE or part.version == partition.version:
+            if load.operation is ChangeOperation.OVERWRITE or part.version == partition.version:
                 partition.install(part.merged)
             else:
                 partition.merge_prepared(load.operation, part.rows, part.removed)
-        if load.operation is Operation.OVERWRITE:
+        if load.operation is ChangeOperation.OVERWRITE:
             nothing = SortedRows(empty_table(table.layout.schema), table.layout.order)
             for partition in table.partitions.values():
                 if partition.number not in load.parts and partition.rows:
                     partition.install(nothing)
         table.published = table.published + 1 if number is None else number
         table.changes.total += 1
-        self._book.end(load_id, LoadOutcome(published=True, rows=load.prepared_rows, number=table.published))
+        self._registry.end(load_id, LoadOutcome(published=True, rows=load.prepared_rows, number=table.published))
         return load.prepared_rows
 
     def abort(self, load_id: str) -> bool:
@@ -218,24 +218,24 @@ class StoreLoads:
         Returns:
             False when the load has been published before, so that there is nothing to drop; else True.
         """
-        outcome = self._book.outcome(load_id)
+        outcome = self._registry.outcome(load_id)
         if outcome is not None:
             return not outcome.published
-        load = self._book.find(load_id)
+        load = self._registry.find(load_id)
         if load is not None:
             partitions = self._tables.table(load.table_id).partitions
             for number in load.parts:
                 if number in partitions:  # its range may have been dropped
                     partitions[number].release(load_id)
-        self._book.end(load_id, LoadOutcome(published=False, rows=0))
+        self._registry.end(load_id, LoadOutcome(published=False, rows=0))
         return True
 
     def forget_table(self, table_id: int) -> None:
         """A table was dropped: its loads end as if they were aborted."""
-        for load in self._book.of_table(table_id):
-            self._book.end(load.load_id, LoadOutcome(published=False, rows=0))
+        for load in self._registry.of_table(table_id):
+            self._registry.end(load.load_id, LoadOutcome(published=False, rows=0))
 
-    def _prepared_again(self, load: Load, table: HostedTable, operation: Operation, parts: Mapping[int, Sequence[int]]) -> Preparation:
+    def _prepared_again(self, load: StagedLoad, table: HostedTable, operation: ChangeOperation, parts: Mapping[int, Sequence[int]]) -> Preparation:
         """A preparation that has run already, for a caller who repeats the call."""
         if load.table_id != table.layout.tdef.table_id or load.operation is not operation or load.parts.keys() != parts.keys():
             message = f"load {load.load_id} was prepared with another table, mode or partitions; abort it and use a new load id"
@@ -245,7 +245,7 @@ class StoreLoads:
         return again
 
 
-def _mixed_part(load: Load, partition: Partition, attempts: Sequence[int]) -> StagedPart:
+def _mixed_part(load: StagedLoad, partition: Partition, attempts: Sequence[int]) -> StagedPart:
     tables = {attempt: load.staged[partition.number, attempt] for attempt in attempts}
     replaced, removed, added = (tables.get(kind, []) for kind in (MixedAttempt.REPLACED, MixedAttempt.REMOVED, MixedAttempt.ADDED))
     return StagedPart(partition.number, replaced, partition.snapshot(), partition.version, removed, added)

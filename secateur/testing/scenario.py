@@ -1,4 +1,4 @@
-"""The ways in which a processor is tried: how its input is cut, what its outbox refuses, when it is stopped."""
+"""The ways in which a processor is tried: how its input is split, what its outbox refuses, when it is stopped."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Final, assert_never
 
 import pyarrow as pa
 
-__all__ = ["SCENARIOS", "Cut", "Refusal", "Scenario", "cut_input", "refusals"]
+__all__ = ["SCENARIOS", "BatchSplit", "Refusal", "Scenario", "refusals", "split_input"]
 
 _BATCHES_MAX: Final = 200
 """Of a long input, batches of one row are made at the start only."""
 
 
-class Cut(Enum):
-    """How the rows of an input are cut into batches."""
+class BatchSplit(Enum):
+    """How the rows of an input are split into batches."""
 
     AS_GIVEN = "input as it was given"
     WHOLE = "input in one batch"
@@ -42,14 +42,14 @@ class Scenario:
     """One way.
 
     Attributes:
-        cut: How inputs are cut.
+        cut: How inputs are split.
         refusal: What the outbox refuses.
         offload_polls: How often an offload says that it is not done.
         seed: Of what is random, including the order in which inputs of one priority take turns; 0: strictly in turn.
         stop_after: Calls after which the job is cancelled; None lets it end.
     """
 
-    cut: Cut
+    cut: BatchSplit
     refusal: Refusal
     offload_polls: int = 0
     seed: int = 0
@@ -67,33 +67,33 @@ class Scenario:
 
 
 SCENARIOS: Final = (
-    Scenario(Cut.AS_GIVEN, Refusal.NEVER),
-    Scenario(Cut.WHOLE, Refusal.FIRST, offload_polls=1),
-    Scenario(Cut.ONE_ROW, Refusal.NEVER),
-    Scenario(Cut.ONE_ROW, Refusal.OFTEN, offload_polls=3),
-    Scenario(Cut.WITH_EMPTY, Refusal.FIRST),
-    Scenario(Cut.WITH_EMPTY, Refusal.AFTER_THREE, offload_polls=1),
-    *(Scenario(Cut.RANDOM, Refusal.RANDOM, offload_polls=seed % 3, seed=seed) for seed in range(1, 5)),
+    Scenario(BatchSplit.AS_GIVEN, Refusal.NEVER),
+    Scenario(BatchSplit.WHOLE, Refusal.FIRST, offload_polls=1),
+    Scenario(BatchSplit.ONE_ROW, Refusal.NEVER),
+    Scenario(BatchSplit.ONE_ROW, Refusal.OFTEN, offload_polls=3),
+    Scenario(BatchSplit.WITH_EMPTY, Refusal.FIRST),
+    Scenario(BatchSplit.WITH_EMPTY, Refusal.AFTER_THREE, offload_polls=1),
+    *(Scenario(BatchSplit.RANDOM, Refusal.RANDOM, offload_polls=seed % 3, seed=seed) for seed in range(1, 5)),
 )
 """What every processor is put through, the plainest first."""
 
 
-def cut_input(batches: Sequence[pa.RecordBatch], cut: Cut, rng: random.Random) -> list[pa.RecordBatch]:
+def split_input(batches: Sequence[pa.RecordBatch], cut: BatchSplit, rng: random.Random) -> list[pa.RecordBatch]:
     """The rows of some batches in other batches, in their order."""
     match cut:
-        case Cut.AS_GIVEN:
+        case BatchSplit.AS_GIVEN:
             return list(batches)
-        case Cut.WHOLE:
+        case BatchSplit.WHOLE:
             return [pa.concat_batches(batches)] if batches else []
-        case Cut.ONE_ROW:
+        case BatchSplit.ONE_ROW:
             return list(_sliced(batches, lambda: 1))
-        case Cut.WITH_EMPTY:
+        case BatchSplit.WITH_EMPTY:
             mixed = [batch.slice(0, 0) for batch in batches[:1]]
             for batch in batches:
                 middle = batch.num_rows // 2
                 mixed += [batch.slice(0, middle), batch.slice(0, 0), batch.slice(middle), batch.slice(0, 0)]
             return mixed
-        case Cut.RANDOM:
+        case BatchSplit.RANDOM:
             return list(_sliced(batches, lambda: rng.choice((0, 1, 2, 3, 7, 100))))
         case _:
             assert_never(cut)

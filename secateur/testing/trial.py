@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from secateur.dag.processor import Processor, ProcessorContext
 from secateur.errors import JobCancelledError
-from secateur.testing.scenario import Refusal, Scenario, cut_input, refusals
+from secateur.testing.scenario import Refusal, Scenario, refusals, split_input
 from secateur.testing.trial_outbox import TrialOutbox
 
 __all__ = ["Trial", "TrialOffloads"]
@@ -108,7 +108,7 @@ class Trial:
         self._offloads = offloads
         self._scenario = scenario
         self._priorities = priorities
-        self._inputs = [cut_input(batches, scenario.cut, rng) for batches in inputs]
+        self._inputs = [split_input(batches, scenario.cut, rng) for batches in inputs]
         self._rng = rng
 
     def run(self) -> bool:

@@ -19,12 +19,12 @@ from secateur.errors import Error, InternalError, LimitExceededError, ProtocolEr
 from secateur.wire.frame_receiver import FrameReceiver
 from secateur.wire.frames import Frame, FrameKind, Payload, encode_frame
 from secateur.wire.handshake import HELLO, Hello
-from secateur.wire.held_bytes import HeldBytes
 from secateur.wire.limits import HANDSHAKE_LIMITS, Limits
 from secateur.wire.messages import PeerInfo, Reply, Request
-from secateur.wire.outbox import Outbox
+from secateur.wire.payload_budget import PayloadBudget
+from secateur.wire.send_buffer import SendBuffer
 
-__all__ = ["Connection", "Handler"]
+__all__ = ["Handler", "ServerConnection"]
 
 _log = logging.getLogger(__name__)
 _NO_REQUEST: Final = 0
@@ -53,20 +53,20 @@ class Handler(Protocol):
         """Take a one-way message, in the order sent. Nobody learns of an exception but the log."""
 
 
-class Connection(FrameReceiver):
+class ServerConnection(FrameReceiver):
     """Reads frames, hands them to the handler, writes its answers."""
 
     def __init__(
         self,
         handler: Handler,
-        connections: set[Connection],
-        unproven: dict[Connection, None],
+        connections: set[ServerConnection],
+        unproven: dict[ServerConnection, None],
         tasks: set[asyncio.Task[None]],
         *,
         token: str | None,
         secret: str | None,
         limits: Limits,
-        held: HeldBytes,
+        held: PayloadBudget,
         on_gone: Callable[[PeerInfo], None] | None = None,
         abandonable_ops: Collection[str] = (),
     ) -> None:
@@ -93,13 +93,13 @@ class Connection(FrameReceiver):
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport
-        self._outbox: Outbox
+        self._outbox: SendBuffer
 
     # -- asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's transports only look like one
-        self._outbox = Outbox(self._transport, self._limits.write_buffer_bytes_max)
+        self._outbox = SendBuffer(self._transport, self._limits.write_buffer_bytes_max)
         connected = transport.get_extra_info("socket")
         if connected is not None and hasattr(socket, "TCP_USER_TIMEOUT"):
             # A peer whose machine is gone says nothing, not even goodbye: what is sent to it, a sign of life at least, then fails in time.

@@ -12,7 +12,7 @@ from secateur.wire.frames import Frame, FrameKind, Payload, encode_frame
 from secateur.wire.handshake import HELLO, ClusterIdentity, Hello, peer_limits
 from secateur.wire.limits import Limits
 from secateur.wire.messages import Answer
-from secateur.wire.outbox import Outbox
+from secateur.wire.send_buffer import SendBuffer
 
 __all__ = ["Peer"]
 
@@ -222,11 +222,11 @@ class _Link(FrameReceiver):
         self._gone = asyncio.Event()
         self._last_id = 0
         self._transport: asyncio.Transport
-        self._outbox: Outbox
+        self._outbox: SendBuffer
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's transports only look like one
-        self._outbox = Outbox(self._transport, self._limits.write_buffer_bytes_max)
+        self._outbox = SendBuffer(self._transport, self._limits.write_buffer_bytes_max)
 
     def frame_arrived(self, frame: Frame) -> bool:
         self._take(frame)

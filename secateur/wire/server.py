@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable, Collection
 
 from secateur.errors import OperationalError
-from secateur.wire.connection import Connection, Handler
-from secateur.wire.held_bytes import HeldBytes
+from secateur.wire.connection import Handler, ServerConnection
 from secateur.wire.limits import Limits
 from secateur.wire.messages import PeerInfo
+from secateur.wire.payload_budget import PayloadBudget
 
 __all__ = ["FrameServer"]
 
@@ -55,9 +55,9 @@ class FrameServer:
         self._on_gone = on_gone
         self._abandonable_ops = abandonable_ops
         self._alive_s = alive_s
-        self._connections: set[Connection] = set()
-        self._unproven: dict[Connection, None] = {}
-        self._held = HeldBytes(self._limits.held_bytes_max, self._limits.stalled_s)
+        self._connections: set[ServerConnection] = set()
+        self._unproven: dict[ServerConnection, None] = {}
+        self._held = PayloadBudget(self._limits.held_bytes_max, self._limits.stalled_s)
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
         self._ticking: asyncio.TimerHandle | None = None
@@ -108,8 +108,8 @@ class FrameServer:
         for connection in self._connections:
             connection.tell_alive()
 
-    def _connection(self) -> Connection:
-        return Connection(
+    def _connection(self) -> ServerConnection:
+        return ServerConnection(
             self._handler,
             self._connections,
             self._unproven,

@@ -25,12 +25,12 @@ class Gated(Processor):
     """A sink in a thread that takes nothing until the gate opens."""
 
     cooperative = False
-    gate = threading.Event()
+    latch = threading.Event()
     waiting = threading.Event()
 
     def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
         self.waiting.set()
-        return self.gate.wait(10)
+        return self.latch.wait(10)
 
 
 def test_data_that_arrive_before_the_start_are_kept_and_delivered(run: RunTest) -> None:
@@ -38,7 +38,7 @@ def test_data_that_arrive_before_the_start_are_kept_and_delivered(run: RunTest) 
         async with LocalCluster(3) as cluster:
             cluster.network.hold(lambda message: message.op == "job_start" and message.receiver == "m3")
             dag = pipeline(Place(lambda: Numbers(50), "m2"), lambda e: e.distribute_to("m3"))
-            job = await cluster.runtimes["m1"].start_light_job(dag, JobConfig(), (), cluster.topology)
+            job = await cluster.runtimes["m1"].start_job(dag, JobConfig(), (), cluster.topology)
             await until(lambda: bool(any(message.receiver == "m3" and message.op == "exchange" and message.header["last"] for message in cluster.network.sent)))
             await asyncio.sleep(0)
             assert not job.done
@@ -60,7 +60,7 @@ def test_early_data_are_bounded(run: RunTest) -> None:
 
 def test_a_slow_consumer_on_another_member_bounds_what_is_sent(run: RunTest) -> None:
     window = 4096
-    Gated.gate.clear()
+    Gated.latch.clear()
     Gated.waiting.clear()
     dag = DAG()
     dag.new_vertex("source", Place(lambda: Numbers(5_000, rows=10), "m1"))
@@ -69,13 +69,13 @@ def test_a_slow_consumer_on_another_member_bounds_what_is_sent(run: RunTest) -> 
 
     async def main() -> None:
         async with LocalCluster(2) as cluster:
-            job = await cluster.runtimes["m1"].start_light_job(dag, JobConfig(), (), cluster.topology)
+            job = await cluster.runtimes["m1"].start_job(dag, JobConfig(), (), cluster.topology)
             await until(lambda: bool(Gated.waiting.is_set()))
             for _ in range(300):
                 await asyncio.sleep(0)
             sent = sum(size for m in cluster.network.sent if m.op == "exchange" for _, _, size in m.header.get("pieces", ()))
             assert 0 < sent <= window
-            Gated.gate.set()
+            Gated.latch.set()
             result = await job.result()
             (slow,) = [m for m in result.metrics if m.vertex == "slow"]
             assert slow.rows_in == 5_000
@@ -95,7 +95,7 @@ def test_results_are_bounded(run: RunTest) -> None:
 def test_a_member_runs_only_so_many_jobs(run: RunTest) -> None:
     async def main() -> None:
         async with LocalCluster(3, limits=EngineLimits(executions_max=1)) as cluster:
-            first = await cluster.runtimes["m1"].start_light_job(pipeline(Place(Forever, "m2"), lambda e: e), JobConfig(), (), cluster.topology)
+            first = await cluster.runtimes["m1"].start_job(pipeline(Place(Forever, "m2"), lambda e: e), JobConfig(), (), cluster.topology)
             await until(lambda: bool(cluster.runtimes["m2"].running_executions))
             for coordinator, full in (("m3", "m2"), ("m1", "m1")):
                 with pytest.raises(LimitExceededError, match=f"member {full} already runs 1 jobs"):

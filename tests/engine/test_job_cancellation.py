@@ -22,7 +22,7 @@ RunTest = Callable[[Any], Any]
 def test_cancel_ends_a_source_that_never_ends(run: RunTest) -> None:
     async def main() -> float:
         async with LocalCluster(3) as cluster:
-            job = await cluster.runtimes["m1"].start_light_job(pipeline(Place(Forever, "m1", "m2", "m3"), lambda e: e), JobConfig(), (), cluster.topology)
+            job = await cluster.runtimes["m1"].start_job(pipeline(Place(Forever, "m1", "m2", "m3"), lambda e: e), JobConfig(), (), cluster.topology)
             await until(lambda: bool(all(runtime.running_executions for runtime in cluster.runtimes.values())))
             begun = time.perf_counter()
             job.cancel("enough")
@@ -37,7 +37,7 @@ def test_cancel_ends_a_source_that_never_ends(run: RunTest) -> None:
 
 
 def test_cancel_does_not_wait_for_a_call_that_does_not_return(run: RunTest) -> None:
-    gate, entered = threading.Event(), threading.Event()
+    latch, entered = threading.Event(), threading.Event()
     closed = threading.Event()
 
     class Stuck(Processor):
@@ -45,7 +45,7 @@ def test_cancel_does_not_wait_for_a_call_that_does_not_return(run: RunTest) -> N
 
         def complete(self) -> bool:
             entered.set()
-            gate.wait(10)
+            latch.wait(10)
             return True
 
         def close(self) -> None:
@@ -55,7 +55,7 @@ def test_cancel_does_not_wait_for_a_call_that_does_not_return(run: RunTest) -> N
         async with LocalCluster(1) as cluster:
             dag = DAG()
             dag.new_vertex("stuck", Stuck)
-            job = await cluster.runtimes["m1"].start_light_job(dag, JobConfig(), (), cluster.topology)
+            job = await cluster.runtimes["m1"].start_job(dag, JobConfig(), (), cluster.topology)
             await until(lambda: bool(entered.is_set()))
             begun = time.perf_counter()
             job.cancel()
@@ -63,7 +63,7 @@ def test_cancel_does_not_wait_for_a_call_that_does_not_return(run: RunTest) -> N
                 await job.result()
             took = time.perf_counter() - begun
             assert not closed.is_set()
-            gate.set()
+            latch.set()
             return took
 
     assert run(main()) < 0.2
@@ -107,7 +107,7 @@ def test_a_participant_that_never_answers_a_cancel_is_given_up(run: RunTest) -> 
 def test_closing_a_member_ends_its_jobs_and_starts_no_more(run: RunTest) -> None:
     async def main() -> None:
         async with LocalCluster(2) as cluster:
-            job = await cluster.runtimes["m1"].start_light_job(pipeline(Place(Forever, "m1", "m2"), lambda e: e), JobConfig(), (), cluster.topology)
+            job = await cluster.runtimes["m1"].start_job(pipeline(Place(Forever, "m1", "m2"), lambda e: e), JobConfig(), (), cluster.topology)
             await cluster.runtimes["m1"].close()
             with pytest.raises(MemberLostError, match="member m1 is shutting down"):
                 await job.result()
@@ -119,12 +119,12 @@ def test_closing_a_member_ends_its_jobs_and_starts_no_more(run: RunTest) -> None
 
 
 def test_cancel_during_a_slow_start(run: RunTest) -> None:
-    gate = threading.Event()
+    latch = threading.Event()
     closed: list[str] = []
 
     class Model(ProcessorSupplier):
         def init(self, context: Any) -> None:
-            assert gate.wait(10)
+            assert latch.wait(10)
 
         def get(self, count: int) -> Sequence[Processor]:
             return [Numbers(3) for _ in range(count)]
@@ -134,12 +134,12 @@ def test_cancel_during_a_slow_start(run: RunTest) -> None:
 
     async def main() -> None:
         async with LocalCluster(1) as cluster:
-            job = await cluster.runtimes["m1"].start_light_job(pipeline(Model(), lambda e: e), JobConfig(), (), cluster.topology)
+            job = await cluster.runtimes["m1"].start_job(pipeline(Model(), lambda e: e), JobConfig(), (), cluster.topology)
             job.cancel()
             with pytest.raises(JobCancelledError):
                 await job.result()
             assert closed == []  # init is still running: nothing may be closed under it
-            gate.set()
+            latch.set()
 
     run(main())
     assert closed == ["JobCancelledError"]

@@ -68,7 +68,7 @@ def test_a_lost_member_fails_the_job_and_is_named(run: RunTest, when: str) -> No
         async with LocalCluster(3) as cluster:
             if when == "start":
                 cluster.network.lose("m3")
-            job = await cluster.runtimes["m1"].start_light_job(pipeline(Place(Forever, "m2", "m3"), lambda e: e), JobConfig(), (), cluster.topology)
+            job = await cluster.runtimes["m1"].start_job(pipeline(Place(Forever, "m2", "m3"), lambda e: e), JobConfig(), (), cluster.topology)
             if when == "running":
                 await until(lambda: bool(cluster.runtimes["m3"].running_executions))
                 cluster.network.lose("m3")

@@ -94,7 +94,7 @@ def test_a_pruned_member_that_is_lost_does_not_disturb_the_job(run: RunTest, ord
             owner = cluster.topology.ownership(orders.scheme.affinity_group()).primary(orders.scheme.partition_of({"customer": "C7"}))
             coordinator, pruned = [member for member in cluster.runtimes if member != owner]
             cluster.network.lose(pruned)
-            job = await cluster.runtimes[coordinator].start_light_job(read_by_key(), JobConfig(), (), cluster.topology)
+            job = await cluster.runtimes[coordinator].start_job(read_by_key(), JobConfig(), (), cluster.topology)
             cluster.runtimes[coordinator].member_lost(pruned)
             assert (await job.result()).table().num_rows == 3
 

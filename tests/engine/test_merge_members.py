@@ -14,10 +14,10 @@ from secateur.engine.processors.merge_members import MergeMembers
 from secateur.engine.processors.result_sink import ResultSink
 from secateur.engine.processors.sort_key import SortKey, desc
 from secateur.engine.runtime.result_queue import ResultQueue
-from secateur.engine.sql.row_stream import JobRows
+from secateur.engine.sql.row_stream import JobRowStream
 from secateur.engine.sql.select_job import select_dag
 from secateur.engine.sql.select_plan import ScanPlan, SelectPlan, Strategy
-from secateur.engine.sql.stage import Stage
+from secateur.engine.sql.stage import QueryStage
 from secateur.errors import DagError
 from secateur.partitioning.pruning.nodes import All
 from secateur.partitioning.pruning.tree import PartitionTree
@@ -44,8 +44,10 @@ def rows(count: int) -> pa.Table:
 def plan(scheme: PartitionScheme, order_by: str, *order: SortKey) -> SelectPlan:
     """``SELECT 2a AS b, ..., a FROM numbers ORDER BY ...``, 48 bytes a row."""
     columns = tuple((name, "BIGINT") for name in ("a", "b", "c", "d", "e", "f"))
-    first = Stage("scan", Fragment(f"SELECT a, 2 * a AS b, a AS c, a AS d, a AS e, a AS f FROM s0 ORDER BY {order_by}", ("s0",), columns), (0,), order=order)
-    last = Stage("final", Fragment("SELECT f, e, d, c, b, a FROM x0", ("x0",), columns[::-1], row_by_row=True), inputs=(0,), at_coordinator=True)
+    first = QueryStage(
+        "scan", Fragment(f"SELECT a, 2 * a AS b, a AS c, a AS d, a AS e, a AS f FROM s0 ORDER BY {order_by}", ("s0",), columns), (0,), order=order
+    )
+    last = QueryStage("final", Fragment("SELECT f, e, d, c, b, a FROM x0", ("x0",), columns[::-1], is_pipelineable=True), inputs=(0,), at_coordinator=True)
     tree = PartitionTree("numbers", scheme, All(), scheme.partition_count, 100)
     scan = ScanPlan("s0", 1, "numbers", "numbers", ("a",), tree, scheme.affinity_group(), False)
     return SelectPlan("plan", (scan,), last.fragment, (first, last), Strategy.TWO_STAGE, None, columns[::-1], 0, (), None, True, 1)
@@ -86,8 +88,8 @@ def test_a_member_that_is_ahead_waits() -> None:
             made = plan(RANGED, "1", SortKey("a"))
             dag, config = select_dag(made, [range(3)])
             queue = ResultQueue(1 << 20)
-            job = await cluster.runtimes["m1"].start_light_job(dag, config, (), cluster.topology, result=queue)
-            stream = JobRows(job, queue, lambda: made.stages[-1].fragment.schema)
+            job = await cluster.runtimes["m1"].start_job(dag, config, (), cluster.topology, result=queue)
+            stream = JobRowStream(job, queue, lambda: made.stages[-1].fragment.schema)
             seen = (await stream.take(1 << 20)).column("a").to_pylist()
             for _ in range(200):
                 await asyncio.sleep(0.001)

@@ -65,7 +65,7 @@ def test_a_full_queue_is_seen_while_the_job_runs(run: RunTest) -> None:
     async def main() -> None:
         async with LocalCluster(1) as cluster:
             runtime = cluster.runtimes["m1"]
-            job = await runtime.start_light_job(dag_of(Three, Deaf, EdgeConfig(queue_batches_max=2)), JobConfig(), [], cluster.topology)
+            job = await runtime.start_job(dag_of(Three, Deaf, EdgeConfig(queue_batches_max=2)), JobConfig(), [], cluster.topology)
 
             def stuck() -> bool:
                 metrics = {entry.vertex: entry for entry in runtime.metrics(job.job_id)}

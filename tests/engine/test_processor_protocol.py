@@ -157,7 +157,7 @@ def test_inputs_of_one_priority_take_turns(run: RunTest) -> None:
 def test_a_slow_consumer_bounds_what_its_producer_makes(run: RunTest) -> None:
     """The source may be ahead by the queue, one batch held back and one in the consumer's hands, however long the consumer waits."""
     source = CountingSource(1000)
-    gate = threading.Event()
+    latch = threading.Event()
     waiting = threading.Event()
 
     class Slow(Processor):
@@ -165,7 +165,7 @@ def test_a_slow_consumer_bounds_what_its_producer_makes(run: RunTest) -> None:
 
         def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
             waiting.set()
-            gate.wait(10)
+            latch.wait(10)
             return True
 
     dag = DAG()
@@ -175,11 +175,11 @@ def test_a_slow_consumer_bounds_what_its_producer_makes(run: RunTest) -> None:
 
     async def main() -> int:
         async with LocalCluster(1) as cluster:
-            job = await cluster.runtimes["m1"].start_light_job(dag, JobConfig(), (), cluster.topology)
+            job = await cluster.runtimes["m1"].start_job(dag, JobConfig(), (), cluster.topology)
             await until(lambda: bool(waiting.is_set()))
             await _turns(200)
             ahead = source.made
-            gate.set()
+            latch.set()
             await job.result()
             return ahead
 
@@ -371,12 +371,12 @@ def test_a_failure_names_vertex_member_and_batch_and_keeps_the_traceback(run: Ru
 
 
 def test_a_second_offload_at_a_time_is_refused(run: RunTest) -> None:
-    gate = threading.Event()
+    latch = threading.Event()
 
     class Greedy(Processor):
         def complete(self) -> bool:
-            self.context.offload(lambda: gate.wait(10))
-            self.context.offload(lambda: gate.wait(10))
+            self.context.offload(lambda: latch.wait(10))
+            self.context.offload(lambda: latch.wait(10))
             return True
 
     dag = DAG()
@@ -387,7 +387,7 @@ def test_a_second_offload_at_a_time_is_refused(run: RunTest) -> None:
             try:
                 await cluster.run(dag)
             finally:
-                gate.set()
+                latch.set()
 
     with pytest.raises(DagError, match="second offload"):
         run(main())
@@ -396,7 +396,7 @@ def test_a_second_offload_at_a_time_is_refused(run: RunTest) -> None:
 def test_close_waits_for_a_running_offload(run: RunTest) -> None:
     """Nothing may run at once with close: an offload may be using what close releases."""
     events: list[str] = []
-    gate, begun, closed = threading.Event(), threading.Event(), threading.Event()
+    latch, begun, closed = threading.Event(), threading.Event(), threading.Event()
 
     class Busy(Processor):
         def complete(self) -> bool:
@@ -406,7 +406,7 @@ def test_close_waits_for_a_running_offload(run: RunTest) -> None:
 
         def _work(self) -> None:
             begun.set()
-            gate.wait(10)
+            latch.wait(10)
             events.append("offload ended")
 
         def close(self) -> None:
@@ -418,13 +418,13 @@ def test_close_waits_for_a_running_offload(run: RunTest) -> None:
 
     async def main() -> None:
         async with LocalCluster(1) as cluster:
-            job = await cluster.runtimes["m1"].start_light_job(dag, JobConfig(), (), cluster.topology)
+            job = await cluster.runtimes["m1"].start_job(dag, JobConfig(), (), cluster.topology)
             await until(lambda: bool(begun.is_set()))
             job.cancel()
             with pytest.raises(JobCancelledError):
                 await job.result()
             events.append("job ended")
-            gate.set()
+            latch.set()
             await until(lambda: bool(closed.is_set()))
 
     run(main())

@@ -132,7 +132,7 @@ def test_whatever_befalls_a_job_it_ends_and_leaves_nothing(run: RunTest, seed: i
 
     async def main() -> None:
         async with LocalCluster(MEMBERS, limits=EngineLimits(cancel_wait_s=0.05)) as cluster:
-            job = await cluster.runtimes["m1"].start_light_job(dag, JobConfig(timeout_s=15), (), cluster.topology)
+            job = await cluster.runtimes["m1"].start_job(dag, JobConfig(timeout_s=15), (), cluster.topology)
             for _ in range(turns):
                 await asyncio.sleep(0)
             match misfortune:

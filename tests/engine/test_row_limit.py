@@ -13,10 +13,10 @@ import pytest
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.processors.row_limit import LimitedRows, RowLimit
 from secateur.engine.runtime.result_queue import ResultQueue
-from secateur.engine.sql.row_stream import JobRows
+from secateur.engine.sql.row_stream import JobRowStream
 from secateur.engine.sql.select_job import select_dag
 from secateur.engine.sql.select_plan import ScanPlan, SelectPlan, Strategy
-from secateur.engine.sql.stage import Stage
+from secateur.engine.sql.stage import QueryStage
 from secateur.errors import DataError, JobCancelledError
 from secateur.partitioning.pruning.nodes import All
 from secateur.partitioning.pruning.tree import PartitionTree
@@ -57,8 +57,8 @@ def test_what_is_left_of_batches(limit: RowLimit, expected: list[int]) -> None:
 
 def plan(limit: RowLimit) -> SelectPlan:
     columns = (("a", "BIGINT"),)
-    first = Stage("scan", Fragment("SELECT a FROM s0", ("s0",), columns), (0,))
-    last = Stage("final", Fragment("SELECT a FROM x0", ("x0",), columns, row_by_row=True), inputs=(0,), at_coordinator=True, limit=limit)
+    first = QueryStage("scan", Fragment("SELECT a FROM s0", ("s0",), columns), (0,))
+    last = QueryStage("final", Fragment("SELECT a FROM x0", ("x0",), columns, is_pipelineable=True), inputs=(0,), at_coordinator=True, limit=limit)
     scan = ScanPlan("s0", 1, "numbers", "numbers", ("a",), PartitionTree("numbers", SCHEME, All(), 9, 100), SCHEME.affinity_group(), False)
     return SelectPlan("plan", (scan,), last.fragment, (first, last), Strategy.TWO_STAGE, None, columns, 0, (), None, True, 1)
 
@@ -91,8 +91,8 @@ def test_a_job_that_has_enough_ends_everywhere(limit: RowLimit) -> None:
             dag, config = select_dag(made, [range(9)])
             assert (await cluster.run(dag, config, [])).table().num_rows == limit.taken
             queue = ResultQueue(1 << 20)
-            job = await cluster.runtimes["m1"].start_light_job(dag, config, (), cluster.topology, result=queue)
-            stream = JobRows(job, queue, lambda: made.stages[-1].fragment.schema)
+            job = await cluster.runtimes["m1"].start_job(dag, config, (), cluster.topology, result=queue)
+            stream = JobRowStream(job, queue, lambda: made.stages[-1].fragment.schema)
             assert (await stream.take(1 << 20)).num_rows == limit.taken
             assert stream.is_done
             await until(lambda: not any(runtime.running_executions for runtime in cluster.runtimes.values()))

@@ -13,11 +13,11 @@ import pytest
 
 from secateur.connectors import table_source
 from secateur.dag import DAG, EdgeConfig, JobConfig, between
+from secateur.engine.kernels.chunked_result import CompleteResult, StreamedResult
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
-from secateur.engine.kernels.parted_answer import MadeAnswer, WholeAnswer
 from secateur.engine.processors.result_sink import ResultSink
 from secateur.engine.runtime.result_queue import ResultQueue
-from secateur.engine.sql.row_stream import AnswerRows, FragmentRows, JobRows, RowStream
+from secateur.engine.sql.row_stream import FragmentRowStream, JobRowStream, LocalRowStream, RowStream
 from secateur.errors import DataError, JobCancelledError, MemberLostError
 from secateur.partitioning.schemes.build import build_scheme
 from secateur.partitioning.schemes.scheme import HashComponent
@@ -37,14 +37,14 @@ async def taken(stream: RowStream, bytes_wanted: int) -> list[pa.Table]:
 
 def test_an_answer_that_is_there_is_held_until_it_is_taken() -> None:
     async def scenario(executor: ThreadPoolExecutor) -> None:
-        stream = AnswerRows(lambda _: WholeAnswer(ROWS), executor)
+        stream = LocalRowStream(lambda _: CompleteResult(ROWS), executor)
         first = await stream.take(1 << 20)
         assert first.nbytes <= 1.1 * (1 << 20)
         assert stream.held_bytes == pytest.approx(ROWS.nbytes - first.nbytes, rel=0.01)
         parts = [first, *await taken(stream, 1 << 20)]
         assert 20 <= len(parts) <= 30
         assert pa.concat_tables(parts).equals(ROWS)
-        other = AnswerRows(lambda _: WholeAnswer(ROWS), executor)
+        other = LocalRowStream(lambda _: CompleteResult(ROWS), executor)
         await other.take(1)
         other.close()
         await until(lambda: other.is_done and not other.held_bytes)
@@ -66,7 +66,7 @@ def test_an_answer_is_made_as_it_is_taken_and_given_up_when_it_is_closed() -> No
             given_up.set()
 
     async def scenario(executor: ThreadPoolExecutor) -> None:
-        stream = AnswerRows(lambda _: MadeAnswer(parts()), executor)
+        stream = LocalRowStream(lambda _: StreamedResult(parts()), executor)
         assert (await stream.take(1)).num_rows == 100_000
         assert (await stream.take(1_000_000)).num_rows == 200_000
         assert (len(made), stream.is_done, stream.held_bytes) == (3, False, 0)
@@ -92,7 +92,7 @@ def test_an_answer_that_is_not_waited_for_any_more_is_closed_where_it_comes_late
             given_up.set()
 
     async def scenario(executor: ThreadPoolExecutor) -> None:
-        stream = AnswerRows(lambda _: MadeAnswer(parts()), executor)
+        stream = LocalRowStream(lambda _: StreamedResult(parts()), executor)
         taking = asyncio.create_task(stream.take(1))
         await until(begun.is_set)
         taking.cancel()
@@ -112,7 +112,7 @@ def test_a_fragment_reads_what_is_wanted_and_no_more() -> None:
         return piece.filter(pc.less(pc.bit_wise_and(piece["a"], 7), 4))
 
     async def scenario(executor: ThreadPoolExecutor) -> None:
-        stream = FragmentRows(ROWS, run, executor)
+        stream = FragmentRowStream(ROWS, run, executor)
         first = await stream.take(1 << 20)
         assert sum(read) < 1_100_000
         rest = await taken(stream, 1 << 20)
@@ -126,7 +126,7 @@ def test_a_fragment_reads_what_is_wanted_and_no_more() -> None:
 
 def test_a_fragment_that_keeps_nothing_has_one_part_with_its_schema() -> None:
     with ThreadPoolExecutor(1) as executor:
-        (part,) = asyncio.run(taken(FragmentRows(ROWS, lambda piece, _: piece.slice(0, 0), executor), 1 << 20))
+        (part,) = asyncio.run(taken(FragmentRowStream(ROWS, lambda piece, _: piece.slice(0, 0), executor), 1 << 20))
     assert part.equals(ROWS.slice(0, 0))
 
 
@@ -137,7 +137,7 @@ def test_an_error_in_the_middle_reaches_whoever_takes() -> None:
         return piece
 
     async def scenario(executor: ThreadPoolExecutor) -> None:
-        stream = FragmentRows(ROWS, run, executor)
+        stream = FragmentRowStream(ROWS, run, executor)
         assert (await stream.take(1)).num_rows
         with pytest.raises(DataError, match="second piece"):
             await stream.take(1)
@@ -157,7 +157,7 @@ def test_a_fragment_is_interrupted_when_nobody_waits_any_more() -> None:
         raise JobCancelledError("interrupted")
 
     async def scenario(executor: ThreadPoolExecutor) -> None:
-        stream = FragmentRows(ROWS, run, executor)
+        stream = FragmentRowStream(ROWS, run, executor)
         taking = asyncio.create_task(stream.take(1))
         await until(begun.is_set)
         taking.cancel()
@@ -175,15 +175,15 @@ NUMBERS = TableDef("numbers", 1, (Column("a", BIGINT, nullable=False),), ("a",),
 QUEUED = 1 << 20
 
 
-async def job_rows(cluster: LocalCluster) -> JobRows:
+async def job_rows(cluster: LocalCluster) -> JobRowStream:
     cluster.create_table(NUMBERS, ROWS)
     dag = DAG()
     dag.new_vertex("read", table_source("numbers"))
     dag.new_vertex("result", ResultSink())
     dag.edge(between("read", "result").distributed().with_config(EdgeConfig(window_bytes_max=QUEUED)))
     queue = ResultQueue(QUEUED)
-    job = await cluster.runtimes["m1"].start_light_job(dag, JobConfig(), (), cluster.topology, result=queue)
-    return JobRows(job, queue, lambda: ROWS.schema)
+    job = await cluster.runtimes["m1"].start_job(dag, JobConfig(), (), cluster.topology, result=queue)
+    return JobRowStream(job, queue, lambda: ROWS.schema)
 
 
 def executions(cluster: LocalCluster) -> int:

@@ -29,7 +29,7 @@ RunTest = Callable[[Any], Any]
 def test_messages_that_are_not_ours_harm_no_job(run: RunTest, header: dict[str, Any]) -> None:
     async def main() -> None:
         async with LocalCluster(2) as cluster:
-            job = await cluster.runtimes["m1"].start_light_job(pipeline(Place(Forever, "m1"), lambda e: e), JobConfig(), (), cluster.topology)
+            job = await cluster.runtimes["m1"].start_job(pipeline(Place(Forever, "m1"), lambda e: e), JobConfig(), (), cluster.topology)
             with pytest.raises(ProtocolError):
                 cluster.runtimes["m1"].on_message(header, b"")
             assert not job.done
@@ -53,7 +53,7 @@ def test_a_start_that_cannot_be_read_is_answered(run: RunTest, plan: bytes) -> N
 def test_rows_for_an_edge_that_does_not_lead_here_fail_the_job(run: RunTest) -> None:
     async def main() -> None:
         async with LocalCluster(2) as cluster:
-            job = await cluster.runtimes["m1"].start_light_job(pipeline(Place(Forever, "m1"), lambda e: e), JobConfig(), (), cluster.topology)
+            job = await cluster.runtimes["m1"].start_job(pipeline(Place(Forever, "m1"), lambda e: e), JobConfig(), (), cluster.topology)
             cluster.runtimes["m1"].on_message({"op": "exchange", "job": job.job_id, "from": "m2", "edge": 0, "seq": 0, "pieces": [], "last": True}, b"")
             with pytest.raises(ProtocolError, match="member m2 sent rows of edge 0, which does not lead from there to m1"):
                 await job.result()
@@ -94,12 +94,12 @@ def test_metrics_count_what_went_in_and_out(run: RunTest) -> None:
 
 
 def test_slow_starts_do_not_hold_the_loop(run: RunTest) -> None:
-    gate = threading.Event()
+    latch = threading.Event()
     beats = 0
 
     class Model(ProcessorSupplier):
         def init(self, context: Any) -> None:
-            assert gate.wait(10)
+            assert latch.wait(10)
 
         def get(self, count: int) -> Sequence[Processor]:
             return [Numbers(3) for _ in range(count)]
@@ -107,12 +107,12 @@ def test_slow_starts_do_not_hold_the_loop(run: RunTest) -> None:
     async def main() -> int:
         nonlocal beats
         async with LocalCluster(1) as cluster:
-            job = await cluster.runtimes["m1"].start_light_job(pipeline(Model(), lambda e: e, parallelism=1), JobConfig(), (), cluster.topology)
+            job = await cluster.runtimes["m1"].start_job(pipeline(Model(), lambda e: e, parallelism=1), JobConfig(), (), cluster.topology)
             for _ in range(50):
                 await asyncio.sleep(0)
                 beats += 1
             assert not job.done
-            gate.set()
+            latch.set()
             return (await job.result()).table().num_rows
 
     assert run(main()) == 3

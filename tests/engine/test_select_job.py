@@ -16,7 +16,7 @@ from secateur.engine.runtime.services import EngineLimits
 from secateur.engine.sql.key_search import DirectSearch, KeyOperand, KeySearch
 from secateur.engine.sql.select_job import describe_select, select_dag
 from secateur.engine.sql.select_plan import ScanPlan, SelectPlan, Strategy
-from secateur.engine.sql.stage import Stage
+from secateur.engine.sql.stage import QueryStage
 from secateur.errors import DataChangedError, DataError, TopologyChangedError
 from secateur.partitioning.pruning.nodes import All
 from secateur.partitioning.pruning.operand import Parameter
@@ -47,9 +47,10 @@ def scan(tdef: TableDef, relation: str, columns: Sequence[str], alias: str | Non
 
 def select(scans: Sequence[ScanPlan], partials: Sequence[Fragment], final: Fragment) -> SelectPlan:
     stages = [
-        Stage(f"scan:{s.alias}", partial, scans=(index,), at_coordinator=s.replicated) for index, (s, partial) in enumerate(zip(scans, partials, strict=True))
+        QueryStage(f"scan:{s.alias}", partial, scans=(index,), at_coordinator=s.replicated)
+        for index, (s, partial) in enumerate(zip(scans, partials, strict=True))
     ]
-    stages.append(Stage("final", final, inputs=tuple(range(len(scans))), at_coordinator=True))
+    stages.append(QueryStage("final", final, inputs=tuple(range(len(scans))), at_coordinator=True))
     return SelectPlan("plan", tuple(scans), final, tuple(stages), Strategy.TWO_STAGE, None, final.columns, 0, (), None, True, 1)
 
 

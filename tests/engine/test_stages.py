@@ -16,7 +16,7 @@ from secateur.engine.runtime.result import JobResult
 from secateur.engine.runtime.services import EngineLimits
 from secateur.engine.sql.select_job import describe_select, select_dag
 from secateur.engine.sql.select_plan import ScanPlan, SelectPlan, Strategy
-from secateur.engine.sql.stage import Exchange, Stage
+from secateur.engine.sql.stage import ExchangeKind, QueryStage
 from secateur.errors import DataError, DeadlineError, LimitExceededError
 from secateur.partitioning.pruning.nodes import All
 from secateur.partitioning.pruning.tree import PartitionTree
@@ -71,14 +71,14 @@ def scan(table: str, relation: str) -> ScanPlan:
     return ScanPlan(relation, tdef.table_id, table, table, tuple(c.name for c in tdef.columns), tree, tdef.scheme.affinity_group(), tdef.replicated)
 
 
-def stage(name: str, sql: str, output: str, /, **options: Any) -> Stage:
+def stage(name: str, sql: str, output: str, /, **options: Any) -> QueryStage:
     """A stage; its fragment sees ``s<n>`` and ``x<n>`` for its scans and inputs, and ``output`` is written as in CREATE TABLE."""
     relations = [f"s{number}" for number in options.get("scans", ())] + [f"x{number}" for number in options.get("inputs", ())]
     typed = tuple((name, text) for name, text in (column.rsplit(" ", 1) for column in output.split(", ")))
-    return Stage(name, Fragment(sql, tuple(relations), typed), **options)
+    return QueryStage(name, Fragment(sql, tuple(relations), typed), **options)
 
 
-def final(sql: str, columns: str, *inputs: int, scans: Sequence[int] = ()) -> Stage:
+def final(sql: str, columns: str, *inputs: int, scans: Sequence[int] = ()) -> QueryStage:
     return stage("final", sql, columns, inputs=inputs, scans=tuple(scans), at_coordinator=True)
 
 
@@ -86,7 +86,7 @@ def final(sql: str, columns: str, *inputs: int, scans: Sequence[int] = ()) -> St
 class Case:
     tables: Sequence[str]
     """What the scans s0, s1, ... read."""
-    stages: Sequence[Stage]
+    stages: Sequence[QueryStage]
     oracle: str
     """The statement as DuckDB answers it over all tables; ``{s0}`` stands for the kept rows of scan 0."""
     kept: dict[int, Callable[[int], bool]] = field(default_factory=dict)
@@ -139,7 +139,7 @@ JOINED = "name VARCHAR, id BIGINT, price BIGINT"
 BROADCAST_JOIN = Case(
     ["customers", "items"],
     [
-        stage("few", "SELECT name, country FROM s0 WHERE country < 3", "name VARCHAR, country BIGINT", scans=(0,), exchange=Exchange.BROADCAST),
+        stage("few", "SELECT name, country FROM s0 WHERE country < 3", "name VARCHAR, country BIGINT", scans=(0,), exchange=ExchangeKind.BROADCAST),
         stage("join", "SELECT x0.name, id, price FROM s1 JOIN x0 ON s1.customer = x0.name", JOINED, scans=(1,), inputs=(0,)),
         final("SELECT * FROM x1", JOINED, 1),
     ],
@@ -149,7 +149,7 @@ BROADCAST_JOIN = Case(
 ROUTED_JOIN = Case(
     ["customers", "items"],
     [
-        stage("items", "SELECT customer, id, price FROM s1", "customer VARCHAR, id BIGINT, price BIGINT", scans=(1,), exchange=Exchange.ROUTE,
+        stage("items", "SELECT customer, id, price FROM s1", "customer VARCHAR, id BIGINT, price BIGINT", scans=(1,), exchange=ExchangeKind.ROUTE,
               columns=("customer",), route=0),
         stage("join", "SELECT name, id, price FROM s0 JOIN x0 ON customer = name", JOINED, scans=(0,), inputs=(0,)),
         final("SELECT * FROM x1", JOINED, 1),
@@ -160,7 +160,7 @@ ROUTED_JOIN = Case(
 ROUTED_OUTER_JOIN = Case(
     ["customers", "items"],
     [
-        stage("items", "SELECT customer, id, price FROM s1", "customer VARCHAR, id BIGINT, price BIGINT", scans=(1,), exchange=Exchange.ROUTE,
+        stage("items", "SELECT customer, id, price FROM s1", "customer VARCHAR, id BIGINT, price BIGINT", scans=(1,), exchange=ExchangeKind.ROUTE,
               columns=("customer",), route=0, keeps_unmatched=True),
         stage("join", "SELECT name, id, price FROM x0 LEFT JOIN s0 ON customer = name", JOINED, scans=(0,), inputs=(0,)),
         final("SELECT * FROM x1", JOINED, 1),
@@ -171,7 +171,7 @@ ROUTED_OUTER_JOIN = Case(
 ROUTED_BY_RANGE = Case(
     ["bands", "items"],
     [
-        stage("items", "SELECT price, id FROM s1", "price BIGINT, id BIGINT", scans=(1,), exchange=Exchange.ROUTE, columns=("price",), route=0),
+        stage("items", "SELECT price, id FROM s1", "price BIGINT, id BIGINT", scans=(1,), exchange=ExchangeKind.ROUTE, columns=("price",), route=0),
         stage("join", "SELECT band, id FROM s0 JOIN x0 ON price = low", "band VARCHAR, id BIGINT", scans=(0,), inputs=(0,)),
         final("SELECT * FROM x1", "band VARCHAR, id BIGINT", 1),
     ],
@@ -181,7 +181,7 @@ ROUTED_BY_RANGE = Case(
 ROUTED_BY_RANGE_OUTER = Case(
     ["bands", "items"],
     [
-        stage("items", "SELECT price, id FROM s1", "price BIGINT, id BIGINT", scans=(1,), exchange=Exchange.ROUTE, columns=("price",), route=0,
+        stage("items", "SELECT price, id FROM s1", "price BIGINT, id BIGINT", scans=(1,), exchange=ExchangeKind.ROUTE, columns=("price",), route=0,
               keeps_unmatched=True),
         stage("join", "SELECT band, id FROM x0 LEFT JOIN s0 ON price = low", "band VARCHAR, id BIGINT", scans=(0,), inputs=(0,)),
         final("SELECT * FROM x1", "band VARCHAR, id BIGINT", 1),
@@ -192,8 +192,8 @@ ROUTED_BY_RANGE_OUTER = Case(
 SHUFFLED_FULL_JOIN = Case(
     ["customers", "items"],
     [
-        stage("customers", "SELECT country FROM s0", "country BIGINT", scans=(0,), exchange=Exchange.SHUFFLE, columns=("country",)),
-        stage("items", "SELECT price, id FROM s1", "price BIGINT, id BIGINT", scans=(1,), exchange=Exchange.SHUFFLE, columns=("price",)),
+        stage("customers", "SELECT country FROM s0", "country BIGINT", scans=(0,), exchange=ExchangeKind.SHUFFLE, columns=("country",)),
+        stage("items", "SELECT price, id FROM s1", "price BIGINT, id BIGINT", scans=(1,), exchange=ExchangeKind.SHUFFLE, columns=("price",)),
         stage("join", "SELECT country, id FROM x0 FULL JOIN x1 ON country = price", "country BIGINT, id BIGINT", inputs=(0, 1)),
         final("SELECT * FROM x2", "country BIGINT, id BIGINT", 2),
     ],
@@ -203,7 +203,7 @@ SHUFFLED_FULL_JOIN = Case(
 SHUFFLED_DISTINCT_COUNT = Case(
     ["items"],
     [
-        stage("items", "SELECT DISTINCT customer, price FROM s0", "customer VARCHAR, price BIGINT", scans=(0,), exchange=Exchange.SHUFFLE,
+        stage("items", "SELECT DISTINCT customer, price FROM s0", "customer VARCHAR, price BIGINT", scans=(0,), exchange=ExchangeKind.SHUFFLE,
               columns=("customer",)),
         stage("group", "SELECT customer, count(DISTINCT price) AS n FROM x0 GROUP BY customer", "customer VARCHAR, n BIGINT", inputs=(0,)),
         final("SELECT * FROM x1", "customer VARCHAR, n BIGINT", 1),
@@ -224,7 +224,7 @@ THERE_AND_BACK = Case(
     ["items"],
     [
         stage("sums", "SELECT sum(price)::BIGINT AS s, count(price) AS n FROM s0", "s BIGINT, n BIGINT", scans=(0,)),
-        stage("mean", "SELECT sum(s) / sum(n) AS m FROM x0", "m DOUBLE", inputs=(0,), at_coordinator=True, exchange=Exchange.BROADCAST),
+        stage("mean", "SELECT sum(s) / sum(n) AS m FROM x0", "m DOUBLE", inputs=(0,), at_coordinator=True, exchange=ExchangeKind.BROADCAST),
         stage("above", "SELECT id, price FROM s0 WHERE price > (SELECT m FROM x1)", "id BIGINT, price BIGINT", scans=(0,), inputs=(1,)),
         final("SELECT id, price FROM x2", "id BIGINT, price BIGINT", 2),
     ],
@@ -234,7 +234,7 @@ THERE_AND_BACK = Case(
 TWO_CONSUMERS = Case(
     ["customers", "items"],
     [
-        stage("few", "SELECT name, country FROM s0 WHERE country < 3", "name VARCHAR, country BIGINT", scans=(0,), exchange=Exchange.BROADCAST),
+        stage("few", "SELECT name, country FROM s0 WHERE country < 3", "name VARCHAR, country BIGINT", scans=(0,), exchange=ExchangeKind.BROADCAST),
         stage("join", "SELECT name, id FROM s1 JOIN x0 ON customer = name", "name VARCHAR, id BIGINT", scans=(1,), inputs=(0,)),
         final("SELECT name, id, country FROM x0 LEFT JOIN x1 USING (name)", "name VARCHAR, id BIGINT, country BIGINT", 0, 1),
     ],
@@ -343,7 +343,7 @@ def test_two_stages_read_the_same_rows_though_somebody_writes(run: RunTest) -> N
         async with LocalCluster(1) as cluster:
             create_tables(cluster)
             dag, config = select_dag(THERE_AND_BACK.plan, THERE_AND_BACK.partitions())
-            job = await cluster.runtimes["m1"].start_light_job(dag, config, [], cluster.topology)
+            job = await cluster.runtimes["m1"].start_job(dag, config, [], cluster.topology)
             for partition in range(ITEMS.partition_count):
                 cluster.stores["m1"].write(ITEMS.table_id, partition, ITEMS.arrow_schema.empty_table(), "overwrite")
             assert rows_of((await job.result()).table()) == THERE_AND_BACK.expected()
@@ -371,7 +371,7 @@ def test_a_deadline_stops_any_stage(run: RunTest, slow: int) -> None:
     """Whichever stage computes for ever; the others have ended or wait for it."""
     endless = "(SELECT count(*) FROM range(1000000) a, range(1000000) b) > 0"
     stages = [
-        stage("few", f"SELECT name FROM s0 WHERE {endless if slow == 0 else 'true'}", "name VARCHAR", scans=(0,), exchange=Exchange.BROADCAST),
+        stage("few", f"SELECT name FROM s0 WHERE {endless if slow == 0 else 'true'}", "name VARCHAR", scans=(0,), exchange=ExchangeKind.BROADCAST),
         stage("join", f"SELECT id FROM s1 JOIN x0 ON customer = name WHERE {endless if slow == 1 else 'true'}", "id BIGINT", scans=(1,), inputs=(0,)),
         final(f"SELECT id FROM x1 WHERE {endless if slow == 2 else 'true'}", "id BIGINT", 1),
     ]

@@ -8,12 +8,12 @@ from types import MappingProxyType
 from typing import Any
 
 from secateur.errors import UnknownTableError
-from secateur.partitioning.tables.statistics import NO_STATISTICS, ColumnStatistics, StatisticsPicture, TableStatistics
+from secateur.partitioning.tables.statistics import NO_STATISTICS, ColumnStatistics, StatisticsSnapshot, TableStatistics
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.affinity import assign
 from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
 from secateur.partitioning.types.column_type import TypeKind
-from secateur.planner.explain.explain import Explain, explain
+from secateur.planner.explain.explain import ExplainedStatement, explain
 from secateur.planner.planner import Planner
 from secateur.planner.statement import CreateIndex, CreateTable, CreateView, SelectStatement, Statement
 from secateur.planner.views.view import ViewDef
@@ -23,14 +23,14 @@ MEMBERS = ("m1", "m2", "m3")
 
 @dataclass
 class DescribedTables:
-    """What a controller knows, as far as planning goes; ``picture`` are the statistics."""
+    """What a controller knows, as far as planning goes; ``statistics_snapshot`` are the statistics."""
 
     planner: Planner = field(default_factory=Planner)
     known: dict[str, TableDef] = field(default_factory=dict)
     views: dict[str, ViewDef] = field(default_factory=dict)
     owners: dict[str, Ownership] = field(default_factory=dict)
     version: int = 1
-    picture: StatisticsPicture = NO_STATISTICS
+    statistics_snapshot: StatisticsSnapshot = NO_STATISTICS
 
     @classmethod
     def of(cls, definitions: Iterable[str]) -> DescribedTables:
@@ -93,7 +93,7 @@ class DescribedTables:
         columns = {
             column.name: ColumnStatistics(8 * rows, 0, distinct[column.name], None if column.type.kind is TypeKind.VARCHAR else 1) for column in table.columns
         }
-        self.picture = self.picture.with_table(TableStatistics(table.table_id, rows, MappingProxyType(columns)))
+        self.statistics_snapshot = self.statistics_snapshot.with_table(TableStatistics(table.table_id, rows, MappingProxyType(columns)))
 
     def prepare(self, sql: str, params: Any = (), settings: Mapping[str, str] | None = None) -> Statement:
         return self.planner.prepare(sql, params, self, settings)
@@ -112,5 +112,5 @@ class DescribedTables:
     def partition(self, table: str, **key: Any) -> int:
         return self.table(table).scheme.partition_of(key)
 
-    def explain(self, sql: str, params: Any = (), **settings: str) -> Explain:
+    def explain(self, sql: str, params: Any = (), **settings: str) -> ExplainedStatement:
         return explain(self.prepare(sql, params, settings), params, self, settings)

@@ -24,7 +24,7 @@ import secateur
 from placed import EXCHANGES, Changes, Placeable, exchange_by, placed_world
 from secateur.engine.sql.select_plan import Strategy
 from secateur.planner import gathered
-from secateur.planner.fragments.canonical import DIFFERS
+from secateur.planner.fragments.qualified import DIFFERS
 from worlds import World, depends_on_optimizer, examined_closely, sorted_rows
 
 __all__ = ["STATEMENTS_PER_WORLD", "Compared", "compare_changes", "compare_on_cluster", "compare_world"]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from secateur.engine.sql.select_plan import Strategy
-from secateur.engine.sql.stage import Exchange
+from secateur.engine.sql.stage import ExchangeKind
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner import gathered
 from secateur.planner.placement import search, semi_joins
@@ -82,16 +82,16 @@ def _statements(rng: random.Random) -> Iterator[str]:
 
 @pytest.mark.parametrize(
     ("routed", "shuffled", "wanted"),
-    [(0.0, 1e18, Exchange.ROUTE), (1e18, 0.0, Exchange.SHUFFLE), (1e18, 1e18, Exchange.BROADCAST)],
+    [(0.0, 1e18, ExchangeKind.ROUTE), (1e18, 0.0, ExchangeKind.SHUFFLE), (1e18, 1e18, ExchangeKind.BROADCAST)],
     ids=["routes", "shuffles", "broadcasts"],
 )
-def test_exchanges_change_no_answer(monkeypatch: pytest.MonkeyPatch, routed: float, shuffled: float, wanted: Exchange) -> None:
+def test_exchanges_change_no_answer(monkeypatch: pytest.MonkeyPatch, routed: float, shuffled: float, wanted: ExchangeKind) -> None:
     monkeypatch.setattr(search, "_ROUTED_MIN", routed)
     monkeypatch.setattr(search, "_SHUFFLED_MIN", shuffled)
     monkeypatch.setattr(search, "_SHUFFLE_SHARE", 0.5 if shuffled else 1e-6)
-    monkeypatch.setattr(semi_joins, "_SAVED_MIN", 1e18 if wanted is Exchange.SHUFFLE else -1.0)
+    monkeypatch.setattr(semi_joins, "_SAVED_MIN", 1e18 if wanted is ExchangeKind.SHUFFLE else -1.0)
     monkeypatch.setattr(semi_joins, "_SHARE_MAX", 1.0)
-    seen: Counter[Exchange] = Counter()
+    seen: Counter[ExchangeKind] = Counter()
     for number in range(2):
         rng = random.Random(SEED + number)
         world = _world(rng)

@@ -28,7 +28,7 @@ from secateur.engine.kernels.fragment import Fragment
 from secateur.errors import Error
 from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type
 from secateur.partitioning.types.decimals import from_unscaled
-from secateur.planner.fragments.arrow_compiler import Declined, compile_arrow
+from secateur.planner.fragments.arrow_compiler import KernelDeclined, compile_arrow
 
 FACTOR = float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))
 STATEMENTS = int(120 * FACTOR)
@@ -102,7 +102,7 @@ def compiled(kernel: DuckDBKernel, statement: Statement) -> ArrowFragment | None
         return None  # a statement that does not bind: what the generator drew has no meaning
     parsed = sqlglot.parse_one(statement.sql + " ", dialect="duckdb")  # sqlglot 30 cannot read a text that ends in an empty string literal
     result = compile_arrow(parsed, SCHEMA, "s0", statement.columns)
-    return None if isinstance(result, Declined) else result
+    return None if isinstance(result, KernelDeclined) else result
 
 
 def assert_same(answer: pa.Table, expected: pa.Table, statement: Statement, case: str) -> None:

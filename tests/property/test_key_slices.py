@@ -12,7 +12,7 @@ from unittest import mock
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.pruning.key_range import Cut, KeyRange, unite_ranges
+from secateur.partitioning.pruning.key_range import KeyBoundary, KeyRange, unite_ranges
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.column_type import parse_type
@@ -80,8 +80,8 @@ def _keys(table: pa.Table) -> list[tuple[Any, Any]]:
     return list(zip(table["a"].to_pylist(), table["b"].to_pylist(), strict=True))
 
 
-def _cut(rng: random.Random, keys: list[tuple[Any, Any]]) -> Cut:
-    return Cut(rng.choice(keys)[: rng.choice([0, 1, 1, 2, 2])], rng.random() < 0.5)
+def _cut(rng: random.Random, keys: list[tuple[Any, Any]]) -> KeyBoundary:
+    return KeyBoundary(rng.choice(keys)[: rng.choice([0, 1, 1, 2, 2])], rng.random() < 0.5)
 
 
 def _is_between(key: tuple[Any, ...], span: KeyRange) -> bool:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from secateur.errors import DuplicateKeyError, LoadFailedError
-from secateur.partitioning.pruning.key_range import Cut, KeyPrefix, KeyRange, unite_ranges
+from secateur.partitioning.pruning.key_range import KeyBoundary, KeyPrefix, KeyRange, unite_ranges
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.column_type import parse_type
@@ -40,7 +40,7 @@ values = st.one_of(st.none(), st.integers(-5, 5))
 batches = st.lists(st.tuples(keys, values), max_size=12)
 modes = st.sampled_from(["append", "overwrite", "upsert", "ignore"])
 load_ids = st.sampled_from(["A", "B"])
-cuts = st.builds(Cut, st.one_of(st.just(()), st.tuples(st.integers(-3, 4)), keys), st.booleans())
+cuts = st.builds(KeyBoundary, st.one_of(st.just(()), st.tuples(st.integers(-3, 4)), keys), st.booleans())
 
 
 def table_of(batch: list[tuple[Key, int | None]]) -> pa.Table:

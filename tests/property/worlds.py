@@ -20,11 +20,11 @@ import pyarrow as pa
 from secateur.cluster.controller.statement_replies import bounded_depth
 from secateur.engine.kernels.fragment import run
 from secateur.engine.sql.select_plan import ScanPlan, SelectPlan
-from secateur.engine.sql.stage import Exchange, stage_relation
+from secateur.engine.sql.stage import ExchangeKind, stage_relation
 from secateur.errors import DatabaseError, DataError, UnknownTableError
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.split import split
-from secateur.partitioning.tables.statistics import NO_STATISTICS, ColumnStatistics, StatisticsPicture, TableStatistics
+from secateur.partitioning.tables.statistics import NO_STATISTICS, ColumnStatistics, StatisticsSnapshot, TableStatistics
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import TypeKind
 from secateur.planner.planner import Planner
@@ -76,7 +76,7 @@ class World:
     planner: Planner = field(default_factory=Planner)
     version: int = 1
     topology: Any = None
-    picture: StatisticsPicture = NO_STATISTICS
+    statistics_snapshot: StatisticsSnapshot = NO_STATISTICS
     ddl: dict[str, str] = field(default_factory=dict)
     views: dict[str, ViewDef] = field(default_factory=dict)
 
@@ -99,7 +99,7 @@ class World:
                 ).fetchall()[0]
                 columns[column.name] = ColumnStatistics(8 * distinct, nulls, distinct, low, high)
             ((rows,),) = self.duck.execute(f'SELECT count(*) FROM "{table.name}"').fetchall()
-            self.picture = self.picture.with_table(TableStatistics(table.table_id, rows, columns))
+            self.statistics_snapshot = self.statistics_snapshot.with_table(TableStatistics(table.table_id, rows, columns))
 
     def create_view(self, ddl: str) -> None:
         """A view, here and in DuckDB, in the place of one of that name."""
@@ -177,7 +177,7 @@ class World:
                 if not stage.at_coordinator:
                     inputs = {name: self.exchanged(plan, int(name[1:]), rows, kept, member, owners) for name, rows in inputs.items()}
                 parts = {number: self.owned(plan.scans[number], kept[number], member, owners) for number in stage.scans}
-                if stage.at_coordinator or any(parts.values()) or any(plan.stages[number].spreads for number in stage.inputs):
+                if stage.at_coordinator or any(parts.values()) or any(plan.stages[number].distributions for number in stage.inputs):
                     scans = {plan.scans[number].relation: self.slices(plan.scans[number], params, ids) for number, ids in parts.items()}
                     aliased = {alias.relation: inputs[alias.source] for alias in stage.aliases}
                     answers.append(run(stage.fragment, scans | inputs | aliased, given))
@@ -192,12 +192,12 @@ class World:
     def exchanged(self, plan: SelectPlan, number: int, rows: pa.Table, kept: Sequence[Sequence[int]], member: int, owners: Owners) -> pa.Table:
         """What a member gets of the rows of a stage: all, those of its partitions of the table that they follow, or those that are dealt to it."""
         stage = plan.stages[number]
-        if stage.exchange is Exchange.BROADCAST:
+        if stage.exchange is ExchangeKind.BROADCAST:
             return rows
-        if stage.exchange is Exchange.SHUFFLE:
-            dealt = [crc32(str(tuple(row.values())).encode()) % owners.members == member for row in rows.select(list(stage.columns)).to_pylist()]
-            return rows.filter(pa.array(dealt, pa.bool_()))
-        assert stage.exchange is Exchange.ROUTE
+        if stage.exchange is ExchangeKind.SHUFFLE:
+            shuffled = [crc32(str(tuple(row.values())).encode()) % owners.members == member for row in rows.select(list(stage.columns)).to_pylist()]
+            return rows.filter(pa.array(shuffled, pa.bool_()))
+        assert stage.exchange is ExchangeKind.ROUTE
         assert stage.route is not None
         scheme = plan.scans[stage.route].tree.scheme
         if not stage.keeps_unmatched:
@@ -205,9 +205,9 @@ class World:
                 rows = rows.filter(rows[column].is_valid())
         keys = pa.table({name: rows[column] for name, column in zip(scheme.columns, stage.columns, strict=True)})
         mine = self.owned(plan.scans[stage.route], kept[stage.route], member, owners)
-        partitions = scheme.partitions_of(keys, strays_allowed=True)
-        strays = ~np.isin(partitions, kept[stage.route]) if stage.keeps_unmatched and member == 0 else np.zeros(len(partitions), dtype=bool)
-        return rows.filter(pa.array(np.isin(partitions, mine) | strays))
+        partitions = scheme.partitions_of(keys, unmatched_allowed=True)
+        unmatched = ~np.isin(partitions, kept[stage.route]) if stage.keeps_unmatched and member == 0 else np.zeros(len(partitions), dtype=bool)
+        return rows.filter(pa.array(np.isin(partitions, mine) | unmatched))
 
     def rows_needed(self, table: str, where: str, params: Sequence[Any]) -> tuple[set[int], set[tuple[Any, ...]]]:
         """The partitions and the primary keys of the rows for which DuckDB finds a predicate TRUE."""

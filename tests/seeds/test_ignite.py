@@ -11,7 +11,7 @@ import pytest
 import secateur
 from secateur.cluster import Cluster
 from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
 from secateur.partitioning.pruning.nodes import All, AnyOf, Everywhere, Keys, Node, Nothing, Partitions, intersect, node_from_wire, node_to_wire, unite
 from secateur.partitioning.pruning.operand import Parameter
 from secateur.partitioning.pruning.tree import PartitionTree
@@ -28,7 +28,7 @@ def p(*ids: int) -> Node:
 
 def arg(index: int) -> Node:
     """The partition of an argument: ``:1`` is ``arg(1)``."""
-    return Keys(Box.of({"k": Constraint((Choice(tests=(Test(Comparison.IN, (Parameter(index),)),)),))}))
+    return Keys(Box.of({"k": Constraint((Choice(tests=(ParameterComparison(Comparison.IN, (Parameter(index),)),)),))}))
 
 
 ALL, NONE, ANY = All(), Nothing(), Everywhere()

@@ -187,7 +187,7 @@ def test_a_load_that_some_members_have_published_when_the_controller_dies_is_pub
         with pytest.raises(Error):
             loading.result(30)
         held.drop()
-        until(lambda: not members_of(mortal)["m2"]._places.gate(members_of(mortal)["m2"]._store.tables()[0].table_id).is_closed, "the gate of m2 opens")
+        until(lambda: not members_of(mortal)["m2"]._places.latch(members_of(mortal)["m2"]._store.tables()[0].table_id).is_closed, "the gate of m2 opens")
         assert [conn.execute(select, [key]).fetchall() for key in range(20)] == [[(1,)]] * 20
         counts = [member._store.stats()[0].partition_rows for member in members_of(mortal).values()]
         assert sum(sum(count.values()) for count in counts) == 2 * 100  # the primaries and their backups

@@ -13,7 +13,7 @@ import pytest
 
 import secateur
 from secateur.client.execution import materialize
-from secateur.client.execution.outcome import StepFound
+from secateur.client.execution.outcome import StepResult
 from secateur.cluster import Cluster
 from secateur.planner.steps import join_keys
 
@@ -187,13 +187,13 @@ def test_keys_are_not_used_once_their_rows_have_changed(
     first = conn.execute(sql)
     assert first.fetchall() == [(36, 7)]
     assert first.stats is not None
-    assert first.stats.steps == (StepFound(1, used=True),)
+    assert first.stats.steps == (StepResult(1, used=True),)
     with shop.connect() as other:
         between(lambda: other.execute(change.format(customers=table_name)))
         cur = conn.execute(sql)
     assert sorted(cur.fetchall()) == expected
     assert cur.stats is not None
-    assert cur.stats.steps == (StepFound(1, used=False),)
+    assert cur.stats.steps == (StepResult(1, used=False),)
     assert cur.stats.partitions_read > 64
 
 
@@ -203,4 +203,4 @@ def test_a_change_elsewhere_does_no_harm(shop: Cluster, conn: secateur.Connectio
         between(lambda: other.execute("INSERT INTO nations VALUES (1000, 'new')"))
         cur = conn.execute(JOIN, ["r7"])
     assert cur.stats is not None
-    assert cur.stats.steps == (StepFound(4, used=True),)
+    assert cur.stats.steps == (StepResult(4, used=True),)

@@ -11,7 +11,7 @@ import pytest
 import secateur
 from secateur.errors import PruningMismatchError
 from secateur.planner import stages
-from secateur.planner.fragments.two_stage import Halves, cut
+from secateur.planner.fragments.partial_final import PartialFinal, split_select
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +45,11 @@ def test_no_false_alarm(connection: secateur.Connection, sql: str) -> None:
 
 
 def test_the_users_text_is_what_is_compared_with(connection: secateur.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    def cut_wrongly(*args: Any) -> Halves:
-        halves = cut(*args)
+    def cut_wrongly(*args: Any) -> PartialFinal:
+        halves = split_select(*args)
         return replace(halves, partial=halves.partial.replace("> 4", "> 5"))
 
-    monkeypatch.setattr(stages, "cut", cut_wrongly)
+    monkeypatch.setattr(stages, "split_select", cut_wrongly)
     monkeypatch.setattr(stages, "difference", lambda *args, **named: None)
     with pytest.raises(PruningMismatchError, match="differ"):
         connection.execute("SELECT s, count(*) FROM verified WHERE a > 4 GROUP BY s").fetchall()

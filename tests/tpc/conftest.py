@@ -15,7 +15,7 @@ import secateur
 from benchmarks.tpc.answers import difference
 from benchmarks.tpc.data import tables_of
 from benchmarks.tpc.tables import create_in_duckdb, load_cluster
-from secateur.planner.fragments.canonical import DIFFERS
+from secateur.planner.fragments.qualified import DIFFERS
 
 PARTITIONS = 6
 

@@ -12,7 +12,7 @@ from secateur.client.copy.reading import read_batches
 from secateur.client.copy.writing import write_file
 from secateur.client.dbapi.rows import as_table
 from secateur.client.dbapi.streamed_rows import StreamedRows
-from secateur.client.execution.select import Wanted, run_select
+from secateur.client.execution.select import RunOptions, run_select
 from secateur.client.execution.statement import CopyFrom, CopyTo
 from secateur.client.loads.load import LoadMode, load_rows
 from secateur.client.session import Session
@@ -52,7 +52,7 @@ def copy_to(session: Session, sql: str, params: list[Any] | dict[str, Any], copy
         ProgrammingError: The file cannot be written.
         Error: As :func:`~secateur.client.execution.select.run_select`.
     """
-    selected = run_select(session, sql, params, copy.source, cached=False, started_s=time.perf_counter(), wanted=Wanted.ROWS_IN_PARTS)
+    selected = run_select(session, sql, params, copy.source, cached=False, started_s=time.perf_counter(), wanted=RunOptions.ROWS_IN_PARTS)
     first = as_table(selected.result, selected.columns)
     if selected.rest is None:
         return write_file(copy.options, [first], selected.columns)

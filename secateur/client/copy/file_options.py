@@ -9,13 +9,13 @@ from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-__all__ = ["OPTIONS", "SYNONYMS", "Direction", "FileFormat", "FileOptions", "OptionKind", "OptionValue"]
+__all__ = ["OPTIONS", "SYNONYMS", "CopyFormat", "Direction", "FileOptions", "OptionKind", "OptionValue"]
 
 OptionValue: TypeAlias = bool | int | str | tuple[str, ...]
 """A tuple is a list of texts or of names; ``("*",)`` names every column."""
 
 
-class FileFormat(Enum):
+class CopyFormat(Enum):
     """The formats. The value is the name in SQL."""
 
     CSV = "csv"
@@ -23,19 +23,19 @@ class FileFormat(Enum):
     JSON = "json"
 
     @classmethod
-    def of_path(cls, path: str) -> FileFormat:
+    def of_path(cls, path: str) -> CopyFormat:
         """The format that a path suggests; CSV when it suggests none."""
         suffixes = [suffix.lower() for suffix in PurePath(path).suffixes]
         return next((_SUFFIXES[suffix] for suffix in reversed(suffixes) if suffix in _SUFFIXES), cls.CSV)
 
 
 _SUFFIXES: Final = {
-    ".csv": FileFormat.CSV,
-    ".tsv": FileFormat.CSV,
-    ".parquet": FileFormat.PARQUET,
-    ".json": FileFormat.JSON,
-    ".jsonl": FileFormat.JSON,
-    ".ndjson": FileFormat.JSON,
+    ".csv": CopyFormat.CSV,
+    ".tsv": CopyFormat.CSV,
+    ".parquet": CopyFormat.PARQUET,
+    ".json": CopyFormat.JSON,
+    ".jsonl": CopyFormat.JSON,
+    ".ndjson": CopyFormat.JSON,
 }
 
 
@@ -62,9 +62,9 @@ _DATES: Final = {"DATEFORMAT": OptionKind.TEXT, "TIMESTAMPFORMAT": OptionKind.TE
 _CSV: Final = {"HEADER": OptionKind.FLAG, "DELIMITER": OptionKind.TEXT, "QUOTE": OptionKind.TEXT, "ESCAPE": OptionKind.TEXT, **_DATES}
 _COMPRESSED: Final = {"COMPRESSION": OptionKind.TEXT}
 
-OPTIONS: Final[Mapping[tuple[FileFormat, Direction], Mapping[str, OptionKind]]] = MappingProxyType(
+OPTIONS: Final[Mapping[tuple[CopyFormat, Direction], Mapping[str, OptionKind]]] = MappingProxyType(
     {
-        (FileFormat.CSV, Direction.READ): {
+        (CopyFormat.CSV, Direction.READ): {
             **_CSV,
             **_COMPRESSED,
             "NULL": OptionKind.TEXTS,
@@ -85,7 +85,7 @@ OPTIONS: Final[Mapping[tuple[FileFormat, Direction], Mapping[str, OptionKind]]] 
             "FORCE_NOT_NULL": OptionKind.NAMES,
             "IGNORE_ERRORS": OptionKind.FLAG,
         },
-        (FileFormat.CSV, Direction.WRITE): {
+        (CopyFormat.CSV, Direction.WRITE): {
             **_CSV,
             **_COMPRESSED,
             "NULL": OptionKind.TEXT,
@@ -93,14 +93,14 @@ OPTIONS: Final[Mapping[tuple[FileFormat, Direction], Mapping[str, OptionKind]]] 
             "PREFIX": OptionKind.TEXT,
             "SUFFIX": OptionKind.TEXT,
         },
-        (FileFormat.PARQUET, Direction.READ): {"BINARY_AS_STRING": OptionKind.FLAG},
-        (FileFormat.PARQUET, Direction.WRITE): {
+        (CopyFormat.PARQUET, Direction.READ): {"BINARY_AS_STRING": OptionKind.FLAG},
+        (CopyFormat.PARQUET, Direction.WRITE): {
             **_COMPRESSED,
             "COMPRESSION_LEVEL": OptionKind.NUMBER,
             "ROW_GROUP_SIZE": OptionKind.NUMBER,
             "PARQUET_VERSION": OptionKind.TEXT,
         },
-        (FileFormat.JSON, Direction.READ): {
+        (CopyFormat.JSON, Direction.READ): {
             **_DATES,
             **_COMPRESSED,
             "ARRAY": OptionKind.FLAG,
@@ -110,7 +110,7 @@ OPTIONS: Final[Mapping[tuple[FileFormat, Direction], Mapping[str, OptionKind]]] 
             "MAXIMUM_OBJECT_SIZE": OptionKind.NUMBER,
             "IGNORE_ERRORS": OptionKind.FLAG,
         },
-        (FileFormat.JSON, Direction.WRITE): {**_DATES, **_COMPRESSED, "ARRAY": OptionKind.FLAG},
+        (CopyFormat.JSON, Direction.WRITE): {**_DATES, **_COMPRESSED, "ARRAY": OptionKind.FLAG},
     }
 )
 """The options that are passed on to DuckDB. Others would write several files, files beside the one named, or tables of a database that nobody sees."""
@@ -131,7 +131,7 @@ class FileOptions:
     """
 
     path: str
-    format: FileFormat
+    format: CopyFormat
     given: tuple[tuple[str, OptionValue], ...] = ()
 
     def to_wire(self) -> dict[str, Any]:
@@ -145,4 +145,4 @@ class FileOptions:
     @classmethod
     def from_wire(cls, data: dict[str, Any]) -> FileOptions:
         given = tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in data["given"])
-        return cls(data["path"], FileFormat(data["format"]), given)
+        return cls(data["path"], CopyFormat(data["format"]), given)

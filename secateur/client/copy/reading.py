@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 
 from secateur.client.copy.file_database import file_database, options_sql, quoted, text_literal
-from secateur.client.copy.file_options import OPTIONS, Direction, FileFormat, FileOptions
+from secateur.client.copy.file_options import OPTIONS, CopyFormat, Direction, FileOptions
 from secateur.errors import DataError, ProgrammingError
 from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.column_type import SqlType, TypeKind
@@ -43,7 +43,7 @@ def read_batches(options: FileOptions, columns: Sequence[Column]) -> Iterator[pa
     with file_database(options, "read") as database:
         listed = ", ".join(f"{quoted(column.name)} {column.type}" for column in columns)
         database.connection.execute(f"CREATE TABLE copied ({listed})")
-        if options.format is FileFormat.JSON and any(_is_wide_decimal(column.type) for column in columns):
+        if options.format is CopyFormat.JSON and any(_is_wide_decimal(column.type) for column in columns):
             options = _with_long_numbers_as_texts(options, database.folder / "json")
         said = options_sql(options, OPTIONS[options.format, Direction.READ])
         database.connection.execute(f"COPY copied FROM {text_literal(options.path)} {said}")

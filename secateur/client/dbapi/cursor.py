@@ -22,8 +22,8 @@ from secateur.client.execution.change import run_change
 from secateur.client.execution.create_table_as import create_table_as
 from secateur.client.execution.insert import Insertion, Params, insert_many, insert_select, insert_values
 from secateur.client.execution.insert_template import InsertTemplate
-from secateur.client.execution.result_stream import RowsToCome
-from secateur.client.execution.select import Wanted, run_select
+from secateur.client.execution.result_stream import ResultStream
+from secateur.client.execution.select import RunOptions, run_select
 from secateur.client.execution.show_settings import shown_settings
 from secateur.client.execution.statement import (
     ChangeStatement,
@@ -320,7 +320,7 @@ class Cursor:
     def _carry_out(self, prepared: Prepared, sql: str, params: list[Any] | dict[str, Any], *, cached: bool, started_s: float) -> None:
         match prepared:
             case SelectStatement():
-                selected = run_select(self._session, sql, params, prepared, cached=cached, started_s=started_s, wanted=Wanted.ROWS_IN_PARTS)
+                selected = run_select(self._session, sql, params, prepared, cached=cached, started_s=started_s, wanted=RunOptions.ROWS_IN_PARTS)
                 self.stats = selected.stats
                 self._take(selected.result, selected.columns, selected.rest)
             case InsertRows() | InsertTemplate():
@@ -358,7 +358,7 @@ class Cursor:
             case Done():
                 pass
 
-    def _take(self, result: pa.Table | ShortTable, columns: Sequence[ResultColumn], rest: RowsToCome | None = None) -> None:
+    def _take(self, result: pa.Table | ShortTable, columns: Sequence[ResultColumn], rest: ResultStream | None = None) -> None:
         self._rows = Rows(result, columns) if rest is None else StreamedRows(as_table(result, columns), rest, columns)
 
     def _result(self) -> Rows | StreamedRows:

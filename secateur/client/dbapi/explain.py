@@ -6,7 +6,7 @@ import copy
 from dataclasses import dataclass
 from typing import Any, Final
 
-from secateur.drawing import Arrow, Box, Diagram, Drawable, abbreviated
+from secateur.drawing import Diagram, DiagramEdge, DiagramNode, Drawable, abbreviated
 
 __all__ = ["Explain"]
 
@@ -34,9 +34,9 @@ class Explain(Drawable):
         boxes = []
         for vertex in dag["vertices"]:
             places = [f"{member} x{vertex['local_parallelism']}" for member in vertex["members"]]
-            boxes.append(Box(vertex["name"], abbreviated(places, _MEMBERS_SHOWN_MAX), "\n".join(places)))
+            boxes.append(DiagramNode(vertex["name"], abbreviated(places, _MEMBERS_SHOWN_MAX), "\n".join(places)))
         arrows = tuple(
-            Arrow(edge["from"], edge["to"], (edge["kind"], *(["distributed"] if edge["distributed"] else [])), is_bold=edge["distributed"])
+            DiagramEdge(edge["from"], edge["to"], (edge["kind"], *(["distributed"] if edge["distributed"] else [])), is_bold=edge["distributed"])
             for edge in dag["edges"]
         )
         return Diagram(tuple(boxes), arrows, tuple(self.text.partition("\ndag:\n")[0].split("\n")))

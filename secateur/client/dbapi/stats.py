@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from secateur.client.execution.outcome import StepFound
+from secateur.client.execution.outcome import StepResult
 from secateur.client.execution.pruning import Pruning
-from secateur.client.execution.routing import Rung
+from secateur.client.execution.routing import ExecutionMode
 
 __all__ = ["QueryStats"]
 
@@ -32,9 +32,9 @@ class QueryStats:
     members_total: int
     partitions_read: int
     partitions_total: int
-    execution: Rung
+    execution: ExecutionMode
     pruning: Pruning
     topology_version: int
     plan_cached: bool
     elapsed_ms: float
-    steps: tuple[StepFound, ...] = ()
+    steps: tuple[StepResult, ...] = ()

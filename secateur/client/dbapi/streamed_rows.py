@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from secateur.client.dbapi.rows import ResultColumn, Rows
-from secateur.client.execution.result_stream import RowsToCome
+from secateur.client.execution.result_stream import ResultStream
 
 __all__ = ["StreamedRows"]
 
@@ -22,7 +22,7 @@ class StreamedRows:
         columns: Of the result.
     """
 
-    def __init__(self, first: pa.Table, rest: RowsToCome, columns: Sequence[ResultColumn]) -> None:
+    def __init__(self, first: pa.Table, rest: ResultStream, columns: Sequence[ResultColumn]) -> None:
         self.columns = tuple(columns)
         self._part = Rows(first, columns)
         self._rest = rest

@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from secateur.client.dbapi.stats import QueryStats
-from secateur.client.execution.change import Changed, run_change
+from secateur.client.execution.change import ChangeResult, run_change
 from secateur.client.execution.insert import Params, insert_select, insert_values
 from secateur.client.execution.insert_template import InsertTemplate
-from secateur.client.execution.outcome import Narrowed
-from secateur.client.execution.routing import Rung
+from secateur.client.execution.outcome import NarrowedScans
+from secateur.client.execution.routing import ExecutionMode
 from secateur.client.execution.run_profile import RunProfile, StageWork
-from secateur.client.execution.select import Wanted, run_select
+from secateur.client.execution.select import RunOptions, run_select
 from secateur.client.execution.statement import ChangeStatement, InsertRows, InsertSelect, PlanText, SelectStatement, WholeChange
 from secateur.client.execution.whole_change import run_whole_change
-from secateur.client.loads.load import Loaded
+from secateur.client.loads.load import LoadResult
 from secateur.client.session import Session
 from secateur.errors import InterfaceError
 from secateur.partitioning.tables.table import TableDef
@@ -41,7 +41,7 @@ class _Run(NamedTuple):
     rows: int
     stats: QueryStats
     profile: RunProfile | None
-    narrowed: Narrowed | None = None
+    narrowed: NarrowedScans | None = None
 
 
 def analyze(session: Session, plan: PlanText, sql: str, params: Params) -> tuple[pa.Table, QueryStats]:
@@ -69,7 +69,7 @@ def _run(session: Session, sql: str, params: Params) -> _Run:
     work: list[StageWork] = []
     match prepared:
         case SelectStatement():
-            selected = run_select(session, sql, params, prepared, cached=cached, started_s=started_s, wanted=Wanted.PROFILE)
+            selected = run_select(session, sql, params, prepared, cached=cached, started_s=started_s, wanted=RunOptions.PROFILE)
             rows = selected.result.num_rows if selected.profile is None else selected.profile.rows
             return _Run(rows, selected.stats, selected.profile, selected.narrowed)
         case ChangeStatement():
@@ -84,18 +84,18 @@ def _run(session: Session, sql: str, params: Params) -> _Run:
             raise InterfaceError(f"{sql!r} was a query or a change and is none any more")
 
 
-def _of_change(changed: Changed) -> _Run:
+def _of_change(changed: ChangeResult) -> _Run:
     return _Run(changed.rows, changed.stats, changed.profile)
 
 
-def _of_load(session: Session, table: TableDef, loaded: Loaded, work: list[StageWork], *, cached: bool, started_s: float) -> _Run:
+def _of_load(session: Session, table: TableDef, loaded: LoadResult, work: list[StageWork], *, cached: bool, started_s: float) -> _Run:
     members = {entry.member for entry in work}
     stats = QueryStats(
         members_touched=len(members),
         members_total=len(session.topology.members),
         partitions_read=loaded.partitions,
         partitions_total=table.scheme.live_partition_count,
-        execution=Rung.NONE if not members else Rung.LOCAL if len(members) == 1 else Rung.DISTRIBUTED,
+        execution=ExecutionMode.NONE if not members else ExecutionMode.LOCAL if len(members) == 1 else ExecutionMode.DISTRIBUTED,
         pruning=session.pruning,
         topology_version=session.topology.version,
         plan_cached=cached,
@@ -137,7 +137,7 @@ def _with_actuals(plan: PlanText, run: _Run, members: Sequence[str]) -> pa.Table
     return _lines(lines)
 
 
-def _narrowed_text(narrowed: Narrowed) -> str:
+def _narrowed_text(narrowed: NarrowedScans) -> str:
     before, after = narrowed.before, narrowed.after
     pruned = [member for member in before.members if member not in after.members]
     where = f"on {len(after.members)} of {len(before.members)} members{'; pruned: ' if pruned else ''}{', '.join(pruned)}"

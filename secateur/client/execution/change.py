@@ -17,8 +17,8 @@ import pyarrow as pa
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.execution.pruning import Pruning
 from secateur.client.execution.ranges_known import check_ranges
-from secateur.client.execution.retry_policy import Patience, planned_again
-from secateur.client.execution.routing import Rung, choose_route
+from secateur.client.execution.retry_policy import RetryPolicy, planned_again
+from secateur.client.execution.routing import ExecutionMode, choose_route
 from secateur.client.execution.run_profile import RunProfile, profile_of_change
 from secateur.client.execution.select import run_select
 from secateur.client.execution.statement import ChangeStatement
@@ -37,14 +37,14 @@ from secateur.errors import (
 )
 from secateur.partitioning.tables.table import TableDef
 
-__all__ = ["NOTHING_DONE", "Changed", "run_change", "unknown_outcome"]
+__all__ = ["NOTHING_DONE", "ChangeResult", "run_change", "unknown_outcome"]
 
 NOTHING_DONE: Final = (TopologyChangedError, UnknownTableError, UnreachableError, LoadFailedError)
 """Errors that say that nothing was changed, and may be gone soon."""
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangeResult:
     """What a statement has done.
 
     Attributes:
@@ -63,7 +63,7 @@ class Changed:
 @dataclass(frozen=True, slots=True)
 class _Outcome:
     rows: int
-    execution: Rung
+    execution: ExecutionMode
     members_touched: int
     partitions: int
     topology_version: int
@@ -72,7 +72,7 @@ class _Outcome:
 
 def run_change(
     session: Session, sql: str, params: list[Any] | dict[str, Any], change: ChangeStatement, *, cached: bool, started_s: float, profiled: bool = False
-) -> Changed:
+) -> ChangeResult:
     """Carry out an UPDATE or DELETE: all of it, or nothing.
 
     While the cluster changes it is tried again with fresh owners, for at most 10 s. What is visible is safe on all copies when this returns.
@@ -108,7 +108,7 @@ def run_change(
         plan_cached=cached,
         elapsed_ms=(time.perf_counter() - started_s) * 1000,
     )
-    return Changed(outcome.rows, stats, profile=outcome.profile)
+    return ChangeResult(outcome.rows, stats, profile=outcome.profile)
 
 
 def _following(
@@ -116,14 +116,14 @@ def _following(
 ) -> tuple[ChangeStatement, _Outcome]:
     """Run, and when the cluster has changed, learn and run again, under the same id."""
     change_id = uuid.uuid4().hex
-    patience = Patience(session)
+    retry_policy = RetryPolicy(session)
     while True:
         try:
             return change, _run(session, change, change.source.values(params), change_id, pruning=pruning, profiled=profiled)
         except (PartitionLostError, *NOTHING_DONE, MemberLostError) as error:
-            if patience.learn(error):
+            if retry_policy.learn(error):
                 change = _planned_again(session, sql, params, change, error)
-                patience.pause()
+                retry_policy.pause()
 
 
 def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any], before: ChangeStatement, because: Error) -> ChangeStatement:
@@ -142,27 +142,27 @@ def _run(session: Session, change: ChangeStatement, params: Sequence[Any], chang
     args = {"plan": change.source.plan_id, "params": params, "pruning": pruning, "operation": change.operation, "profile": profiled}
     if not target.replicated and not len(ids):
         check_ranges(session, change.source.scans)
-        return _Outcome(0, Rung.NONE, 0, 0, topology.version, RunProfile(0, 0, ()))
+        return _Outcome(0, ExecutionMode.NONE, 0, 0, topology.version, RunProfile(0, 0, ()))
     if target.replicated or len(ids) > 1:
-        rung = Rung.DISTRIBUTED if target.replicated else choose_route(change.source, params, topology, pruning=pruning).rung
-        return _publish(session, change, args, rung, len(ids))
+        execution_mode = ExecutionMode.DISTRIBUTED if target.replicated else choose_route(change.source, params, topology, pruning=pruning).execution_mode
+        return _publish(session, change, args, execution_mode, len(ids))
     member = topology.ownership(target.group).primary(ids[0])
     topology.check_live([member])
     try:
         header = session.ask_member(member, "change", {**args, "change_id": change_id}).header
     except DeadlineError as error:
         raise unknown_outcome(change.table, error) from error
-    return _Outcome(header["rows"], Rung.LOCAL, header["members_touched"], 1, topology.version, profile_of_change(header) if profiled else None)
+    return _Outcome(header["rows"], ExecutionMode.LOCAL, header["members_touched"], 1, topology.version, profile_of_change(header) if profiled else None)
 
 
-def _publish(session: Session, change: ChangeStatement, args: dict[str, Any], rung: Rung, partitions: int) -> _Outcome:
+def _publish(session: Session, change: ChangeStatement, args: dict[str, Any], execution_mode: ExecutionMode, partitions: int) -> _Outcome:
     """Have the controller publish a change of several partitions."""
     # An id of its own for each try: members remember how a load has ended, also one that was given up.
     try:
         header = session.ask("change", {**args, "load_id": uuid.uuid4().hex}).header
     except (MemberLostError, DeadlineError) as error:
         raise unknown_outcome(change.table, error) from error
-    return _Outcome(header["rows"], rung, header["members_touched"], partitions, header["topology_version"], profile_of_change(header))
+    return _Outcome(header["rows"], execution_mode, header["members_touched"], partitions, header["topology_version"], profile_of_change(header))
 
 
 def unknown_outcome(table: TableDef, error: Error) -> OperationalError:

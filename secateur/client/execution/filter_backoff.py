@@ -10,13 +10,13 @@ import threading
 from collections import OrderedDict
 from typing import Final
 
-__all__ = ["StepLuck"]
+__all__ = ["FilterBackoff"]
 
 _STATEMENTS_MAX: Final = 512
 _LEFT_OUT_MAX: Final = 63
 
 
-class StepLuck:
+class FilterBackoff:
     """What is remembered of the statements of one connection. Thread-safe."""
 
     def __init__(self) -> None:

@@ -13,9 +13,9 @@ from secateur.client.dbapi.parameters import ordered_values
 from secateur.client.dbapi.rows import as_table
 from secateur.client.execution.insert_template import InsertTemplate
 from secateur.client.execution.run_profile import StageWork
-from secateur.client.execution.select import Wanted, run_select
+from secateur.client.execution.select import RunOptions, run_select
 from secateur.client.execution.statement import InsertRows, InsertSelect
-from secateur.client.loads.load import Loaded, LoadMode, load_rows
+from secateur.client.loads.load import LoadMode, LoadResult, load_rows
 from secateur.client.session import Session
 from secateur.errors import InterfaceError, TopologyChangedError
 from secateur.partitioning.tables.conform import conform
@@ -33,7 +33,7 @@ class Insertion(NamedTuple):
     params: Params
 
 
-def insert_values(session: Session, sql: str, params: Params, prepared: InsertRows | InsertTemplate, work: list[StageWork] | None = None) -> Loaded:
+def insert_values(session: Session, sql: str, params: Params, prepared: InsertRows | InsertTemplate, work: list[StageWork] | None = None) -> LoadResult:
     """Load the rows of an ``INSERT ... VALUES``.
 
     Args:
@@ -58,7 +58,7 @@ def insert_many(session: Session, sql: str, insertions: Sequence[Insertion]) -> 
     return _insert(session, sql, insertions, None).rows
 
 
-def insert_select(session: Session, sql: str, params: Params, insert: InsertSelect, work: list[StageWork] | None = None) -> Loaded:
+def insert_select(session: Session, sql: str, params: Params, insert: InsertSelect, work: list[StageWork] | None = None) -> LoadResult:
     """Run the query of an ``INSERT ... SELECT`` and load its rows. The rows pass through this process.
 
     Args:
@@ -71,7 +71,7 @@ def insert_select(session: Session, sql: str, params: Params, insert: InsertSele
     Raises:
         Error: As :func:`~secateur.client.execution.select.run_select` and :func:`~secateur.client.loads.load.load_rows`.
     """
-    wanted = Wanted.ROWS if work is None else Wanted.ROWS_AND_PROFILE
+    wanted = RunOptions.ROWS if work is None else RunOptions.ROWS_AND_PROFILE
     selected = run_select(session, sql, params, insert.source, cached=False, started_s=time.perf_counter(), wanted=wanted)
     rows = as_table(selected.result, selected.columns).rename_columns(list(insert.columns))
     mode = LoadMode.of(insert.mode)
@@ -84,7 +84,7 @@ def insert_select(session: Session, sql: str, params: Params, insert: InsertSele
     return loaded
 
 
-def _insert(session: Session, sql: str, insertions: Sequence[Insertion], work: list[StageWork] | None) -> Loaded:
+def _insert(session: Session, sql: str, insertions: Sequence[Insertion], work: list[StageWork] | None) -> LoadResult:
     first = insertions[0].prepared
     try:
         rows = [part for _, group in groupby(insertions, key=_template_of) for part in _rows(session, sql, list(group))]
@@ -119,6 +119,6 @@ def _evaluated(session: Session, sql: str, params: Params) -> InsertRows:
     return prepared
 
 
-def _load(session: Session, insert: InsertRows | InsertTemplate, rows: Sequence[pa.Table], work: list[StageWork] | None) -> Loaded:
+def _load(session: Session, insert: InsertRows | InsertTemplate, rows: Sequence[pa.Table], work: list[StageWork] | None) -> LoadResult:
     together = rows[0] if len(rows) == 1 else pa.concat_tables([conform(part, insert.table) for part in rows])
     return load_rows(session, insert.table, together, LoadMode.of(insert.mode), same_table=True, work=work)

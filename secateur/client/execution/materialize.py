@@ -1,6 +1,6 @@
 """A query in steps: subqueries run first, and what they give decides which partitions and members the rest needs.
 
-Every step is a statement of its own, with its own rung. Values that stand in the place of a subquery are those of the moment at which it ran. Keys of a join
+Every step is a statement of its own, with its own execution mode. Values that stand in the place of a subquery are those of the moment at which it ran. Keys of a join
 are only good for the rows that they were found in: those are read again by the rest, and where they have changed the query runs undivided.
 
 Source: Apache Ignite IEP-24, "Materialization".
@@ -16,7 +16,7 @@ from typing import Any, Final, assert_never
 import pyarrow as pa
 
 from secateur.client.dbapi.rows import Rows
-from secateur.client.execution.outcome import Outcome, StepFound, in_all
+from secateur.client.execution.outcome import RunOutcome, StepResult, combined_outcome
 from secateur.client.execution.statement import Materialized, SelectStatement, Step, StepUse
 from secateur.errors import DataError, KeysChangedError
 
@@ -28,11 +28,11 @@ _JOINED_MAX: Final = 8
 """Among more relations than this DuckDB finds no good order of joins once some of them have no row: TPC-DS 64, with 19, then takes 24 s instead of 1."""
 
 
-RunPart = Callable[[SelectStatement, Sequence[Any], Mapping[str, Any]], Outcome]
+RunPart = Callable[[SelectStatement, Sequence[Any], Mapping[str, Any]], RunOutcome]
 """Runs a part of a query with its parameters; the last argument is what the request says of the state of the rows, see ``secateur.cluster.member.read_state``."""
 
 
-def run_in_steps(materialized: Materialized, params: Sequence[Any], run_step: RunPart, run_outer: RunPart, run_whole: Callable[[], Outcome]) -> Outcome:
+def run_in_steps(materialized: Materialized, params: Sequence[Any], run_step: RunPart, run_outer: RunPart, run_whole: Callable[[], RunOutcome]) -> RunOutcome:
     """Run the steps, then the rest with their values.
 
     Args:
@@ -47,7 +47,7 @@ def run_in_steps(materialized: Materialized, params: Sequence[Any], run_step: Ru
         Error: What the three raise; a DataError of a step, or for keys of the rest, is left to the whole query to find again.
     """
     state = _State(secrets.token_hex(8), materialized.watched)
-    found: list[Outcome] = []
+    found: list[RunOutcome] = []
     values = list(params)
     for step in materialized.steps:
         try:
@@ -55,14 +55,14 @@ def run_in_steps(materialized: Materialized, params: Sequence[Any], run_step: Ru
         except DataError:
             return _undivided(found, run_whole)
         lists = _values(step, outcome.result)
-        found.append(replace(outcome, steps=(StepFound(outcome.result.num_rows, used=lists is not None),)))
+        found.append(replace(outcome, steps=(StepResult(outcome.result.num_rows, used=lists is not None),)))
         if lists is None or not state.agrees(outcome) or (not outcome.result.num_rows and state.watched and len(materialized.outer.scans) > _JOINED_MAX):
             return _undivided(found, run_whole)
         values += lists
     if materialized.watched is None:
-        return in_all([*found, run_outer(materialized.outer, values, {})])
+        return combined_outcome([*found, run_outer(materialized.outer, values, {})])
     try:
-        return in_all([*found, run_outer(materialized.outer, values, state.of_rest(found))])
+        return combined_outcome([*found, run_outer(materialized.outer, values, state.of_rest(found))])
     except (KeysChangedError, DataError):
         # Over fewer rows DuckDB may evaluate in another order, and come to an error that the whole query does not have.
         return _undivided(found, run_whole)
@@ -85,19 +85,19 @@ class _State:
     def of_step(self) -> dict[str, Any]:
         return {} if self.watched is None else {"mark": self.mark}
 
-    def agrees(self, outcome: Outcome) -> bool:
+    def agrees(self, outcome: RunOutcome) -> bool:
         """Whether a step has read from the owners that those before it did."""
         self.topology_version = self.topology_version or outcome.topology_version
         return self.watched is None or outcome.topology_version == self.topology_version
 
-    def of_rest(self, steps: Sequence[Outcome]) -> dict[str, Any]:
+    def of_rest(self, steps: Sequence[RunOutcome]) -> dict[str, Any]:
         published = [list(entry) for step in steps for entry in step.published]
         return {"since": {"mark": self.mark, "scans": list(self.watched or ()), "topology_version": self.topology_version, "published": published}}
 
 
-def _undivided(found: Sequence[Outcome], run_whole: Callable[[], Outcome]) -> Outcome:
+def _undivided(found: Sequence[RunOutcome], run_whole: Callable[[], RunOutcome]) -> RunOutcome:
     """The query as a whole, with the cost of the steps that were for nothing."""
-    return in_all([*(replace(step, steps=tuple(replace(entry, used=False) for entry in step.steps)) for step in found), run_whole()])
+    return combined_outcome([*(replace(step, steps=tuple(replace(entry, used=False) for entry in step.steps)) for step in found), run_whole()])
 
 
 def _values(step: Step, result: Any) -> list[Any] | None:

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from secateur.client.execution.result_stream import RowsToCome
-from secateur.client.execution.routing import Rung
-from secateur.client.execution.run_profile import RunProfile, profile_in_all
+from secateur.client.execution.result_stream import ResultStream
+from secateur.client.execution.routing import ExecutionMode
+from secateur.client.execution.run_profile import RunProfile, combined_profile
 from secateur.wire import ShortTable
 
-__all__ = ["Narrowed", "Needs", "Outcome", "StepFound", "in_all"]
+__all__ = ["NarrowedScans", "ReadRequirements", "RunOutcome", "StepResult", "combined_outcome"]
 
 
 @dataclass(frozen=True, slots=True)
-class StepFound:
+class StepResult:
     """What a step of a query found.
 
     Attributes:
@@ -29,7 +29,7 @@ class StepFound:
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class ReadRequirements:
     """What a query has to read.
 
     Attributes:
@@ -42,7 +42,7 @@ class Needs:
 
 
 @dataclass(frozen=True, slots=True)
-class Narrowed:
+class NarrowedScans:
     """What values that were found at run time have come to.
 
     Attributes:
@@ -50,12 +50,12 @@ class Narrowed:
         after: What the rest of it needed.
     """
 
-    before: Needs
-    after: Needs
+    before: ReadRequirements
+    after: ReadRequirements
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """A result, and who did what for it.
 
     Attributes:
@@ -74,34 +74,34 @@ class Outcome:
     """
 
     result: pa.Table | ShortTable
-    execution: Rung
+    execution: ExecutionMode
     members: tuple[str, ...]
     partitions_read: int
     partitions_total: int
     members_total: int
     topology_version: int
-    rest: RowsToCome | None = None
+    rest: ResultStream | None = None
     profile: RunProfile | None = None
     published: tuple[tuple[int, int], ...] = ()
-    steps: tuple[StepFound, ...] = ()
-    narrowed: Narrowed | None = None
+    steps: tuple[StepResult, ...] = ()
+    narrowed: NarrowedScans | None = None
 
 
-def in_all(outcomes: Sequence[Outcome]) -> Outcome:
+def combined_outcome(outcomes: Sequence[RunOutcome]) -> RunOutcome:
     """The result of the last of several runs, and the cost of all: local when one member did everything, none when nobody was asked."""
     last = outcomes[-1]
     members = {member for outcome in outcomes for member in outcome.members}
-    whole = len(members) == 1 and all(outcome.execution is not Rung.DISTRIBUTED for outcome in outcomes)
-    return Outcome(
+    whole = len(members) == 1 and all(outcome.execution is not ExecutionMode.DISTRIBUTED for outcome in outcomes)
+    return RunOutcome(
         result=last.result,
-        execution=Rung.NONE if not members else Rung.LOCAL if whole else Rung.DISTRIBUTED,
+        execution=ExecutionMode.NONE if not members else ExecutionMode.LOCAL if whole else ExecutionMode.DISTRIBUTED,
         members=tuple(sorted(members)),
         partitions_read=sum(outcome.partitions_read for outcome in outcomes),
         partitions_total=sum(outcome.partitions_total for outcome in outcomes),
         members_total=last.members_total,
         topology_version=last.topology_version,
         rest=last.rest,
-        profile=None if last.profile is None else profile_in_all([outcome.profile for outcome in outcomes if outcome.profile is not None]),
+        profile=None if last.profile is None else combined_profile([outcome.profile for outcome in outcomes if outcome.profile is not None]),
         steps=tuple(step for outcome in outcomes for step in outcome.steps),
         narrowed=last.narrowed,
     )

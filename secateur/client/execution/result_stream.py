@@ -10,13 +10,13 @@ from secateur.client.channel_pool import ChannelPool
 from secateur.errors import Error, MemberLostError, UnreachableError
 from secateur.wire import CallControl, Channel, decode_tables
 
-__all__ = ["GRANT_BYTES", "RowsToCome"]
+__all__ = ["GRANT_BYTES", "ResultStream"]
 
 GRANT_BYTES: Final = 4 << 20
 """What a client has room for at a time: a result up to this size is one answer; a larger one comes in parts of about as much."""
 
 
-class RowsToCome:
+class ResultStream:
     """Asks the member for one part after another, each when it is wanted: until then the member makes no more than a bounded number of bytes.
 
     It has a channel to itself, since the result belongs to that. Dropped without :meth:`close` it hangs up, with the same effect. For one thread at a time.

@@ -10,7 +10,7 @@ from secateur.client.execution.statement import Prepared
 from secateur.client.session import Session, Sign
 from secateur.errors import DeadlineError, Error, MemberLostError, PartitionLostError, UnreachableError
 
-__all__ = ["Patience", "is_final", "planned_again", "wait_while_silent"]
+__all__ = ["RetryPolicy", "is_final", "planned_again", "wait_while_silent"]
 
 _RETRY_S: Final = 10.0
 """How long a statement follows a cluster in change: a lost member is noticed within seconds."""
@@ -18,11 +18,11 @@ _PAUSE_MIN_S: Final = 0.02
 _PAUSE_MAX_S: Final = 0.5
 
 
-class Patience:
+class RetryPolicy:
     """The tries of one statement, from now on for at most 10 s.
 
     Args:
-        session: Whose picture of the cluster may be out of date.
+        session: Whose view of the cluster may be out of date.
     """
 
     def __init__(self, session: Session) -> None:
@@ -36,13 +36,13 @@ class Patience:
         """Refresh the owners after a try that failed. A member that is silent is not asked again before it answers or others have taken its place.
 
         Args:
-            error: How it failed: a copy that is lost, or what a picture of the cluster that is out of date leads to.
+            error: How it failed: a copy that is lost, or what a view of the cluster that is out of date leads to.
 
         Returns:
             Whether the plan may be stale too: make it again, then :meth:`pause`. If not, the statement may be tried again at once.
 
         Raises:
-            Error: That error: the time is over, another try cannot help, or the lost copy is lost in the newest picture as well.
+            Error: That error: the time is over, another try cannot help, or the lost copy is lost in the newest topology as well.
             MemberLostError: The statement has cost too many members; see :mod:`~secateur.client.execution.lost_members`.
         """
         if is_final(error):
@@ -85,7 +85,7 @@ def wait_while_silent(session: Session, member_id: str, deadline_s: float) -> No
     controller and the other members know, so they are asked in turn with a short look at the member itself.
 
     Args:
-        session: Whose picture of the cluster is refreshed.
+        session: Whose view of the cluster is refreshed.
         member_id: The member.
         deadline_s: On the clock of :func:`time.monotonic`.
     """

@@ -1,4 +1,4 @@
-"""Which member a statement goes to: the three rungs, decided by the client from the partition trees and the owners it knows.
+"""Which member a statement goes to: the three execution modes, decided by the client from the partition trees and the owners it knows.
 
 Source: Apache Ignite IEP-24, "Thin Clients": the client evaluates the partition tree and goes straight to the owning node.
 """
@@ -14,10 +14,10 @@ import numpy as np
 from secateur.client.execution.statement import Scan, SelectStatement
 from secateur.partitioning.topology.topology import Ownership, Topology
 
-__all__ = ["Route", "Rung", "choose_route"]
+__all__ = ["ExecutionMode", "StatementRoute", "choose_route"]
 
 
-class Rung(StrEnum):
+class ExecutionMode(StrEnum):
     """How much of the cluster a statement needs."""
 
     NONE = "none"
@@ -31,22 +31,22 @@ class Rung(StrEnum):
         return repr(self.value)
 
 
-class Route(NamedTuple):
+class StatementRoute(NamedTuple):
     """Where a statement goes.
 
     Attributes:
-        rung: How much of the cluster it needs, as far as this client knows.
-        members: Any of these may be asked; none for :attr:`Rung.NONE`.
+        execution_mode: How much of the cluster it needs, as far as this client knows.
+        members: Any of these may be asked; none for :attr:`ExecutionMode.NONE`.
     """
 
-    rung: Rung
+    execution_mode: ExecutionMode
     members: tuple[str, ...]
 
 
-_NOWHERE: Final = Route(Rung.NONE, ())
+_NOWHERE: Final = StatementRoute(ExecutionMode.NONE, ())
 
 
-def choose_route(statement: SelectStatement, params: Sequence[Any], topology: Topology, *, pruning: bool) -> Route:
+def choose_route(statement: SelectStatement, params: Sequence[Any], topology: Topology, *, pruning: bool) -> StatementRoute:
     """Evaluate the partition trees and find the owners.
 
     Args:
@@ -61,7 +61,7 @@ def choose_route(statement: SelectStatement, params: Sequence[Any], topology: To
     Cost: 4 microseconds for one scan with one key.
     """
     if not statement.scans:
-        return Route(Rung.LOCAL, topology.member_ids) if statement.empty is None else _NOWHERE
+        return StatementRoute(ExecutionMode.LOCAL, topology.member_ids) if statement.empty is None else _NOWHERE
     owners: set[str] = set()
     empty = True
     for scan in statement.scans:
@@ -72,10 +72,10 @@ def choose_route(statement: SelectStatement, params: Sequence[Any], topology: To
                 owners |= _primaries(topology.ownership(scan.group), ids)
     if empty:
         # Without a stored answer, any member can say what the statement gives over no rows.
-        return _NOWHERE if statement.empty is not None else Route(Rung.LOCAL, _any_owners(statement.scans, topology))
+        return _NOWHERE if statement.empty is not None else StatementRoute(ExecutionMode.LOCAL, _any_owners(statement.scans, topology))
     if not owners:
-        return Route(Rung.LOCAL, topology.member_ids)
-    return Route(Rung.LOCAL if len(owners) == 1 else Rung.DISTRIBUTED, tuple(sorted(owners)))
+        return StatementRoute(ExecutionMode.LOCAL, topology.member_ids)
+    return StatementRoute(ExecutionMode.LOCAL if len(owners) == 1 else ExecutionMode.DISTRIBUTED, tuple(sorted(owners)))
 
 
 def _primaries(ownership: Ownership, ids: Sequence[int]) -> set[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["RunProfile", "StageWork", "profile_in_all", "profile_of_change"]
+__all__ = ["RunProfile", "StageWork", "combined_profile", "profile_of_change"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def profile_of_change(header: Mapping[str, Any]) -> RunProfile:
     return RunProfile(header["rows"], 0, tuple(map(StageWork.from_wire, header["work"])))
 
 
-def profile_in_all(profiles: Sequence[RunProfile]) -> RunProfile:
+def combined_profile(profiles: Sequence[RunProfile]) -> RunProfile:
     """The profile of a query in steps, from those of its statements in their order; the last one gave the result."""
     *steps, last = profiles
     work: list[StageWork] = []

@@ -1,4 +1,4 @@
-"""Running a SELECT from the client: choose the rung, ask the member, and follow partitions that have moved."""
+"""Running a SELECT from the client: choose the execution mode, ask the member, and follow partitions that have moved."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import pyarrow as pa
 from secateur.client.dbapi.rows import ResultColumn, as_table
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.execution.materialize import run_in_steps
-from secateur.client.execution.outcome import Narrowed, Needs, Outcome
+from secateur.client.execution.outcome import NarrowedScans, ReadRequirements, RunOutcome
 from secateur.client.execution.pruning import Pruning
 from secateur.client.execution.ranges_known import check_ranges
-from secateur.client.execution.result_stream import RowsToCome
-from secateur.client.execution.retry_policy import Patience, is_final, planned_again
-from secateur.client.execution.routing import Rung, choose_route
+from secateur.client.execution.result_stream import ResultStream
+from secateur.client.execution.retry_policy import RetryPolicy, is_final, planned_again
+from secateur.client.execution.routing import ExecutionMode, choose_route
 from secateur.client.execution.run_profile import RunProfile
 from secateur.client.execution.statement import ChangeStatement, CopyTo, CreateTableAs, InsertSelect, SelectStatement, WholeChange
 from secateur.client.execution.verify import same_rows
@@ -35,17 +35,17 @@ from secateur.errors import (
 )
 from secateur.wire import ShortTable, decode_tables
 
-__all__ = ["Selected", "Wanted", "run_select"]
+__all__ = ["RunOptions", "SelectResult", "run_select"]
 
 _VERIFY_ROUNDS: Final = 3
 _MOVED: Final = (TopologyChangedError, MemberLostError, UnreachableError, UnknownTableError)
-"""What a member's answer is when the client's picture of the cluster is out of date."""
-_EXECUTIONS: Final = {rung.value: rung for rung in Rung}
+"""What a member's answer is when the client's view of the cluster is out of date."""
+_EXECUTIONS: Final = {execution_mode.value: execution_mode for execution_mode in ExecutionMode}
 _ANY_STATE: Final[Mapping[str, Any]] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
+class SelectResult:
     """A result, its columns, and what it cost.
 
     Attributes:
@@ -60,12 +60,12 @@ class Selected:
     result: pa.Table | ShortTable
     columns: tuple[ResultColumn, ...]
     stats: QueryStats
-    rest: RowsToCome | None = None
+    rest: ResultStream | None = None
     profile: RunProfile | None = None
-    narrowed: Narrowed | None = None
+    narrowed: NarrowedScans | None = None
 
 
-class Wanted(Enum):
+class RunOptions(Enum):
     """What is wanted of a run."""
 
     ROWS = auto()
@@ -87,8 +87,8 @@ def run_select(
     *,
     cached: bool,
     started_s: float,
-    wanted: Wanted = Wanted.ROWS,
-) -> Selected:
+    wanted: RunOptions = RunOptions.ROWS,
+) -> SelectResult:
     """Run a planned SELECT under the session's pruning setting.
 
     Reads do nothing twice that matters, so while the cluster changes they are tried again with fresh owners and, if need be, a fresh plan, for at most 10 s.
@@ -124,10 +124,10 @@ def run_select(
         elapsed_ms=(time.perf_counter() - started_s) * 1000,
         steps=outcome.steps,
     )
-    return Selected(outcome.result, statement.columns, stats, outcome.rest, outcome.profile, outcome.narrowed)
+    return SelectResult(outcome.result, statement.columns, stats, outcome.rest, outcome.profile, outcome.narrowed)
 
 
-def _verified(session: Session, sql: str, params: list[Any] | dict[str, Any], statement: SelectStatement) -> tuple[SelectStatement, Outcome]:
+def _verified(session: Session, sql: str, params: list[Any] | dict[str, Any], statement: SelectStatement) -> tuple[SelectStatement, RunOutcome]:
     """Run pruned, and the user's own text over all rows, and compare.
 
     A difference that comes from rows written in between does not last, so it has to show three times.
@@ -147,24 +147,24 @@ def _verified(session: Session, sql: str, params: list[Any] | dict[str, Any], st
 
 
 def _following(
-    session: Session, sql: str, params: list[Any] | dict[str, Any], statement: SelectStatement, *, pruning: bool, wanted: Wanted = Wanted.ROWS
-) -> tuple[SelectStatement, Outcome]:
+    session: Session, sql: str, params: list[Any] | dict[str, Any], statement: SelectStatement, *, pruning: bool, wanted: RunOptions = RunOptions.ROWS
+) -> tuple[SelectStatement, RunOutcome]:
     """Run, and when the cluster has changed, learn and run again."""
-    patience: Patience | None = None
+    retry_policy: RetryPolicy | None = None
     while True:
         try:
             return statement, _run(session, statement, statement.values(params), pruning=pruning, wanted=wanted)
         except (PartitionLostError, *_MOVED) as error:
-            patience = patience or Patience(session)
+            retry_policy = retry_policy or RetryPolicy(session)
             try:
-                is_stale = patience.learn(error)
+                is_stale = retry_policy.learn(error)
             except (MemberLostError, UnreachableError) as last:
                 if last is error and not is_final(error):
                     last.safe_to_retry()  # a read changes nothing, and others take over
                 raise
             if is_stale:
                 statement = _planned_again(session, sql, params, statement, error)
-                patience.pause()
+                retry_policy.pause()
 
 
 def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any], before: SelectStatement, because: Error) -> SelectStatement:
@@ -182,19 +182,19 @@ def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any
 
 
 def _run(
-    session: Session, statement: SelectStatement, params: Sequence[Any], *, pruning: bool, wanted: Wanted, state: Mapping[str, Any] = _ANY_STATE
-) -> Outcome:
-    is_profiled = wanted in (Wanted.PROFILE, Wanted.ROWS_AND_PROFILE)
+    session: Session, statement: SelectStatement, params: Sequence[Any], *, pruning: bool, wanted: RunOptions, state: Mapping[str, Any] = _ANY_STATE
+) -> RunOutcome:
+    is_profiled = wanted in (RunOptions.PROFILE, RunOptions.ROWS_AND_PROFILE)
     if statement.materialized is None or not pruning or not (is_profiled or _is_due(session, statement)):
         return _run_whole(session, statement, params, pruning=pruning, wanted=wanted, state=state)
-    of_steps = Wanted.ROWS_AND_PROFILE if is_profiled else Wanted.ROWS
+    of_steps = RunOptions.ROWS_AND_PROFILE if is_profiled else RunOptions.ROWS
 
-    def run_outer(outer: SelectStatement, values: Sequence[Any], state: Mapping[str, Any]) -> Outcome:
+    def run_outer(outer: SelectStatement, values: Sequence[Any], state: Mapping[str, Any]) -> RunOutcome:
         outcome = _run(session, outer, values, pruning=True, wanted=wanted, state=state)
         if not is_profiled:
             return outcome
         after = _needs(session, outer, values) if outcome.narrowed is None else outcome.narrowed.after
-        return replace(outcome, narrowed=Narrowed(_needs(session, statement, params), after))
+        return replace(outcome, narrowed=NarrowedScans(_needs(session, statement, params), after))
 
     outcome = run_in_steps(
         statement.materialized,
@@ -204,30 +204,32 @@ def _run(
         run_whole=lambda: _run_whole(session, statement, params, pruning=True, wanted=wanted),
     )
     if statement.materialized.watched is not None:
-        session.step_luck.note(statement.plan_id, used=all(step.used for step in outcome.steps))
+        session.filter_backoff.note(statement.plan_id, used=all(step.used for step in outcome.steps))
     return outcome
 
 
 def _is_due(session: Session, statement: SelectStatement) -> bool:
     """Whether steps are to be run: keys are only a help, and those that never are of use are not looked for every time."""
-    return statement.materialized is None or statement.materialized.watched is None or session.step_luck.is_due(statement.plan_id)
+    return statement.materialized is None or statement.materialized.watched is None or session.filter_backoff.is_due(statement.plan_id)
 
 
-def _needs(session: Session, statement: SelectStatement, params: Sequence[Any]) -> Needs:
+def _needs(session: Session, statement: SelectStatement, params: Sequence[Any]) -> ReadRequirements:
     route = choose_route(statement, params, session.topology, pruning=True)
-    return Needs(sum(len(scan.tree.bind(params)) for scan in statement.scans), route.members)
+    return ReadRequirements(sum(len(scan.tree.bind(params)) for scan in statement.scans), route.members)
 
 
 def _run_whole(
-    session: Session, statement: SelectStatement, params: Sequence[Any], *, pruning: bool, wanted: Wanted, state: Mapping[str, Any] = _ANY_STATE
-) -> Outcome:
+    session: Session, statement: SelectStatement, params: Sequence[Any], *, pruning: bool, wanted: RunOptions, state: Mapping[str, Any] = _ANY_STATE
+) -> RunOutcome:
     topology = session.topology
     route = choose_route(statement, params, topology, pruning=pruning)
-    if route.rung is Rung.NONE:
+    if route.execution_mode is ExecutionMode.NONE:
         check_ranges(session, statement.scans)
         assert statement.empty is not None
         nothing_done = RunProfile(statement.empty.num_rows, statement.empty.nbytes, ())
-        return Outcome(statement.empty, route.rung, (), 0, statement.partitions_total, len(topology.members), topology.version, profile=nothing_done)
+        return RunOutcome(
+            statement.empty, route.execution_mode, (), 0, statement.partitions_total, len(topology.members), topology.version, profile=nothing_done
+        )
     if not route.members:
         topology.check_any()
     topology.check_live(route.members)
@@ -243,18 +245,18 @@ def _run_whole(
     }
     rest = None
     match wanted:
-        case Wanted.ROWS:
+        case RunOptions.ROWS:
             answer = session.ask_member(member, "execute", args)
-        case Wanted.ROWS_IN_PARTS:
+        case RunOptions.ROWS_IN_PARTS:
             answer, rest = session.ask_member_for_rows(member, "execute", args)
-        case Wanted.PROFILE | Wanted.ROWS_AND_PROFILE:
-            answer = session.ask_member(member, "profile", {**args, "rows": wanted is Wanted.ROWS_AND_PROFILE})
+        case RunOptions.PROFILE | RunOptions.ROWS_AND_PROFILE:
+            answer = session.ask_member(member, "profile", {**args, "rows": wanted is RunOptions.ROWS_AND_PROFILE})
         case _:
             assert_never(wanted)
     header = answer.header
     values, profile = header.get("values"), header.get("profile")
-    has_rows = values is None and wanted is not Wanted.PROFILE
-    return Outcome(
+    has_rows = values is None and wanted is not RunOptions.PROFILE
+    return RunOutcome(
         result=decode_tables(answer.parts) if has_rows else ShortTable(values or [], header["rows"] if values else 0),
         execution=_EXECUTIONS[header["execution"]],
         members=tuple(header.get("members", (member,))),

@@ -48,7 +48,7 @@ _PLAN_OPTIONS: Final = frozenset({"disabled_rules", "combinations_per_partition"
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """One mention of a table.
+    """One reference to a table.
 
     Attributes:
         table: The table's name.
@@ -75,7 +75,7 @@ class SelectStatement:
 
     Attributes:
         plan_id: By which members know the plan.
-        scans: Every mention of a table.
+        scans: Every reference to a table.
         columns: The columns of the result.
         parameter_count: How many values a member is given: parameters of the user, then ``lists``.
         parameter_names: Their names in order, when they are named, else empty.
@@ -272,19 +272,19 @@ class WholeChange:
     Attributes:
         table: The table that is changed.
         source: The query for what becomes of its rows.
-        meeting: What it means that a row is found twice; for members.
+        duplicate_match: What it means that a row is found twice; for members.
         returning: What the statement returns of the rows concerned, None for nothing: only its columns and its id matter here.
         names_action: Whether that has the action of the row as a parameter more; for members.
-        is_narrow: Whether the primary of a partition can carry it out by itself, when the first scan of the query is of that one.
+        is_single_partition: Whether the primary of a partition can carry it out by itself, when the first scan of the query is of that one.
         many: How to say it for many sets of parameters at once; None where that cannot be said.
     """
 
     table: TableDef
     source: SelectStatement
-    meeting: str
+    duplicate_match: str
     returning: SelectStatement | None
     names_action: bool
-    is_narrow: bool
+    is_single_partition: bool
     many: ManyRows | None = None
 
     @property

@@ -15,10 +15,10 @@ from typing import Any
 import pyarrow as pa
 
 from secateur.client.dbapi.stats import QueryStats
-from secateur.client.execution.change import NOTHING_DONE, Changed, unknown_outcome
+from secateur.client.execution.change import NOTHING_DONE, ChangeResult, unknown_outcome
 from secateur.client.execution.pruning import Pruning
-from secateur.client.execution.retry_policy import Patience, planned_again
-from secateur.client.execution.routing import Rung
+from secateur.client.execution.retry_policy import RetryPolicy, planned_again
+from secateur.client.execution.routing import ExecutionMode
 from secateur.client.execution.run_profile import RunProfile, profile_of_change
 from secateur.client.execution.select import run_select
 from secateur.client.execution.statement import WholeChange
@@ -32,7 +32,7 @@ __all__ = ["run_whole_change"]
 @dataclass(frozen=True, slots=True)
 class _Outcome:
     rows: int
-    execution: Rung
+    execution: ExecutionMode
     members_touched: int
     partitions: int
     topology_version: int
@@ -42,7 +42,7 @@ class _Outcome:
 
 def run_whole_change(
     session: Session, sql: str, params: list[Any] | dict[str, Any], change: WholeChange, *, cached: bool, started_s: float, profiled: bool = False
-) -> Changed:
+) -> ChangeResult:
     """Carry out a change: all of it, or nothing.
 
     While the cluster changes it is tried again with fresh owners, for at most 10 s. What is visible is safe on all copies when this returns.
@@ -78,13 +78,13 @@ def run_whole_change(
         plan_cached=cached,
         elapsed_ms=(time.perf_counter() - started_s) * 1000,
     )
-    return Changed(outcome.rows, stats, outcome.returned, outcome.profile)
+    return ChangeResult(outcome.rows, stats, outcome.returned, outcome.profile)
 
 
 def _following(session: Session, sql: str, params: list[Any] | dict[str, Any], change: WholeChange, *, pruning: bool, profiled: bool) -> _Outcome:
     """Run, and when the cluster has changed, learn and run again: at the primary of a partition under the same id, so that it is made once."""
     change_id = uuid.uuid4().hex
-    patience = Patience(session)
+    retry_policy = RetryPolicy(session)
     uncertain: MemberLostError | None = None
     while True:
         try:
@@ -97,9 +97,9 @@ def _following(session: Session, sql: str, params: list[Any] | dict[str, Any], c
             return _run_whole(session, change, values, pruning=pruning, profiled=profiled)
         except (PartitionLostError, *NOTHING_DONE, MemberLostError) as error:
             uncertain = error if isinstance(error, MemberLostError) else uncertain
-            if patience.learn(error):
+            if retry_policy.learn(error):
                 change = _planned_again(session, sql, params, change, error)
-                patience.pause()
+                retry_policy.pause()
 
 
 def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any], before: WholeChange, because: Error) -> WholeChange:
@@ -113,7 +113,7 @@ def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any
 
 def _only_partition(change: WholeChange, values: Sequence[Any], *, pruning: bool) -> int | None:
     """The partition whose primary can carry the change out by itself; None when there is none such."""
-    if not change.is_narrow or not pruning:
+    if not change.is_single_partition or not pruning:
         return None
     ids = change.source.scans[0].tree.bind(values).ids
     return int(ids[0]) if len(ids) == 1 else None
@@ -128,7 +128,9 @@ def _run_narrow(session: Session, change: WholeChange, values: Sequence[Any], pa
         header = session.ask_member(member, "change", args).header
     except DeadlineError as error:
         raise unknown_outcome(change.table, error) from error
-    return _Outcome(header["rows"], Rung.LOCAL, header["members_touched"], 1, topology.version, profile=profile_of_change(header) if profiled else None)
+    return _Outcome(
+        header["rows"], ExecutionMode.LOCAL, header["members_touched"], 1, topology.version, profile=profile_of_change(header) if profiled else None
+    )
 
 
 def _run_whole(session: Session, change: WholeChange, values: Sequence[Any], *, pruning: bool, profiled: bool) -> _Outcome:
@@ -140,7 +142,7 @@ def _run_whole(session: Session, change: WholeChange, values: Sequence[Any], *, 
         "plan": change.source.plan_id,
         "params": values,
         "pruning": pruning,
-        "meeting": change.meeting,
+        "meeting": change.duplicate_match,
         "returning": None if returning is None else returning.plan_id,
         "names_action": change.names_action,
         "table": table.name,
@@ -154,7 +156,9 @@ def _run_whole(session: Session, change: WholeChange, values: Sequence[Any], *, 
         raise unknown_outcome(table, error) from error
     partitions = sum(len(scan.tree.bind(values).ids if pruning else scan.tree.live_ids()) for scan in change.source.scans)
     returned = None if returning is None else _fetch(session, change, header["coordinator"], load_id)
-    return _Outcome(header["rows"], Rung.DISTRIBUTED, header["members_touched"], partitions, header["topology_version"], returned, profile_of_change(header))
+    return _Outcome(
+        header["rows"], ExecutionMode.DISTRIBUTED, header["members_touched"], partitions, header["topology_version"], returned, profile_of_change(header)
+    )
 
 
 def _fetch(session: Session, change: WholeChange, coordinator: str, load_id: str) -> pa.Table:

@@ -151,7 +151,7 @@ class Job:
             return self._final
         end_s = None if timeout_s is None else time.monotonic() + timeout_s
         args: dict[str, Any] = {"job": self.job_id, "wait_s": _POLL_S if timeout_s is None else min(_POLL_S, timeout_s)}
-        for answer in self._session.ask_again_alone("job_wait", args):
+        for answer in self._session.poll_on_own_channel("job_wait", args):
             self._note(answer.header)
             if self._final is not None:
                 return self._final
@@ -163,7 +163,7 @@ class Job:
 
     def _fetch(self, member_id: str) -> dict[str, pa.Table]:
         try:
-            answer = self._session.ask_member_alone(member_id, "job_result", {"job": self.job_id})
+            answer = self._session.ask_member_on_own_channel(member_id, "job_result", {"job": self.job_id})
         except (MemberLostError, UnreachableError) as error:
             lost = f"job {self.job_id} has succeeded, but member {member_id}, which had its rows, was lost since: submit it again, or write rows to a table"
             raise MemberLostError(lost, member=member_id) from error

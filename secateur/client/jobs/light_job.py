@@ -104,7 +104,7 @@ class LightJob:
 
     def _run(self, args: dict[str, Any], dag: bytes) -> None:
         try:
-            self._answer = self._session.ask_member_alone(self._member_id, "job_submit", args, dag)
+            self._answer = self._session.ask_member_on_own_channel(self._member_id, "job_submit", args, dag)
         except BaseException as error:
             self._failure = error
 

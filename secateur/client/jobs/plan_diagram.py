@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from secateur.client.jobs.plan_text import edge_flow, head, partitions_text, route, work
-from secateur.drawing import Arrow, Box, Diagram, abbreviated
+from secateur.drawing import Diagram, DiagramEdge, DiagramNode, abbreviated
 from secateur.drawing.quantity import count_text, duration_text
 
 if TYPE_CHECKING:
@@ -22,11 +22,13 @@ def plan_diagram(plan: ResolvedPlan) -> Diagram:
     return Diagram(tuple(map(_box, plan.vertices)), tuple(map(_arrow, plan.edges)), tuple(head(plan)))
 
 
-def _box(vertex: ResolvedVertex) -> Box:
+def _box(vertex: ResolvedVertex) -> DiagramNode:
     if not vertex.placed:
-        return Box(vertex.name, ("left out",), "no row can reach it", is_faint=True)
+        return DiagramNode(vertex.name, ("left out",), "no row can reach it", is_faint=True)
     busy = () if vertex.busy_s is None else (f"busy {duration_text(vertex.busy_s)}",)
-    return Box(vertex.name, (*abbreviated([_line(placed) for placed in vertex.placed], _MEMBERS_SHOWN_MAX), *busy), "\n".join(map(_detail, vertex.placed)))
+    return DiagramNode(
+        vertex.name, (*abbreviated([_line(placed) for placed in vertex.placed], _MEMBERS_SHOWN_MAX), *busy), "\n".join(map(_detail, vertex.placed))
+    )
 
 
 def _line(placed: PlacedVertex) -> str:
@@ -45,9 +47,9 @@ def _detail(placed: PlacedVertex) -> str:
     return ", ".join([*words, *work(placed)])
 
 
-def _arrow(edge: ResolvedEdge) -> Arrow:
+def _arrow(edge: ResolvedEdge) -> DiagramEdge:
     is_left_out = not edge.origins
-    return Arrow(
+    return DiagramEdge(
         edge.source,
         edge.destination,
         (*edge.words, *edge_flow(edge)),

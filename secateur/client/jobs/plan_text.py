@@ -53,9 +53,9 @@ def route(edge: ResolvedEdge) -> Iterator[str]:
         yield "left out"
     elif edge.distributed:
         yield f"from{_listed(edge.origins)} to{_listed([target.member for target in edge.targets])}"
-        dealt = [f"{target.routing_partitions}" for target in edge.targets if target.routing_partitions is not None]
-        if dealt:
-            yield f"routing partitions dealt{_listed(dealt)}"
+        assigned = [f"{target.routing_partitions}" for target in edge.targets if target.routing_partitions is not None]
+        if assigned:
+            yield f"routing partitions dealt{_listed(assigned)}"
 
 
 def edge_flow(edge: ResolvedEdge) -> Iterator[str]:

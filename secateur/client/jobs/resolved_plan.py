@@ -68,7 +68,7 @@ class EdgeTarget:
     Attributes:
         member: Its id.
         consumers: Processors of the destination there.
-        routing_partitions: How many of the partitions into which keys are hashed were dealt to it; None where keys do not decide.
+        routing_partitions: How many of the partitions into which keys are hashed were assigned to it; None where keys do not decide.
     """
 
     member: str

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from secateur.client.session import Session
 from secateur.errors import Error, ParameterError
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.needs import Needs
+from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.wire import pack
 
 __all__ = ["FrozenSubmittable", "Params", "Submission", "Submittable", "SubmittableConfig", "submission"]
@@ -27,7 +27,7 @@ class Submittable(Protocol):
 class FrozenSubmittable(Protocol):
     """A complete and valid DAG."""
 
-    def needs(self, params: Params, table: Callable[[str], TableDef]) -> Needs:
+    def needs(self, params: Params, table: Callable[[str], TableDef]) -> JobRequirements:
         """The partitions and members that it needs, as far as its vertices say so."""
 
     def to_wire(self) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class Submission(NamedTuple):
 
     args: dict[str, Any]
     dag: bytes
-    needs: Needs
+    needs: JobRequirements
 
 
 def submission(session: Session, dag: Submittable, config: SubmittableConfig | None, params: Params) -> Submission:
@@ -80,9 +80,9 @@ def submission(session: Session, dag: Submittable, config: SubmittableConfig | N
     return Submission(args, pack(frozen.to_wire()), _needs(session, frozen, config, values))
 
 
-def _needs(session: Session, dag: FrozenSubmittable, config: SubmittableConfig | None, params: Params) -> Needs:
+def _needs(session: Session, dag: FrozenSubmittable, config: SubmittableConfig | None, params: Params) -> JobRequirements:
     if config is not None and config.required_partitions is not None:
-        return Needs(config.required_partitions)
+        return JobRequirements(config.required_partitions)
     try:
         return dag.needs(params, session.known_table)
     except Error:

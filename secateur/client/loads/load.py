@@ -36,10 +36,10 @@ from secateur.errors import (
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.split import split
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.sharing import Share, Sharing
+from secateur.partitioning.topology.owner_routing import OwnerRouting, RoutedBatch
 from secateur.wire import encode_table
 
-__all__ = ["LoadMode", "Loaded", "Progress", "load_rows"]
+__all__ = ["LoadMode", "LoadResult", "Progress", "load_rows"]
 
 Progress = Callable[[int], None]
 """Called with the rows staged so far."""
@@ -79,7 +79,7 @@ class LoadMode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadResult:
     """What a load did.
 
     Attributes:
@@ -102,7 +102,7 @@ def load_rows(
     progress: Progress | None = None,
     same_table: bool = False,
     work: list[StageWork] | None = None,
-) -> Loaded:
+) -> LoadResult:
     """Load rows into a table: all of them, or none.
 
     When partitions move meanwhile, the load starts again with the new owners, for at most 10 s; a RecordBatchReader cannot be read twice, so there it fails.
@@ -196,13 +196,13 @@ def _wait_for_owners(session: Session) -> None:
 
 def _write_directly(
     session: Session, table: TableDef, data: pa.Table | pa.RecordBatchReader, mode: LoadMode, change_id: str, work: list[StageWork] | None
-) -> Loaded | None:
+) -> LoadResult | None:
     """Write rows of a single partition with one frame to its primary; None when they are not such rows."""
     if mode is LoadMode.OVERWRITE or table.replicated or not isinstance(data, pa.Table) or data.nbytes > _WRITE_BYTES_MAX or data.num_rows > _WRITE_ROWS_MAX:
         return None
     if data.num_rows == 0:
         conform(data, table)
-        return Loaded(0, 0, 0)
+        return LoadResult(0, 0, 0)
     if table.scheme.makes_ranges:
         data = conform(data, table)
         table = with_ranges_for(session, table, data)
@@ -222,7 +222,7 @@ def _write_directly(
         raise _WriteLostError(error, member, LoadFailedError(message, table=table.name, member=member)) from error
     if work is not None:
         work.append(_sent(table, member, 1, rows, started_s))
-    return Loaded(answer.header.get("rows", rows.num_rows), 1, 1)
+    return LoadResult(answer.header.get("rows", rows.num_rows), 1, 1)
 
 
 def _sent(table: TableDef, member: str, partitions: int, rows: pa.Table, started_s: float) -> StageWork:
@@ -244,7 +244,7 @@ def _in_one_partition(data: pa.Table, table: TableDef) -> tuple[int, pa.Table] |
 
 def _stage_and_publish(
     session: Session, table: TableDef, data: pa.Table | pa.RecordBatchReader, mode: LoadMode, progress: Progress | None, work: list[StageWork] | None
-) -> Loaded:
+) -> LoadResult:
     load_id = uuid.uuid4().hex
     partitions: set[int] = set()
     members: set[str] = set()
@@ -259,7 +259,7 @@ def _stage_and_publish(
         _abort(session, load_id)
         raise
     if not partitions and mode is not LoadMode.OVERWRITE:
-        return Loaded(0, 0, 0)
+        return LoadResult(0, 0, 0)
     parts = {partition: [_ATTEMPT] for partition in sorted(partitions)}
     try:
         answer = session.ask("load_publish", {"load_id": load_id, "table": table.name, "table_id": table.table_id, "mode": mode.value, "parts": parts})
@@ -274,7 +274,7 @@ def _stage_and_publish(
         raise
     if work is not None:
         work.extend(map(StageWork.from_wire, answer.header["work"]))
-    return Loaded(answer.header["rows"], len(members), len(partitions))
+    return LoadResult(answer.header["rows"], len(members), len(partitions))
 
 
 def _stage(
@@ -294,20 +294,20 @@ def _stage(
 
     control = session.control
 
-    def send(share: Share) -> None:
+    def send(share: RoutedBatch) -> None:
         session.work_for(control)
         started_s = time.perf_counter()
         session.ask_member(share.member, "stage", {**args, "parts": share.parts}, encode_table(share.rows))
         if work is not None:
             work.append(_sent(table, share.member, len(share.parts), share.rows, started_s))
 
-    sharing = Sharing.of(table, topology)
+    sharing = OwnerRouting.of(table, topology)
     staged = 0
     with ThreadPoolExecutor(min(_SENDERS_MAX, len(topology.members)), thread_name_prefix="secateur-load") as senders:
         for rows in (rows for chunk in as_chunks(data) for rows in as_chunks(conform(chunk, table))):
             covered = with_ranges_for(session, table, rows)
             if covered is not table:
-                table, sharing = covered, Sharing.of(covered, session.topology)
+                table, sharing = covered, OwnerRouting.of(covered, session.topology)
             shares = list(sharing.shares(rows))
             topology.check_live([share.member for share in shares])
             for _ in senders.map(send, shares):

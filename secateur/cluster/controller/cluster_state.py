@@ -16,7 +16,7 @@ from secateur.cluster.controller.catalog import Catalog
 from secateur.cluster.controller.member_watch import MemberWatch
 from secateur.cluster.controller.membership import Event, MemberLost, advance
 from secateur.cluster.controller.topology_delivery import TopologyDelivery
-from secateur.cluster.lease import Answer, LeaseTimes
+from secateur.cluster.lease import LeaseOutcome, LeaseTimes
 from secateur.cluster.peers import Peers
 from secateur.errors import MemberLostError, UnreachableError
 from secateur.partitioning.topology.topology import MemberAddress, Topology
@@ -145,7 +145,7 @@ class ClusterState:
 
     # -- who lives
 
-    def heard(self, member_id: str, *, stalled_s: float) -> Answer:
+    def heard(self, member_id: str, *, stalled_s: float) -> LeaseOutcome:
         """A member asks for a lease.
 
         Args:
@@ -153,7 +153,7 @@ class ClusterState:
             stalled_s: For how long its event loop has not turned.
         """
         answer = self._watch.heard(member_id, self._clock(), stalled_s=stalled_s)
-        if answer is Answer.GRANTED:
+        if answer is LeaseOutcome.GRANTED:
             self._beats[member_id] += 1
             self._stir()
         return answer

@@ -15,16 +15,16 @@ from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.holders import by_primary, copies_of, served_by
 from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.joining import Joining
-from secateur.cluster.controller.loads import Change, Load, LoadPublisher, WholeChange
+from secateur.cluster.controller.loads import CoordinatedChange, LoadPublication, LoadPublisher, PartitionwiseChange
 from secateur.cluster.controller.member_list import MemberList
 from secateur.cluster.controller.membership import CopyLost
 from secateur.cluster.controller.planning import PlanningThreads
 from secateur.cluster.controller.statement_replies import Params, PlanningView, StatementReplies
-from secateur.cluster.controller.statistics_cache import StatisticsBook
+from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.cluster.controller.system_tables import SystemTables
 from secateur.cluster.controller.table_commands import TableCommands
 from secateur.cluster.controller.view_commands import ViewCommands
-from secateur.cluster.lease import Answer as LeaseAnswer
+from secateur.cluster.lease import LeaseOutcome as LeaseAnswer
 from secateur.cluster.member.changes import ATTEMPT
 from secateur.cluster.member.local_execution import bound_partitions
 from secateur.cluster.peers import Peers
@@ -36,7 +36,7 @@ from secateur.errors import ProtocolError, TopologyChangedError, UnknownTableErr
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import MemberAddress
 from secateur.planner.statement import AlterTable, CreateIndex, CreateTable, CreateTableAs, CreateView, DropIndex, DropTable, DropView
-from secateur.storage.change import MIXED, Operation
+from secateur.storage.change import MIXED, ChangeOperation
 from secateur.wire import PeerInfo, Reply, Request, Role, pack
 
 __all__ = ["Controller"]
@@ -63,7 +63,7 @@ class Controller:
         self._state = ClusterState(self._peers, lambda member_id: self._jobs.member_lost(member_id), settings.lease_times, stall_s=settings.member_stall_s)
         self._joining = Joining(self._state, settings)
         self._loads = LoadPublisher(self._state, lambda member_id: member_id in self._state.topology.member_ids)
-        self._statistics = StatisticsBook(self._peers, self._served)
+        self._statistics = StatisticsCache(self._peers, self._served)
         self._last_load = 0
         self._watching: asyncio.Task[None] | None = None
         self._planning = PlanningThreads()  # while the loop goes on serving
@@ -150,7 +150,7 @@ class Controller:
         return {
             "catalog_version": self._state.catalog.version,
             "topology_version": self._state.topology.version,
-            "statistics_version": self._statistics.picture.version,
+            "statistics_version": self._statistics.statistics_snapshot.version,
         }
 
     def _send_topology(self, _: Request) -> Reply:
@@ -220,7 +220,7 @@ class Controller:
 
     async def _plan(self, work: Callable[[str, Params, Mapping[str, Any], PlanningView], T], request: Request) -> T:
         args = request.args
-        view = PlanningView(self._state.catalog, self._state.topology, self._statistics.picture)
+        view = PlanningView(self._state.catalog, self._state.topology, self._statistics.statistics_snapshot)
         planning = partial(work, args["sql"], args["params"], args.get("settings") or {}, view)
         return await self._planning.run(request.peer.connection_id, planning)
 
@@ -246,17 +246,17 @@ class Controller:
         except (TypeError, ValueError) as error:
             raise ProtocolError(f"load_publish: parts gives the numbers of attempts by partition, and cannot be read: {error}") from error
         published = await self._loads.publish(self._new_load(args["load_id"], table, args["mode"], attempts))
-        if args["mode"] == Operation.OVERWRITE:
+        if args["mode"] == ChangeOperation.OVERWRITE:
             self._statistics.replaced(table.table_id)
         else:
             self._statistics.written(table.table_id, published.rows)
         return Reply({"rows": published.rows, "work": published.work, **self._versions()})
 
-    def _new_load(self, load_id: str, table: TableDef, mode: str, attempts: Mapping[int, Sequence[int]]) -> Load:
+    def _new_load(self, load_id: str, table: TableDef, mode: str, attempts: Mapping[int, Sequence[int]]) -> LoadPublication:
         # Also those without a copy: readers compare the numbers of the last publication.
         copies = {member_id: frozenset(copies_of(self._state.topology, table, member_id)) for member_id in self._state.topology.member_ids}
         self._last_load += 1
-        return Load(load_id, self._last_load, table, mode, attempts, copies)
+        return LoadPublication(load_id, self._last_load, table, mode, attempts, copies)
 
     async def _change_rows(self, request: Request) -> Reply:
         """Carry out an UPDATE or DELETE that concerns several partitions, or a replicated table."""
@@ -271,7 +271,7 @@ class Controller:
         topology.check_live(list(partitions))
         load = self._new_load(args["load_id"], table, args["operation"], {})
         passed = {**{name: args[name] for name in ("plan", "params", "pruning", "operation")}, "profile": args.get("profile", False)}
-        changed = await self._loads.change(Change(load, ATTEMPT, partitions, passed))
+        changed = await self._loads.change(PartitionwiseChange(load, ATTEMPT, partitions, passed))
         self._statistics.written(table.table_id, changed.rows)
         held = {member_id for member_id, copies in load.copies.items() if not copies.isdisjoint(ids)}
         return Reply({"rows": changed.rows, "members_touched": len(held), "work": changed.work, **self._versions()})
@@ -289,7 +289,7 @@ class Controller:
         topology.check_live([coordinator])
         load = self._new_load(args["load_id"], table, MIXED, {})
         passed = {**{name: args[name] for name in ("plan", "params", "pruning", "meeting", "returning", "names_action")}, "profile": args.get("profile", False)}
-        worked_out = await self._loads.change_whole(WholeChange(load, coordinator, passed))
+        worked_out = await self._loads.change_whole(CoordinatedChange(load, coordinator, passed))
         if worked_out.missing_cells:
             await self._table_commands.make_ranges(table.name, table.table_id, worked_out.missing_cells)
             raise TopologyChangedError(f"ranges of {table.name} were made for rows of the statement: plan it again; nothing was changed", table=table.name)

@@ -15,7 +15,7 @@ from secateur.client.execution.lost_members import LOST_MEMBERS_MAX, cost_too_ma
 from secateur.client.jobs.job_status import JobStatus
 from secateur.errors import DataChangedError, Error, JobCancelledError, MemberLostError, TopologyChangedError, UnreachableError
 
-__all__ = ["RESTARTS_MAX", "AwaitStopped", "Effect", "Finish", "JobRecord", "Start", "Stop"]
+__all__ = ["RESTARTS_MAX", "AwaitAttemptEnd", "CancelAttempt", "Effect", "FinishRecord", "JobRecord", "StartAttempt"]
 
 RESTARTS_MAX: Final = 10
 """With the delays between them, several times what the controller needs to notice that a member is dead."""
@@ -27,7 +27,7 @@ _RESTARTABLE: Final = (MemberLostError, UnreachableError, TopologyChangedError, 
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class StartAttempt:
     """After a delay, choose a coordinator, say so by :meth:`JobRecord.chosen`, and tell it to run this attempt."""
 
     attempt: int
@@ -35,7 +35,7 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class CancelAttempt:
     """Tell the coordinator of an attempt to stop it, and why. No answer is waited for."""
 
     member: str
@@ -44,24 +44,24 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitStopped:
-    """Call :meth:`JobRecord.stop_wait_over` after a bounded time, if the job has not finished by then."""
+class AwaitAttemptEnd:
+    """Call :meth:`JobRecord.cancel_wait_over` after a bounded time, if the job has not finished by then."""
 
 
 @dataclass(frozen=True, slots=True)
-class Finish:
+class FinishRecord:
     """The job has ended; ``error`` says why, None for success. Comes exactly once, as the last effect."""
 
     error: Error | None
 
 
-Effect = Start | Stop | AwaitStopped | Finish
+Effect = StartAttempt | CancelAttempt | AwaitAttemptEnd | FinishRecord
 
 
 class JobRecord:
     """One job from submission to its end.
 
-    Invariant: at most one attempt counts at any time; ``Finish`` comes exactly once; whoever was chosen and not heard of is told to stop before another is.
+    Invariant: at most one attempt counts at any time; ``FinishRecord`` comes exactly once; whoever was chosen and not heard of is told to stop before another is.
 
     Args:
         restarts: Whether the job begins again when a member is lost or partitions moved.
@@ -85,7 +85,7 @@ class JobRecord:
 
     def submitted(self) -> list[Effect]:
         """The job was accepted."""
-        return [Start(self.attempt, 0.0)]
+        return [StartAttempt(self.attempt, 0.0)]
 
     def waits_for(self, attempt: int) -> bool:
         """Whether that attempt is still to be started."""
@@ -124,7 +124,7 @@ class JobRecord:
             return []
         if isinstance(error, MemberLostError):
             self._blamed.add(self.coordinator)
-        return [Stop(self.coordinator, attempt, error), *self.ended(attempt, error)]
+        return [CancelAttempt(self.coordinator, attempt, error), *self.ended(attempt, error)]
 
     def member_lost(self, member: str) -> list[Effect]:
         """A member has left. Only the coordinator's loss is noticed here; the coordinator notices the participants'.
@@ -137,10 +137,10 @@ class JobRecord:
         if self.status.is_final or self._cause is not None or not self._cost_too_many:
             return []
         error = self._too_many()
-        running = [] if self.coordinator is None else [Stop(self.coordinator, self.attempt, error)]
+        running = [] if self.coordinator is None else [CancelAttempt(self.coordinator, self.attempt, error)]
         return [*running, *self._finish(error)]
 
-    def stop(self, error: Error) -> list[Effect]:
+    def cancel(self, error: Error) -> list[Effect]:
         """Stop the job for a reason: a request, a deadline. Nothing happens when it has ended or was told already."""
         if self.status.is_final or self._cause is not None:
             return []
@@ -148,9 +148,9 @@ class JobRecord:
         if self.coordinator is None:
             return self._finish(error)
         self.status = JobStatus.COMPLETING
-        return [Stop(self.coordinator, self.attempt, error), AwaitStopped()]
+        return [CancelAttempt(self.coordinator, self.attempt, error), AwaitAttemptEnd()]
 
-    def stop_wait_over(self) -> list[Effect]:
+    def cancel_wait_over(self) -> list[Effect]:
         """The coordinator was told to stop and has had enough time."""
         return [] if self.status.is_final or self._cause is None else self._finish(self._cause)
 
@@ -167,7 +167,7 @@ class JobRecord:
         self.coordinator = None
         self.error = error
         self.status = JobStatus.RESTARTING
-        return [Start(self.attempt, delay_s)]
+        return [StartAttempt(self.attempt, delay_s)]
 
     def _finish(self, error: Error | None) -> list[Effect]:
         self.coordinator = None
@@ -176,4 +176,4 @@ class JobRecord:
             self.status = JobStatus.COMPLETED
         else:
             self.status = JobStatus.CANCELLED if error is self._cause and isinstance(error, JobCancelledError) else JobStatus.FAILED
-        return [Finish(error)]
+        return [FinishRecord(error)]

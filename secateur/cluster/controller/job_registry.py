@@ -12,9 +12,9 @@ from typing import Any, Final
 from secateur.cluster.controller.job_record import JobRecord
 from secateur.dag.job_config import JobConfig
 from secateur.errors import Error, JobExistsError, LimitExceededError, UnknownJobError, to_wire
-from secateur.partitioning.topology.needs import Needs
+from secateur.partitioning.topology.job_requirements import JobRequirements
 
-__all__ = ["BookedJob", "JobBook"]
+__all__ = ["JobRegistry", "RegisteredJob"]
 
 _RUNNING_MAX: Final = 1000
 _ENDED_MAX: Final = 1000
@@ -23,7 +23,7 @@ _FAILURE_CHARS_MAX: Final = 16 << 10
 
 
 @dataclass(slots=True, eq=False)
-class BookedJob:
+class RegisteredJob:
     """One job on record.
 
     Attributes:
@@ -45,7 +45,7 @@ class BookedJob:
 
     job_id: str
     config: JobConfig
-    needs: Needs
+    needs: JobRequirements
     params: Any
     dag: bytes
     record: JobRecord
@@ -79,7 +79,7 @@ class BookedJob:
         return {**self.summary(), "failure": failure, "result_member": self.result_member, "members": self.members, "metrics": self.metrics}
 
 
-class JobBook:
+class JobRegistry:
     """Finds jobs by id or name. A name belongs to the newest job that has it.
 
     Args:
@@ -92,24 +92,24 @@ class JobBook:
         self._dag_bytes_max = dag_bytes_max
         self._running_max = running_max
         self._ended_max = ended_max
-        self._running: dict[str, BookedJob] = {}
-        self._ended: OrderedDict[str, BookedJob] = OrderedDict()
+        self._running: dict[str, RegisteredJob] = {}
+        self._ended: OrderedDict[str, RegisteredJob] = OrderedDict()
 
     @property
-    def running(self) -> list[BookedJob]:
+    def running(self) -> list[RegisteredJob]:
         """The jobs that have not ended, oldest first."""
         return list(self._running.values())
 
-    def __iter__(self) -> Iterator[BookedJob]:
+    def __iter__(self) -> Iterator[RegisteredJob]:
         """All jobs, newest first."""
         return iter(sorted([*self._ended.values(), *self._running.values()], key=lambda job: job.submitted_s, reverse=True))
 
-    def active(self, name: str) -> BookedJob | None:
+    def active(self, name: str) -> RegisteredJob | None:
         """The job of that name that has not ended."""
         return next((job for job in self._running.values() if job.config.name == name), None)
 
-    def add(self, job: BookedJob) -> None:
-        """Book a new job.
+    def add(self, job: RegisteredJob) -> None:
+        """Register a new job.
 
         Raises:
             JobExistsError: Its name belongs to a job that has not ended.
@@ -131,7 +131,7 @@ class JobBook:
             raise LimitExceededError(f"the DAGs of the jobs that have not ended would take {size:,} of {limit}; have processors read large values from a table")
         self._running[job.job_id] = job
 
-    def end(self, job: BookedJob) -> None:
+    def end(self, job: RegisteredJob) -> None:
         """A job has ended: keep what is told about it, drop the rest."""
         del self._running[job.job_id]
         job.dag, job.params, job.ended_s = b"", None, time.time()
@@ -140,11 +140,11 @@ class JobBook:
             self._ended.popitem(last=False)
         job.ended.set()
 
-    def get(self, job_id: str) -> BookedJob | None:
+    def get(self, job_id: str) -> RegisteredJob | None:
         """The job of that id, if it is known."""
         return self._running.get(job_id) or self._ended.get(job_id)
 
-    def find(self, id_or_name: str) -> BookedJob:
+    def find(self, id_or_name: str) -> RegisteredJob:
         """The job of that id, or else the newest of that name.
 
         Raises:

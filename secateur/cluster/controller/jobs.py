@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from typing import Any, Final, assert_never
 
-from secateur.cluster.controller.job_record import AwaitStopped, Effect, Finish, JobRecord, Start, Stop
-from secateur.cluster.controller.job_registry import BookedJob, JobBook
+from secateur.cluster.controller.job_record import AwaitAttemptEnd, CancelAttempt, Effect, FinishRecord, JobRecord, StartAttempt
+from secateur.cluster.controller.job_registry import JobRegistry, RegisteredJob
 from secateur.cluster.peers import Peers
 from secateur.dag.codec import carries_code
 from secateur.dag.job_config import JobConfig, OnMemberLost
@@ -29,7 +29,7 @@ from secateur.errors import (
     from_wire,
     to_wire,
 )
-from secateur.partitioning.topology.needs import Needs
+from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.partitioning.topology.required_owners import coordinators
 from secateur.partitioning.topology.topology import Topology
 from secateur.wire import Reply, Request, unpack
@@ -68,7 +68,7 @@ class ControllerJobs:
         self._group_of = group_of
         self._check_member = check_member
         self._allow_code = allow_code
-        self._book = JobBook()
+        self._registry = JobRegistry()
         self._turns = itertools.count()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -83,9 +83,9 @@ class ControllerJobs:
         """
         args = request.args
         config, needs = _arguments(args)
-        known = self._book.get(args["job"])
+        known = self._registry.get(args["job"])
         if known is None and args["if_absent"] and config.name is not None:
-            known = self._book.active(config.name)
+            known = self._registry.active(config.name)
         if known is not None:
             return Reply({"job": known.job_id})
         if not (self._allow_code and request.peer.authenticated) and carries_code(unpack(request.payload)):
@@ -93,10 +93,10 @@ class ControllerJobs:
         coordinators(needs, self._topology(), self._group_of)
         deadline_s = None if config.timeout_s is None else asyncio.get_running_loop().time() + config.timeout_s
         record = JobRecord(restarts=config.on_member_lost == OnMemberLost.RESTART)
-        job = BookedJob(args["job"], config, needs, args["params"], bytes(request.payload), record, deadline_s)
-        self._book.add(job)
+        job = RegisteredJob(args["job"], config, needs, args["params"], bytes(request.payload), record, deadline_s)
+        self._registry.add(job)
         if config.timeout_s is not None:
-            self._later(job, config.timeout_s + _DEADLINE_GRACE_S, lambda: job.record.stop(_late(job)))
+            self._later(job, config.timeout_s + _DEADLINE_GRACE_S, lambda: job.record.cancel(_late(job)))
         self._apply(job, job.record.submitted())
         return Reply({"job": job.job_id})
 
@@ -106,7 +106,7 @@ class ControllerJobs:
         Raises:
             UnknownJobError: There is no such job.
         """
-        job = self._book.find(request.args["job"])
+        job = self._registry.find(request.args["job"])
         wait_s = min(float(request.args["wait_s"]), _WAIT_MAX_S)
         if wait_s > 0 and not job.ended.is_set():
             with contextlib.suppress(TimeoutError):
@@ -119,8 +119,8 @@ class ControllerJobs:
         Raises:
             UnknownJobError: There is no such job.
         """
-        job = self._book.find(request.args["job"])
-        self._apply(job, job.record.stop(JobCancelledError(f"job {job.job_id} was cancelled on request", job=job.job_id)))
+        job = self._registry.find(request.args["job"])
+        self._apply(job, job.record.cancel(JobCancelledError(f"job {job.job_id} was cancelled on request", job=job.job_id)))
         return Reply()
 
     def plan(self, request: Request) -> Reply:
@@ -129,7 +129,7 @@ class ControllerJobs:
         Raises:
             UnknownJobError: There is no such job.
         """
-        return Reply({"plan": self._book.find(request.args["job"]).plan})
+        return Reply({"plan": self._registry.find(request.args["job"]).plan})
 
     def summaries(self, _: Request) -> Reply:
         """All jobs, newest first."""
@@ -137,12 +137,12 @@ class ControllerJobs:
 
     def rows(self) -> list[dict[str, Any]]:
         """What there is to say of each job, newest first."""
-        return [job.summary() for job in self._book]
+        return [job.summary() for job in self._registry]
 
     def ended(self, request: Request) -> Reply:
         """A member tells how an attempt ended."""
         args = request.args
-        job = self._book.get(args["job"])
+        job = self._registry.get(args["job"])
         if job is not None and args["attempt"] == job.record.attempt and not job.record.status.is_final:
             failure = args["failure"]
             job.metrics = args["metrics"]
@@ -153,7 +153,7 @@ class ControllerJobs:
 
     def member_lost(self, member: str) -> None:
         """A member has left: jobs that it coordinated begin again."""
-        for job in self._book.running:
+        for job in self._registry.running:
             self._apply(job, job.record.member_lost(member))
 
     async def close(self) -> None:
@@ -162,21 +162,21 @@ class ControllerJobs:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _apply(self, job: BookedJob, effects: list[Effect]) -> None:
+    def _apply(self, job: RegisteredJob, effects: list[Effect]) -> None:
         for effect in effects:
             match effect:
-                case Start(attempt, delay_s):
+                case StartAttempt(attempt, delay_s):
                     self._spawn(self._start(job, attempt, delay_s))
-                case Stop(member, attempt, error):
-                    self._spawn(self._stop(job, member, attempt, error))
-                case AwaitStopped():
-                    self._later(job, _STOP_WAIT_S, job.record.stop_wait_over)
-                case Finish():
-                    self._book.end(job)
+                case CancelAttempt(member, attempt, error):
+                    self._spawn(self._cancel_attempt(job, member, attempt, error))
+                case AwaitAttemptEnd():
+                    self._later(job, _STOP_WAIT_S, job.record.cancel_wait_over)
+                case FinishRecord():
+                    self._registry.end(job)
                 case _:
                     assert_never(effect)
 
-    async def _start(self, job: BookedJob, attempt: int, delay_s: float) -> None:
+    async def _start(self, job: RegisteredJob, attempt: int, delay_s: float) -> None:
         record = job.record
         lost = None if record.error is None else record.error.details.get("member")
         if isinstance(lost, str):
@@ -206,13 +206,13 @@ class ControllerJobs:
                 job.plan = answer["plan"]
             self._apply(job, record.started(attempt))
 
-    async def _stop(self, job: BookedJob, member: str, attempt: int, error: Error) -> None:
+    async def _cancel_attempt(self, job: RegisteredJob, member: str, attempt: int, error: Error) -> None:
         try:
             await self._peers.call(member, "job_halt", {"job": job.job_id, "attempt": attempt, "error": to_wire(error)})
         except OperationalError:
             await self._check_member(member)  # a dead coordinator has stopped
 
-    def _later(self, job: BookedJob, delay_s: float, event: Callable[[], list[Effect]]) -> None:
+    def _later(self, job: RegisteredJob, delay_s: float, event: Callable[[], list[Effect]]) -> None:
         async def happen() -> None:
             try:
                 await asyncio.wait_for(job.ended.wait(), delay_s)
@@ -227,16 +227,16 @@ class ControllerJobs:
         task.add_done_callback(self._tasks.discard)
 
 
-def _arguments(args: dict[str, Any]) -> tuple[JobConfig, Needs]:
+def _arguments(args: dict[str, Any]) -> tuple[JobConfig, JobRequirements]:
     try:
-        return JobConfig.from_wire(args["config"]), Needs.from_wire(args["needs"])
+        return JobConfig.from_wire(args["config"]), JobRequirements.from_wire(args["needs"])
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ProtocolError(
             f"job_new: the arguments of a job cannot be read ({type(error).__name__}: {error}); is the client's version the cluster's?"
         ) from error
 
 
-def _remaining_s(job: BookedJob) -> float | None:
+def _remaining_s(job: RegisteredJob) -> float | None:
     if job.deadline_s is None:
         return None
     remaining_s = job.deadline_s - asyncio.get_running_loop().time()
@@ -245,5 +245,5 @@ def _remaining_s(job: BookedJob) -> float | None:
     return remaining_s
 
 
-def _late(job: BookedJob) -> DeadlineError:
+def _late(job: RegisteredJob) -> DeadlineError:
     return DeadlineError(f"job {job.job_id} took longer than its deadline of {job.config.timeout_s} s, in {job.record.attempt} attempts", job=job.job_id)

@@ -22,14 +22,14 @@ from secateur.cluster.statement_profile import work_of
 from secateur.errors import Error, LimitExceededError, LoadFailedError, MemberLostError, OperationalError, PartitionLostError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
 
-__all__ = ["Change", "Load", "LoadPublisher", "MemberCaller", "Published", "WholeChange", "WorkedOut"]
+__all__ = ["CoordinatedChange", "CoordinatedChangeResult", "LoadMemberCaller", "LoadPublication", "LoadPublisher", "PartitionwiseChange", "PublishResult"]
 
 
 T = TypeVar("T")
 _PAUSE_S: Final = 0.1
 
 
-class MemberCaller(Protocol):
+class LoadMemberCaller(Protocol):
     """How the publisher speaks to members."""
 
     def call(self, member_id: str, op: str, args: dict[str, Any]) -> Coroutine[Any, Any, dict[str, Any]]:
@@ -38,7 +38,7 @@ class MemberCaller(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class LoadPublication:
     """A staged load, ready to be published.
 
     Attributes:
@@ -60,7 +60,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PartitionwiseChange:
     """An UPDATE or DELETE of several partitions: a load whose rows are not staged yet, since the members find them in what they have.
 
     Attributes:
@@ -70,14 +70,14 @@ class Change:
         args: What else the members need: plan, parameters, operation.
     """
 
-    load: Load
+    load: LoadPublication
     attempt: int
     partitions: Mapping[str, Sequence[int]]
     args: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class WholeChange:
+class CoordinatedChange:
     """A change that one member works out for all partitions: a load whose rows it finds and stages at their owners.
 
     Attributes:
@@ -86,13 +86,13 @@ class WholeChange:
         args: What that member needs: plans, parameters.
     """
 
-    load: Load
+    load: LoadPublication
     coordinator: str
     args: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishResult:
     """What has become of a load.
 
     Attributes:
@@ -106,13 +106,13 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkedOut:
-    """What has become of a :class:`WholeChange`.
+class CoordinatedChangeResult:
+    """What has become of a :class:`CoordinatedChange`.
 
     Attributes:
         rows: Rows concerned.
         missing_cells: Ranges that have to be made before it can be carried out: nothing was changed. Empty when it was.
-        work: As that of :class:`Published`.
+        work: As that of :class:`PublishResult`.
     """
 
     rows: int
@@ -128,13 +128,13 @@ class LoadPublisher:
         is_member: Whether a member is in the cluster, by the newest topology.
     """
 
-    def __init__(self, members: MemberCaller, is_member: Callable[[str], bool]) -> None:
+    def __init__(self, members: LoadMemberCaller, is_member: Callable[[str], bool]) -> None:
         self._members = members
         self._is_member = is_member
         self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._delivering: set[asyncio.Task[tuple[dict[str, Any], float] | None]] = set()
 
-    async def publish(self, load: Load) -> Published:
+    async def publish(self, load: LoadPublication) -> PublishResult:
         """Publish a load everywhere.
 
         Raises:
@@ -145,7 +145,7 @@ class LoadPublisher:
         async with self._locks[load.table.table_id], renewed(self._members, load.copies, "load_hold", load.load_id):
             return await to_the_end(self._publish(load))
 
-    async def change(self, change: Change) -> Published:
+    async def change(self, change: PartitionwiseChange) -> PublishResult:
         """Have members find and stage what a statement changes, and publish that everywhere.
 
         Members let no other write in from the moment they look until the publication.
@@ -177,11 +177,11 @@ class LoadPublisher:
             found = [partition for answer in answers for partition in answer["parts"]]
             if not found:
                 await self.abort(load.load_id, load.copies)
-                return Published(0, work)
+                return PublishResult(0, work)
             published = await to_the_end(self._publish(replace(load, attempts={partition: [change.attempt] for partition in sorted(found)})))
-            return Published(published.rows, (*work, *published.work))
+            return PublishResult(published.rows, (*work, *published.work))
 
-    async def change_whole(self, change: WholeChange) -> WorkedOut:
+    async def change_whole(self, change: CoordinatedChange) -> CoordinatedChangeResult:
         """Have a member work out a change while no owner lets another write in, and publish that everywhere.
 
         Raises:
@@ -201,20 +201,20 @@ class LoadPublisher:
                 raise _as_load_failure(load, error) from error
             if missing := found.get("missing_cells"):
                 await self.abort(load.load_id, load.copies)
-                return WorkedOut(0, tuple(missing))
+                return CoordinatedChangeResult(0, tuple(missing))
             work = tuple(found.get("work", ()))
             if not found["parts"]:
                 await self.abort(load.load_id, load.copies)
-                return WorkedOut(found["rows"], work=work)
+                return CoordinatedChangeResult(found["rows"], work=work)
             published = await to_the_end(self._publish(replace(load, attempts=dict(sorted(found["parts"].items())))))
-            return WorkedOut(found["rows"], work=(*work, *published.work))
+            return CoordinatedChangeResult(found["rows"], work=(*work, *published.work))
 
-    async def _publish(self, load: Load) -> Published:
-        homeless = load.attempts.keys() - frozenset().union(*load.copies.values())
-        if homeless:
+    async def _publish(self, load: LoadPublication) -> PublishResult:
+        unassigned = load.attempts.keys() - frozenset().union(*load.copies.values())
+        if unassigned:
             await self.abort(load.load_id, load.copies)
             raise TopologyChangedError(
-                f"partition {min(homeless)} of {load.table.name}, for which load {load.load_id} has rows, is not there any more: nothing was loaded",
+                f"partition {min(unassigned)} of {load.table.name}, for which load {load.load_id} has rows, is not there any more: nothing was loaded",
                 table=load.table.name,
             )
         outcomes = await asyncio.gather(*(self._prepare(member, load) for member in load.copies), return_exceptions=True)
@@ -249,7 +249,7 @@ class LoadPublisher:
             if partitions := len(load.attempts.keys() & load.copies[member]):
                 took_s = prepared_s + (publication[1] if isinstance(publication, tuple) else 0.0)
                 work.append(work_of("publish", member, partitions=partitions, rows_out=prepared["rows"] + prepared["rows_removed"], busy_s=took_s))
-        return Published(rows, tuple(work))
+        return PublishResult(rows, tuple(work))
 
     def close(self) -> None:
         """Wait for no member any more: the controller is stopped, and members decide what they have prepared by themselves."""
@@ -271,13 +271,13 @@ class LoadPublisher:
             if isinstance(outcome, BaseException) and not isinstance(outcome, OperationalError):
                 raise outcome
 
-    async def _prepare(self, member: str, load: Load) -> tuple[dict[str, Any], float]:
+    async def _prepare(self, member: str, load: LoadPublication) -> tuple[dict[str, Any], float]:
         copies = load.copies[member]
         parts = [[partition, list(attempts)] for partition, attempts in load.attempts.items() if partition in copies]
         args = {"load_id": load.load_id, "table_id": load.table.table_id, "mode": load.mode, "parts": parts}
         return await self._timed(member, "load_prepare", args)
 
-    async def _deliver(self, member: str, load: Load) -> tuple[dict[str, Any], float] | None:
+    async def _deliver(self, member: str, load: LoadPublication) -> tuple[dict[str, Any], float] | None:
         """Have a member publish, however often its connection breaks; None when it has left the cluster with all that it had.
 
         Raises:
@@ -322,7 +322,7 @@ async def _all(calls: Iterable[Coroutine[Any, Any, Any]]) -> None:
             raise outcome
 
 
-def _as_load_failure(load: Load, cause: BaseException) -> Error:
+def _as_load_failure(load: LoadPublication, cause: BaseException) -> Error:
     if isinstance(cause, PartitionLostError) or (isinstance(cause, Error) and not isinstance(cause, OperationalError)):
         return cause
     return LoadFailedError(f"load {load.load_id} into {load.table.name} was not published, the table is as it was: {cause}", table=load.table.name)

@@ -13,7 +13,7 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from secateur.cluster.lease import Answer, LeaseTimes
+from secateur.cluster.lease import LeaseOutcome, LeaseTimes
 
 __all__ = ["MemberWatch"]
 
@@ -60,7 +60,7 @@ class MemberWatch:
         """A member was given up."""
         self._watched.pop(member, None)
 
-    def heard(self, member: str, now_s: float, *, stalled_s: float) -> Answer:
+    def heard(self, member: str, now_s: float, *, stalled_s: float) -> LeaseOutcome:
         """A member asks for a lease.
 
         Args:
@@ -70,14 +70,14 @@ class MemberWatch:
         """
         watched = self._watched.get(member)
         if watched is None:
-            return Answer.GIVEN_UP
+            return LeaseOutcome.GIVEN_UP
         watched.silent_s, watched.stalled_s = 0.0, stalled_s
         if stalled_s >= self._stall_s:
             watched.is_condemned = True
         if watched.is_condemned:
-            return Answer.REFUSED
+            return LeaseOutcome.REFUSED
         watched.promised_until_s = now_s + self._times.promise_s
-        return Answer.GRANTED
+        return LeaseOutcome.GRANTED
 
     def condemn(self, member: str) -> None:
         """Somebody knows that a member has to go: it gets no further lease."""

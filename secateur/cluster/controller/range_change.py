@@ -23,12 +23,12 @@ from secateur.errors import LoadFailedError, MemberLostError, OperationalError, 
 from secateur.partitioning.tables.table import TableDef
 from secateur.wire import Payload, pack
 
-__all__ = ["MemberCaller", "RangeChanger"]
+__all__ = ["RangeChanger", "RangeMemberCaller"]
 
 _GONE = (MemberLostError, UnreachableError)
 
 
-class MemberCaller(Protocol):
+class RangeMemberCaller(Protocol):
     """How the changer speaks to members."""
 
     def call(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> Coroutine[Any, Any, dict[str, Any]]:
@@ -43,7 +43,7 @@ class RangeChanger:
         members: How to reach the members.
     """
 
-    def __init__(self, members: MemberCaller) -> None:
+    def __init__(self, members: RangeMemberCaller) -> None:
         self._members = members
 
     async def change(self, table: TableDef, hosted: Mapping[str, Sequence[int]]) -> None:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from secateur.cluster.controller.catalog import Catalog
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import LimitExceededError, TopologyChangedError
-from secateur.partitioning.tables.statistics import NO_STATISTICS, StatisticsPicture, TableStatistics
+from secateur.partitioning.tables.statistics import NO_STATISTICS, StatisticsSnapshot, TableStatistics
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.planner.explain.explain import explain
@@ -62,12 +62,12 @@ class PlanningView:
     Attributes:
         catalog: The tables.
         topology: Members and owners.
-        picture: The statistics of the tables.
+        statistics_snapshot: The statistics of the tables.
     """
 
     catalog: Catalog
     topology: Topology
-    picture: StatisticsPicture = NO_STATISTICS
+    statistics_snapshot: StatisticsSnapshot = NO_STATISTICS
 
     @property
     def version(self) -> int:
@@ -83,7 +83,7 @@ class PlanningView:
         return self.catalog.tables()
 
     def statistics(self, table_id: int) -> TableStatistics | None:
-        return self.picture.of(table_id)
+        return self.statistics_snapshot.of(table_id)
 
 
 class StatementReplies:
@@ -191,10 +191,10 @@ class StatementReplies:
         return {
             "table": change.table.to_wire(by_reference=True),
             "source_select": self._keep(change.select, sql),
-            "meeting": change.meeting.value,
+            "meeting": change.duplicate_match.value,
             "returning": None if change.returning is None else self._keep(change.returning, sql),
             "names_action": change.names_action,
-            "is_narrow": change.is_narrow,
+            "is_narrow": change.is_single_partition,
             "many": None if change.many is None else [change.many.sql, change.many.cells],
         }
 

@@ -16,25 +16,25 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from secateur.errors import Error
-from secateur.partitioning.tables.statistics import StatisticsPicture, TableStatistics
+from secateur.partitioning.tables.statistics import StatisticsSnapshot, TableStatistics
 from secateur.partitioning.tables.table import TableDef
 from secateur.storage.table_summary import TableSummary, total
 
-__all__ = ["StatisticsBook"]
+__all__ = ["StatisticsCache"]
 
 _log = logging.getLogger(__name__)
 _STALE_SHARE: Final = 0.2
 _REST_FACTOR: Final = 9.0
 
 
-class MemberCaller(Protocol):
-    """How the book speaks to members."""
+class StatisticsMemberCaller(Protocol):
+    """How the cache speaks to members."""
 
     async def call(self, member_id: str, op: str, args: dict[str, Any]) -> dict[str, Any]:
         """Send a housekeeping request and return the answer's header."""
 
 
-class StatisticsBook:
+class StatisticsCache:
     """Lives on the controller's event loop.
 
     Args:
@@ -42,19 +42,19 @@ class StatisticsBook:
         served: The table of an id, and the partitions of which each member is the primary, each row once; None when there is no such table any more.
     """
 
-    def __init__(self, members: MemberCaller, served: Callable[[int], tuple[TableDef, Mapping[str, Sequence[int]]] | None]) -> None:
+    def __init__(self, members: StatisticsMemberCaller, served: Callable[[int], tuple[TableDef, Mapping[str, Sequence[int]]] | None]) -> None:
         self._members = members
         self._served = served
-        self._picture = StatisticsPicture()
+        self._statistics_snapshot = StatisticsSnapshot()
         self._written: defaultdict[int, float] = defaultdict(float)
         self._counted: dict[tuple[str, int], int] = {}
         self._rest_until_s: dict[int, float] = {}
         self._working: asyncio.Task[None] | None = None
 
     @property
-    def picture(self) -> StatisticsPicture:
+    def statistics_snapshot(self) -> StatisticsSnapshot:
         """What is known now; a frozen value."""
-        return self._picture
+        return self._statistics_snapshot
 
     def replaced(self, table_id: int) -> None:
         """All rows of a table are other ones now."""
@@ -83,7 +83,7 @@ class StatisticsBook:
         self._written.pop(table_id, None)
         self._rest_until_s.pop(table_id, None)
         self._counted = {key: rows for key, rows in self._counted.items() if key[1] != table_id}
-        self._picture = self._picture.without_table(table_id)
+        self._statistics_snapshot = self._statistics_snapshot.without_table(table_id)
 
     async def refresh(self, table_id: int) -> TableStatistics | None:
         """Look at a table now; None when there is no such table any more.
@@ -109,8 +109,8 @@ class StatisticsBook:
             self._written[table_id] += written
             raise
         statistics = total(table, [TableSummary.from_wire(answer["summary"]) for answer in answers])
-        self._picture = self._picture.with_table(statistics)
-        return self._picture.of(table_id)
+        self._statistics_snapshot = self._statistics_snapshot.with_table(statistics)
+        return self._statistics_snapshot.of(table_id)
 
     async def close(self) -> None:
         """Give up what is under way."""
@@ -123,7 +123,7 @@ class StatisticsBook:
         return [table_id for table_id, rows in self._written.items() if rows > _STALE_SHARE * self._rows(table_id)]
 
     def _rows(self, table_id: int) -> int:
-        known = self._picture.of(table_id)
+        known = self._statistics_snapshot.of(table_id)
         return 0 if known is None else known.rows
 
     def _work_soon(self) -> None:

@@ -1,6 +1,6 @@
 """The rows of the system tables (:mod:`secateur.planner.system.tables`), made by the controller for a statement that is about to run.
 
-Each is a picture of one moment; two of them in one statement are two moments close together. What members alone know they are
+Each is a snapshot; two of them in one statement are two moments close together. What members alone know they are
 asked for. A member that does not answer soon is left out, and the controller's watch will find out whether it is lost.
 """
 

@@ -18,7 +18,7 @@ from secateur.cluster.controller.holders import copies_of
 from secateur.cluster.controller.loads import LoadPublisher
 from secateur.cluster.controller.membership import OwnersForgotten, RangesChanged, TableCreated, advance, group_after, group_of_new
 from secateur.cluster.controller.range_change import RangeChanger
-from secateur.cluster.controller.statistics_cache import StatisticsBook
+from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.errors import MemberLostError, ProtocolError, TopologyChangedError
 from secateur.partitioning.schemes.range_changes import RangeChange, alter_ranges
 from secateur.partitioning.schemes.ranges_on_demand import with_cells
@@ -42,7 +42,7 @@ class TableCommands:
         executor: Where large schemes are computed.
     """
 
-    def __init__(self, state: ClusterState, loads: LoadPublisher, statistics: StatisticsBook, executor: Executor) -> None:
+    def __init__(self, state: ClusterState, loads: LoadPublisher, statistics: StatisticsCache, executor: Executor) -> None:
         self._state = state
         self._loads = loads
         self._statistics = statistics

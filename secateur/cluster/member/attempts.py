@@ -40,7 +40,7 @@ class MemberAttempts:
         self._topology = topology
         self._allow_code = allow_code
         self._running: dict[tuple[str, int], RunningJob] = {}
-        self._halted: OrderedDict[tuple[str, int], Error] = OrderedDict()
+        self._cancelled: OrderedDict[tuple[str, int], Error] = OrderedDict()
         self._tasks: set[asyncio.Task[None]] = set()
         self._results = KeptResults()
 
@@ -53,26 +53,26 @@ class MemberAttempts:
         args = request.args
         key = args["job"], args["attempt"]
         dag = decode_dag(unpack(request.payload), allow_code=self._allow_code and request.peer.authenticated)
-        job = await self._runtime.start_light_job(dag, JobConfig.from_wire(args["config"]), args["params"], self._topology())
+        job = await self._runtime.start_job(dag, JobConfig.from_wire(args["config"]), args["params"], self._topology())
         self._running[key] = job
-        halted = self._halted.pop(key, None)
-        if halted is not None:
-            job.stop(halted)
+        cancelled = self._cancelled.pop(key, None)
+        if cancelled is not None:
+            job.stop(cancelled)
         task = asyncio.get_running_loop().create_task(self._follow(key, job), name=f"job {args['job']}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return Reply({"plan": describe_job(job.plan).to_wire()})
 
-    def halt(self, request: Request) -> Reply:
+    def cancel(self, request: Request) -> Reply:
         """Stop an attempt, also one that is being built or on its way here."""
         key, error = (request.args["job"], request.args["attempt"]), from_wire(request.args["error"])
         job = self._running.get(key)
         if job is not None:
             job.stop(error)
         else:
-            self._halted[key] = error
-            while len(self._halted) > _HALTED_MAX:
-                self._halted.popitem(last=False)
+            self._cancelled[key] = error
+            while len(self._cancelled) > _HALTED_MAX:
+                self._cancelled.popitem(last=False)
         return Reply()
 
     async def result(self, request: Request) -> AsyncIterator[Reply]:

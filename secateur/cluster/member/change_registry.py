@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple, TypeAlias
 
-__all__ = ["ChangeBook", "ChangeKey", "Made"]
+__all__ = ["ChangeKey", "ChangeRegistry", "RecordedChange"]
 
 _KEPT_MAX: Final = 50_000
 """Some 15 MB; at several thousand writes a second still longer than a client asks again."""
@@ -21,7 +21,7 @@ ChangeKey: TypeAlias = tuple[int, int, str]
 """Table, partition, and the id that the client gave."""
 
 
-class Made(NamedTuple):
+class RecordedChange(NamedTuple):
     """A change that was made here.
 
     Attributes:
@@ -33,7 +33,7 @@ class Made(NamedTuple):
     sequence: int
 
 
-class ChangeBook:
+class ChangeRegistry:
     """What was made, the oldest forgotten first. Lives on the member's event loop.
 
     Args:
@@ -41,10 +41,10 @@ class ChangeBook:
     """
 
     def __init__(self, kept_max: int = _KEPT_MAX) -> None:
-        self._known: OrderedDict[ChangeKey, Made | asyncio.Future[Made]] = OrderedDict()
+        self._known: OrderedDict[ChangeKey, RecordedChange | asyncio.Future[RecordedChange]] = OrderedDict()
         self._kept_max = kept_max
 
-    async def once(self, key: ChangeKey, make: Callable[[], Awaitable[Made]]) -> Made:
+    async def once(self, key: ChangeKey, make: Callable[[], Awaitable[RecordedChange]]) -> RecordedChange:
         """Make a change, unless it was made before; if it is being made, wait for what becomes of it.
 
         Args:
@@ -56,7 +56,7 @@ class ChangeBook:
         """
         known = self._known.get(key)
         if known is not None:
-            return known if isinstance(known, Made) else await asyncio.shield(known)
+            return known if isinstance(known, RecordedChange) else await asyncio.shield(known)
         making = asyncio.get_running_loop().create_future()
         self._enter(key, making)
         try:
@@ -69,22 +69,22 @@ class ChangeBook:
         making.set_result(made)
         return made
 
-    def made(self, key: ChangeKey) -> Made | None:
+    def made(self, key: ChangeKey) -> RecordedChange | None:
         """A change that was made, as far as that is remembered."""
         known = self._known.get(key)
-        return known if isinstance(known, Made) else None
+        return known if isinstance(known, RecordedChange) else None
 
-    def note(self, key: ChangeKey, made: Made) -> None:
+    def note(self, key: ChangeKey, made: RecordedChange) -> None:
         """Remember a change that was made, here or as the copy of another member's."""
         self._enter(key, made)
 
-    def _enter(self, key: ChangeKey, known: Made | asyncio.Future[Made]) -> None:
+    def _enter(self, key: ChangeKey, known: RecordedChange | asyncio.Future[RecordedChange]) -> None:
         self._known[key] = known
         if len(self._known) > self._kept_max:
             self._known.popitem(last=False)
 
 
-def _fail(making: asyncio.Future[Made], error: BaseException) -> None:
+def _fail(making: asyncio.Future[RecordedChange], error: BaseException) -> None:
     if isinstance(error, asyncio.CancelledError):
         making.cancel()
         return

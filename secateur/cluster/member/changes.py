@@ -6,7 +6,7 @@ What travels to the backups are rows and keys, never the statement: they hold wh
 rows that were found while something else wrote to the partition are found again.
 
 **Several partitions.** The changed rows are staged as a load that the controller publishes: all of it becomes visible at once, or nothing. From the moment that
-a member looks for rows until the publication, its gate is closed, so that no other write comes in between.
+a member looks for rows until the publication, its latch is closed, so that no other write comes in between.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from weakref import WeakValueDictionary
 
 import pyarrow as pa
 
-from secateur.cluster.member.change_registry import Made
+from secateur.cluster.member.change_registry import RecordedChange
 from secateur.cluster.member.loads import MemberLoads
-from secateur.cluster.member.local_execution import LocalCall, bound_partitions, check_versions, local_call
+from secateur.cluster.member.local_execution import LocalExecution, bound_partitions, check_versions, local_execution
 from secateur.cluster.member.open_results import OpenResults
 from secateur.cluster.member.statements import StatementRunner
-from secateur.cluster.member.table_places import TablePlaces
+from secateur.cluster.member.table_directory import TableDirectory
 from secateur.cluster.member.writes import MemberWrites
 from secateur.cluster.statement_profile import work_of
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import run
 from secateur.engine.sql.kernel_call import in_thread
-from secateur.engine.sql.row_effects import Meeting, RowEffects
+from secateur.engine.sql.row_changes import DuplicateMatchPolicy, RowChanges
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import ProtocolError
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.split import split
-from secateur.storage.change import Operation
+from secateur.storage.change import ChangeOperation
 from secateur.storage.member_store import MemberStore
 from secateur.wire import PeerInfo, Reply, Request
 
@@ -59,7 +59,7 @@ class _Finding(Enum):
     KEYS = "delete"
     """Keys of rows that go."""
     EFFECTS = "effects"
-    """What becomes of the rows of one partition, as :class:`~secateur.engine.sql.row_effects.RowEffects` reads it; none of them goes."""
+    """What becomes of the rows of one partition, as :class:`~secateur.engine.sql.row_changes.RowChanges` reads it; none of them goes."""
 
     @property
     def word(self) -> str:
@@ -67,9 +67,9 @@ class _Finding(Enum):
         return "change" if self is _Finding.EFFECTS else "delete" if self is _Finding.KEYS else "update"
 
     @property
-    def operation(self) -> Operation:
+    def operation(self) -> ChangeOperation:
         """What is done with the rows."""
-        return Operation.DELETE if self is _Finding.KEYS else Operation.UPSERT
+        return ChangeOperation.DELETE if self is _Finding.KEYS else ChangeOperation.UPSERT
 
 
 class MemberChanges:
@@ -89,7 +89,7 @@ class MemberChanges:
         self,
         store: MemberStore,
         statements: StatementRunner,
-        places: TablePlaces,
+        places: TableDirectory,
         writes: MemberWrites,
         loads: MemberLoads,
         results: OpenResults,
@@ -153,7 +153,7 @@ class MemberChanges:
         load_id, table_id = args["load_id"], plan.scans[0].table_id
         self._places.backups(table_id, wanted)
         async with self._loads.closed_unless_failed(load_id, table_id, request.peer):
-            call = local_call(self._store, plan, params, partitions, pruning=pruning)
+            call = local_execution(self._store, plan, params, partitions, pruning=pruning)
             started_s = time.perf_counter()
             found = await in_thread(self._executor, _call(call, params))
             kernel_s = time.perf_counter() - started_s
@@ -177,7 +177,7 @@ class MemberChanges:
         *,
         pruning: bool,
         work: list[dict[str, Any]] | None,
-    ) -> Made:
+    ) -> RecordedChange:
         table_id, partition = plan.scans[0].table_id, partitions[0][0]
         turn = self._turns.setdefault((table_id, partition), asyncio.Lock())
         async with turn:
@@ -193,21 +193,23 @@ class MemberChanges:
 
     async def _find(
         self, plan: SelectPlan, params: Sequence[Any], partitions: Sequence[Sequence[int]], peer: PeerInfo, *, pruning: bool
-    ) -> tuple[LocalCall, pa.Table]:
+    ) -> tuple[LocalExecution, pa.Table]:
         """What was asked, and the rows, as of now. It is given up with the connection over which it was asked."""
         hosted = self._store.partition(plan.scans[0].table_id, partitions[0][0])
         for _ in range(_TRIES_MAX):
             version = hosted.version
-            call = local_call(self._store, plan, params, partitions, pruning=pruning)
+            call = local_execution(self._store, plan, params, partitions, pruning=pruning)
             if call.is_quick:
                 return call, run(call.fragment, call.relations, params)
             found = await self._results.while_connected(peer, in_thread(self._executor, _call(call, params)))
             if hosted.version == version:
                 return call, found
-        call = local_call(self._store, plan, params, partitions, pruning=pruning)
+        call = local_execution(self._store, plan, params, partitions, pruning=pruning)
         return call, run(call.fragment, call.relations, params)
 
-    def _work(self, finding: _Finding, table_id: int, partitions: int, call: LocalCall, rows: pa.Table, sent_bytes: int, kernel_s: float) -> dict[str, Any]:
+    def _work(
+        self, finding: _Finding, table_id: int, partitions: int, call: LocalExecution, rows: pa.Table, sent_bytes: int, kernel_s: float
+    ) -> dict[str, Any]:
         """What this member did to find rows and set them aside or write them, for EXPLAIN ANALYZE."""
         return work_of(
             f"{finding.word} {self._places.table(table_id).name}",
@@ -228,12 +230,12 @@ class MemberChanges:
                 return conform(found, self._places.table(table_id))
             case _Finding.EFFECTS:
                 table = self._places.table(table_id)
-                return RowEffects.of(found, table, Meeting.FIRST).resulting(table)
+                return RowChanges.of(found, table, DuplicateMatchPolicy.FIRST).resulting(table)
             case _:
                 assert_never(finding)
 
 
-def _call(call: LocalCall, params: Sequence[Any]) -> Callable[[Cancellation], pa.Table]:
+def _call(call: LocalExecution, params: Sequence[Any]) -> Callable[[Cancellation], pa.Table]:
     return lambda stop: run(call.fragment, call.relations, params, cancellation=stop)
 
 

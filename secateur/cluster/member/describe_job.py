@@ -42,7 +42,7 @@ def _placed(plan: ExecutionPlan, vertex: str, member: str, processors: int) -> P
 
 def _edge(edge: Edge, running: EdgePlan | None) -> ResolvedEdge:
     """An edge that does not run has no origins and no targets."""
-    dealt = Counter() if running is None else Counter(running.owners.tolist())
+    assigned = Counter() if running is None else Counter(running.owners.tolist())
     targets = () if running is None else running.targets
     return ResolvedEdge(
         name=edge.name,
@@ -53,5 +53,5 @@ def _edge(edge: Edge, running: EdgePlan | None) -> ResolvedEdge:
         distributed=edge.is_distributed,
         priority=edge.priority,
         origins=() if running is None else running.origins,
-        targets=tuple(EdgeTarget(target.member, target.consumers, dealt[index] if dealt else None) for index, target in enumerate(targets)),
+        targets=tuple(EdgeTarget(target.member, target.consumers, assigned[index] if assigned else None) for index, target in enumerate(targets)),
     )

@@ -8,7 +8,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from secateur.cluster.member.change_registry import Made
+from secateur.cluster.member.change_registry import RecordedChange
 from secateur.cluster.member.writes import MemberWrites
 from secateur.cluster.peers import Peers
 from secateur.partitioning.tables.split import split
@@ -80,7 +80,7 @@ class JobWrites:
         primary = topology.ownership(table.scheme.affinity_group()).primary(partition)
         if primary == self._member_id:
 
-            async def make() -> Made:
+            async def make() -> RecordedChange:
                 return self._writes.apply(table.table_id, partition, operation, rows, change_id)[0]
 
             return await self._writes.write_once(table.table_id, partition, change_id, make)

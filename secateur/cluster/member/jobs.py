@@ -46,7 +46,7 @@ class MemberJobs:
         dag = decode_dag(unpack(request.payload), allow_code=self._allow_code and request.peer.authenticated)
         if client_job in self._stopped:
             raise JobCancelledError(f"job {client_job} was cancelled before it began", job=client_job)
-        job = self._running[client_job] = await self._runtime.start_light_job(dag, config, request.args["params"], self._topology())
+        job = self._running[client_job] = await self._runtime.start_job(dag, config, request.args["params"], self._topology())
         try:
             result = await job.result()
         finally:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, assert_never
 
-from secateur.cluster.lease import Answer, AskController, AskPeers, Effect, GivenUp, LeaseHolder
+from secateur.cluster.lease import AskController, AskPeers, Effect, LeaseHolder, LeaseOutcome, MemberRemoved
 from secateur.cluster.loop_thread import LoopThread
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import peer_at
@@ -110,7 +110,7 @@ class LeaseKeeper:
                     await self._ask_controller(asked_s, topology)
                 case AskPeers(_, peers):
                     await asyncio.gather(*(self._ask_peer(effect, peer, topology) for peer in peers))
-                case GivenUp():
+                case MemberRemoved():
                     self._give_up()
                 case _:
                     assert_never(effect)
@@ -122,7 +122,7 @@ class LeaseKeeper:
             self._asking = asyncio.get_running_loop().create_task(self._controller_round(asked_s, topology))
         done, _ = await asyncio.wait([self._asking], timeout=self._times.patience_s)
         if not done:
-            await self._carry_out(self._holder.controller_answered(asked_s, Answer.SILENT, lease_clock_s()), topology)
+            await self._carry_out(self._holder.controller_answered(asked_s, LeaseOutcome.SILENT, lease_clock_s()), topology)
 
     async def _controller_round(self, asked_s: float, topology: Topology) -> None:
         args = {
@@ -144,7 +144,7 @@ class LeaseKeeper:
             async with asyncio.timeout(self._times.interval_s):
                 answer = await _verdict(lambda: peer.request("promise", args))
         except TimeoutError:
-            answer = Answer.SILENT
+            answer = LeaseOutcome.SILENT
         await self._carry_out(self._holder.peer_answered(asked, member_id, answer, lease_clock_s()), topology)
 
     def _give_up(self) -> None:
@@ -156,20 +156,20 @@ class LeaseKeeper:
         return peer_at(host, port, self._settings, name=self._member_id, role=Role.MEMBER, timeout_s=self._times.silence_s)
 
 
-async def _verdict(ask: Callable[[], Awaitable[Any]]) -> Answer:
+async def _verdict(ask: Callable[[], Awaitable[Any]]) -> LeaseOutcome:
     """What became of a request; one whose connection broke is made again at once."""
     for is_last in (False, True):
         try:
-            return Answer((await ask()).header["answer"])
+            return LeaseOutcome((await ask()).header["answer"])
         except MemberLostError:
             if is_last:
-                return Answer.SILENT
+                return LeaseOutcome.SILENT
         except UnreachableError as error:
-            return Answer.GONE if error.details.get("refused") else Answer.SILENT
+            return LeaseOutcome.GONE if error.details.get("refused") else LeaseOutcome.SILENT
         except DeadlineError:
-            return Answer.SILENT
+            return LeaseOutcome.SILENT
         except (ProtocolError, InterfaceError):
-            return Answer.REFUSED
+            return LeaseOutcome.REFUSED
         except Error:
-            return Answer.REFUSED
+            return LeaseOutcome.REFUSED
     raise AssertionError("the second try returns")

@@ -13,7 +13,7 @@ import pyarrow as pa
 from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.member.received_rows import read_parts, received_rows
 from secateur.cluster.member.replication import Replication
-from secateur.cluster.member.table_places import TablePlaces
+from secateur.cluster.member.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
 from secateur.errors import ProtocolError
 from secateur.storage.load import Preparation
@@ -30,14 +30,14 @@ class MemberLoads:
 
     Args:
         store: The member's partitions.
-        places: Who keeps copies of them, and their gates.
+        places: Who keeps copies of them, and their latches.
         peers: The other members.
         replication: Knows when what is here is all there is.
-        leases: The gates that are closed.
+        leases: The latches that are closed.
         executor: Threads for sorting and merging.
     """
 
-    def __init__(self, store: MemberStore, places: TablePlaces, peers: Peers, replication: Replication, leases: LoadLeases, executor: Executor) -> None:
+    def __init__(self, store: MemberStore, places: TableDirectory, peers: Peers, replication: Replication, leases: LoadLeases, executor: Executor) -> None:
         self._store = store
         self._places = places
         self._peers = peers
@@ -111,7 +111,7 @@ class MemberLoads:
         """Around the staging of what was read from this member's partitions: other writes wait until the load is published or aborted, or this fails."""
         self._places.place(table_id)
         try:
-            await self._leases.close(load_id, table_id, self._places.gate(table_id), peer.connection_id)
+            await self._leases.close(load_id, table_id, self._places.latch(table_id), peer.connection_id)
             await self._replication.all_taken_over(table_id)
             yield
         except BaseException:

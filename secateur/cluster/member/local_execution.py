@@ -12,14 +12,14 @@ from secateur.engine.sql.select_plan import ScanPlan, SelectPlan
 from secateur.errors import ParameterError, TopologyChangedError
 from secateur.storage.member_store import MemberStore
 
-__all__ = ["LocalCall", "bound_partitions", "check_versions", "local_call"]
+__all__ = ["LocalExecution", "bound_partitions", "check_versions", "local_execution"]
 
 _INLINE_ROWS_MAX: Final = 20_000
 """Up to here the arrow kernel is done before a thread would have woken up; the event loop is held for less than a millisecond."""
 _REPLICATED_PARTITIONS: Final = (0,)
 
 
-class LocalCall(NamedTuple):
+class LocalExecution(NamedTuple):
     """One kernel call. A NamedTuple because one is made for every statement.
 
     Attributes:
@@ -74,7 +74,7 @@ def bound_partitions(plan: SelectPlan, params: Sequence[Any], *, pruning: bool) 
     return [_partitions(scan, params, pruning=pruning) for scan in plan.scans]
 
 
-def local_call(store: MemberStore, plan: SelectPlan, params: Sequence[Any], partitions: Sequence[Sequence[int]], *, pruning: bool) -> LocalCall:
+def local_execution(store: MemberStore, plan: SelectPlan, params: Sequence[Any], partitions: Sequence[Sequence[int]], *, pruning: bool) -> LocalExecution:
     """Read the partitions of each scan, and choose the fragment.
 
     Raises:
@@ -89,10 +89,10 @@ def local_call(store: MemberStore, plan: SelectPlan, params: Sequence[Any], part
         for scan, ids in zip(plan.scans, partitions, strict=True)
     }
     if plan.local.arrow is None or sum(relation.num_rows for relation in relations.values()) > _INLINE_ROWS_MAX:
-        return LocalCall(plan.local, relations, False)
+        return LocalExecution(plan.local, relations, False)
     if pruning and plan.searched is not None and plan.scans[0].keys.decides_for(params):
-        return LocalCall(plan.searched, relations, True)
-    return LocalCall(plan.local, relations, True)
+        return LocalExecution(plan.searched, relations, True)
+    return LocalExecution(plan.local, relations, True)
 
 
 def _partitions(scan: ScanPlan, params: Sequence[Any], *, pruning: bool) -> Sequence[int]:

@@ -14,7 +14,7 @@ from secateur.cluster.callers import MEMBER_CALLERS, NOTICE_CALLERS, check_calle
 from secateur.cluster.lease import Promises
 from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.member.attempts import MemberAttempts
-from secateur.cluster.member.change_registry import ChangeBook
+from secateur.cluster.member.change_registry import ChangeRegistry
 from secateur.cluster.member.changes import MemberChanges
 from secateur.cluster.member.copies import MemberCopies
 from secateur.cluster.member.job_writes import JobWrites
@@ -28,8 +28,8 @@ from secateur.cluster.member.replication import Replication
 from secateur.cluster.member.statement_log import StatementLog
 from secateur.cluster.member.statements import StatementRunner, StatementThreads
 from secateur.cluster.member.statistics import MemberStatistics
-from secateur.cluster.member.table_places import TablePlaces
-from secateur.cluster.member.whole_changes import MemberWholeChanges
+from secateur.cluster.member.table_directory import TableDirectory
+from secateur.cluster.member.whole_changes import MemberCoordinatedChanges
 from secateur.cluster.member.writes import MemberWrites
 from secateur.cluster.peers import Peers
 from secateur.cluster.plan_source import PlanSource
@@ -128,17 +128,17 @@ class Member:
         self._live_metrics: LiveMetrics
         self._statements: StatementRunner
         self._changes: MemberChanges
-        self._whole_changes: MemberWholeChanges
-        self._places = TablePlaces(member_id, self._store.lease)
+        self._whole_changes: MemberCoordinatedChanges
+        self._places = TableDirectory(member_id, self._store.lease)
         self._copies = MemberCopies(self._store, self._peers)
-        written = ChangeBook()
+        written = ChangeRegistry()
         self._replication = Replication(member_id, self._store, self._places, self._peers, written, self._report_out_of_sync)
         self._writes = MemberWrites(self._store, self._places, self._replication, written)
         self._leases = LoadLeases(member_id, self._store.loads, self._peers, self._places.member_ids)
         self._loads = MemberLoads(self._store, self._places, self._peers, self._replication, self._leases, self._changing)
         range_changes = RangeChanges(self._store, self._adopt_table)
         self._range_leases = LoadLeases(member_id, range_changes, self._peers, self._places.member_ids, kind="alter")
-        self._ranges = MemberRanges(self._store, self._places.gate, self._changing, range_changes, self._range_leases)
+        self._ranges = MemberRanges(self._store, self._places.latch, self._changing, range_changes, self._range_leases)
         self._topology = Topology(0, (), {})
         self._promises = Promises(settings.lease_times)
         self._plan_source = PlanSource(member_id, self._controller, self._peers, self._places.member_ids, settings.member_silence_s)
@@ -158,7 +158,7 @@ class Member:
             "job_resolve": lambda request: self._client_jobs.resolve(request),
             "job_stop": lambda request: self._client_jobs.stop(request),
             "job_run": self._run_job,
-            "job_halt": lambda request: self._attempts.halt(request),
+            "job_halt": lambda request: self._attempts.cancel(request),
             "job_metrics": self._send_job_metrics,
             "job_counters": lambda request: self._live_metrics.counters(request),
             "job_result": lambda request: self._attempts.result(request),
@@ -234,7 +234,7 @@ class Member:
             self.member_id, self._store, self._jobs, threads, self._plan_source.fetch, self._fetch_system_table, self._results, self._settings.plan_cache_max
         )
         self._changes = MemberChanges(self._store, self._statements, self._places, self._writes, self._loads, self._results, self._changing)
-        self._whole_changes = MemberWholeChanges(self.member_id, self._store, self._statements, self._places, self._loads, self._peers, self._changing)
+        self._whole_changes = MemberCoordinatedChanges(self.member_id, self._store, self._statements, self._places, self._loads, self._peers, self._changing)
         await self._server.start()
         self._lease = LeaseKeeper(self.member_id, self._settings, self._controller_address, self._store.lease, self._on_given_up)
         joined = await self._controller.request("join", {"member": self.member_id, "host": self._server.host, "port": self._server.port})

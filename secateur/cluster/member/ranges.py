@@ -1,7 +1,7 @@
 """ALTER TABLE on one member: the two phases that :mod:`secateur.cluster.controller.range_change` runs.
 
 Where ranges are cut out of the catch-all, rows of them may be in it, and may be on their way into it. So the writes of the table wait from the check until the
-member has taken the new ranges over; other changes stop nobody. The gate is held under a lease (:mod:`secateur.cluster.load_leases`): when the controller is
+member has taken the new ranges over; other changes stop nobody. The latch is held under a lease (:mod:`secateur.cluster.load_leases`): when the controller is
 gone, the members commit what one of them has committed, and give up everything else.
 """
 
@@ -17,10 +17,10 @@ from typing import Final
 import numpy as np
 
 from secateur.cluster.load_leases import LoadLeases
-from secateur.cluster.write_gate import WriteGate
+from secateur.cluster.write_latch import WriteLatch
 from secateur.errors import LoadFailedError, SchemeError
 from secateur.partitioning.tables.table import TableDef
-from secateur.storage.load_book import LoadOutcome
+from secateur.storage.load_registry import LoadOutcome
 from secateur.storage.member_store import MemberStore
 from secateur.storage.snapshot import PartitionSnapshot
 from secateur.wire import Reply, Request, unpack
@@ -117,15 +117,15 @@ class MemberRanges:
 
     Args:
         store: The partitions of this member.
-        gate: Finds the gate of a table's writes by the table's id.
+        latch: Finds the latch of a table's writes by the table's id.
         executor: Threads for reading the catch-all.
         changes: What is prepared, and what has ended.
-        leases: The gates that are closed.
+        leases: The latches that are closed.
     """
 
-    def __init__(self, store: MemberStore, gate: Callable[[int], WriteGate], executor: Executor, changes: RangeChanges, leases: LoadLeases) -> None:
+    def __init__(self, store: MemberStore, latch: Callable[[int], WriteLatch], executor: Executor, changes: RangeChanges, leases: LoadLeases) -> None:
         self._store = store
-        self._gate = gate
+        self._latch = latch
         self._executor = executor
         self._changes = changes
         self._leases = leases
@@ -143,7 +143,7 @@ class MemberRanges:
         cuts = cuts_catch_all(self._store.table(table.table_id), table)
         self._changes.begin(load_id, table, partitions)
         if cuts:
-            await self._leases.close(load_id, table.table_id, self._gate(table.table_id), request.peer.connection_id)
+            await self._leases.close(load_id, table.table_id, self._latch(table.table_id), request.peer.connection_id)
             rest = {number: self._store.partition(table.table_id, number).snapshot() for number in partitions if table.scheme.is_catch_all(number)}
             await asyncio.get_running_loop().run_in_executor(self._executor, check_catch_all, table, rest)
         self._changes.prepared(load_id, table)

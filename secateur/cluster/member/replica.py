@@ -23,11 +23,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["Change", "Phase", "Replica"]
+__all__ = ["Replica", "ReplicaPhase", "ReplicatedChange"]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ReplicatedChange:
     """A change as it travels to the other copies.
 
     Attributes:
@@ -43,7 +43,7 @@ class Change:
     rows: bytes | memoryview
 
 
-class Phase(Enum):
+class ReplicaPhase(Enum):
     """What a copy is."""
 
     BACKUP = "backup"
@@ -66,12 +66,12 @@ class Replica:
     __slots__ = ("_asked", "_have", "_kept", "is_superseded", "last", "phase", "settled", "term")
 
     def __init__(self) -> None:
-        self.phase = Phase.BACKUP
+        self.phase = ReplicaPhase.BACKUP
         self.term = 0
         self.last = 0
         self.settled = 0
         self.is_superseded = False
-        self._kept: deque[Change] = deque()
+        self._kept: deque[ReplicatedChange] = deque()
         self._have: dict[str, int] = {}
         self._asked: set[str] = set()
 
@@ -79,19 +79,19 @@ class Replica:
     def first_primary(cls, others: Iterable[str]) -> Replica:
         """The primary of a partition that nobody has had before, and the members of its other copies: all are empty."""
         replica = cls()
-        replica.phase = Phase.PRIMARY
+        replica.phase = ReplicaPhase.PRIMARY
         replica._have = dict.fromkeys(others, 0)
         return replica
 
     @property
     def is_open(self) -> bool:
         """Whether it is the primary, and has heard what all others have."""
-        return self.phase is Phase.PRIMARY
+        return self.phase is ReplicaPhase.PRIMARY
 
     @property
     def takes_writes(self) -> bool:
         """Whether it takes writes: it is open, and no copy has heard of a newer primary."""
-        return self.phase is Phase.PRIMARY and not self.is_superseded
+        return self.phase is ReplicaPhase.PRIMARY and not self.is_superseded
 
     @property
     def others(self) -> tuple[str, ...]:
@@ -119,11 +119,11 @@ class Replica:
         self.is_superseded = False
         self._have = {}
         self._asked = set(others)
-        self.phase = Phase.TAKING_OVER
+        self.phase = ReplicaPhase.TAKING_OVER
         self._open()
         return tuple(sorted(self._asked))
 
-    def told(self, member: str, last: int, changes: Sequence[Change]) -> tuple[Change, ...]:
+    def told(self, member: str, last: int, changes: Sequence[ReplicatedChange]) -> tuple[ReplicatedChange, ...]:
         """A copy has said what it has; returns the changes to be made here, in order. They count as made.
 
         Raises:
@@ -140,14 +140,14 @@ class Replica:
         self._open()
         return new
 
-    def append(self, change_id: str, operation: str, rows: bytes | memoryview) -> Change:
+    def append(self, change_id: str, operation: str, rows: bytes | memoryview) -> ReplicatedChange:
         """The primary has made a change; returns it as it has to be sent to all :attr:`others`."""
-        change = Change(self.last + 1, change_id, operation, rows)
+        change = ReplicatedChange(self.last + 1, change_id, operation, rows)
         self._take((change,))
         self._settle()
         return change
 
-    def missing(self, member: str) -> tuple[Change, ...]:
+    def missing(self, member: str) -> tuple[ReplicatedChange, ...]:
         """What a copy has to be sent so that it has everything.
 
         Raises:
@@ -175,13 +175,13 @@ class Replica:
 
     def step_down(self) -> None:
         """Another copy is the primary now."""
-        self.phase = Phase.BACKUP
+        self.phase = ReplicaPhase.BACKUP
         self._have = {}
         self._asked = set()
 
     # -- events at a backup
 
-    def take(self, term: int, settled: int, changes: Sequence[Change]) -> tuple[Change, ...]:
+    def take(self, term: int, settled: int, changes: Sequence[ReplicatedChange]) -> tuple[ReplicatedChange, ...]:
         """The primary has sent changes; returns those to be made here, in order: none that are known, none behind a gap, none of a past term.
 
         They count as made. The answer to the primary is :attr:`last` and :attr:`term`.
@@ -193,11 +193,11 @@ class Replica:
         self._drop(settled)
         return new
 
-    def tail(self, term: int, after: int) -> tuple[Change, ...] | None:
+    def tail(self, term: int, after: int) -> tuple[ReplicatedChange, ...] | None:
         """A new primary asks for the changes behind one; None when its term is past. From now on no primary of an earlier term is listened to."""
         return tuple(change for change in self._kept if change.sequence > after) if self._accepts(term) else None
 
-    def could_not_make(self, change: Change) -> None:
+    def could_not_make(self, change: ReplicatedChange) -> None:
         """A change that was to be made could not be made, nor those behind it: they are not here."""
         while self._kept and self._kept[-1].sequence >= change.sequence:
             self._kept.pop()
@@ -211,32 +211,32 @@ class Replica:
     # --
 
     def _accepts(self, term: int) -> bool:
-        if term < self.term or (term == self.term and self.phase is not Phase.BACKUP):
+        if term < self.term or (term == self.term and self.phase is not ReplicaPhase.BACKUP):
             return False
         if term > self.term:
             self.term = term
             self.step_down()
         return True
 
-    def _next(self, changes: Sequence[Change]) -> tuple[Change, ...]:
+    def _next(self, changes: Sequence[ReplicatedChange]) -> tuple[ReplicatedChange, ...]:
         """Those that continue what is here."""
-        new: list[Change] = []
+        new: list[ReplicatedChange] = []
         for change in changes:
             if change.sequence == self.last + len(new) + 1:
                 new.append(change)
         return tuple(new)
 
-    def _take(self, changes: Sequence[Change]) -> None:
+    def _take(self, changes: Sequence[ReplicatedChange]) -> None:
         self._kept.extend(changes)
         self.last += len(changes)
 
     def _open(self) -> None:
-        if self.phase is Phase.TAKING_OVER and not self._asked:
-            self.phase = Phase.PRIMARY
+        if self.phase is ReplicaPhase.TAKING_OVER and not self._asked:
+            self.phase = ReplicaPhase.PRIMARY
             self._settle()
 
     def _settle(self) -> None:
-        if self.phase is Phase.PRIMARY:
+        if self.phase is ReplicaPhase.PRIMARY:
             self._drop(min(self._have.values(), default=self.last))
 
     def _drop(self, settled: int) -> None:

@@ -17,13 +17,13 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from secateur.cluster.member.change_registry import ChangeBook, Made
-from secateur.cluster.member.replica import Change, Phase, Replica
-from secateur.cluster.member.table_places import TablePlaces
+from secateur.cluster.member.change_registry import ChangeRegistry, RecordedChange
+from secateur.cluster.member.replica import Replica, ReplicaPhase, ReplicatedChange
+from secateur.cluster.member.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
 from secateur.errors import DatabaseError, Error, InterfaceError, LoadFailedError, MemberLostError, OperationalError, TopologyChangedError
 from secateur.partitioning.topology.topology import Ownership, Topology
-from secateur.storage.change import Operation, load_mode
+from secateur.storage.change import ChangeOperation, load_mode
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request, decode_table, pack, unpack
 
@@ -51,9 +51,9 @@ class Replication:
     Args:
         member_id: This member.
         store: Its partitions.
-        places: Who keeps copies of them, and the gates of their writes.
+        places: Who keeps copies of them, and the latches of their writes.
         peers: The other members.
-        book: Learns which changes this member has made as copies.
+        change_registry: Learns which changes this member has made as copies.
         out_of_sync: Has the cluster count a member out as a holder of a partition, by affinity group, partition and member.
     """
 
@@ -61,16 +61,16 @@ class Replication:
         self,
         member_id: str,
         store: MemberStore,
-        places: TablePlaces,
+        places: TableDirectory,
         peers: Peers,
-        book: ChangeBook,
+        change_registry: ChangeRegistry,
         out_of_sync: Callable[[str, int, str], Awaitable[object]],
     ) -> None:
         self._member_id = member_id
         self._store = store
         self._places = places
         self._peers = peers
-        self._book = book
+        self._change_registry = change_registry
         self._out_of_sync = out_of_sync
         self._topology = Topology(0, (), {})
         self._replicas: dict[Key, Replica] = {}
@@ -92,18 +92,18 @@ class Replication:
             TopologyChangedError: It is not the primary, or cannot find out what the other copies have; nothing was written.
             LoadFailedError: A load or change has kept writes waiting for too long, or copies do not confirm theirs; nothing was written.
         """
-        key, gate = (table_id, partition), self._places.gate(table_id)
+        key, latch = (table_id, partition), self._places.latch(table_id)
         replica = self._replicas.get(key)
-        if replica is not None and replica.takes_writes and replica.unsettled < _UNSETTLED_MAX and not gate.is_closed:
+        if replica is not None and replica.takes_writes and replica.unsettled < _UNSETTLED_MAX and not latch.is_closed:
             return
         while True:
             others = self._places.backups(table_id, (partition,))
             replica = self._replicas.get(key)
             if replica is None:
                 replica = self._replicas[key] = Replica.first_primary(others)
-            if gate.is_closed:
-                await gate.wait_open()
-            elif replica.phase is Phase.TAKING_OVER:
+            if latch.is_closed:
+                await latch.wait_open()
+            elif replica.phase is ReplicaPhase.TAKING_OVER:
                 await self._taken_over(key)
             elif not replica.takes_writes:
                 raise self._superseded(key, replica, "nothing was written")
@@ -131,7 +131,7 @@ class Replication:
         replica = self._replicas.get((table_id, partition))
         return replica is not None and bool(replica.others)
 
-    def made(self, table_id: int, partition: int, operation: Operation, change_id: str, rows: bytes | memoryview) -> tuple[int, int]:
+    def made(self, table_id: int, partition: int, operation: ChangeOperation, change_id: str, rows: bytes | memoryview) -> tuple[int, int]:
         """The primary has made a change in this turn of the loop: send it to the other copies.
 
         Returns:
@@ -188,7 +188,7 @@ class Replication:
         key = (args["table_id"], args["partition"])
         self._places.place(key[0])
         self._store.partition(*key)
-        change = Change(args["sequence"], args["change_id"], args["mode"], bytes(request.payload) if len(request.payload) < 4096 else request.payload)
+        change = ReplicatedChange(args["sequence"], args["change_id"], args["mode"], bytes(request.payload) if len(request.payload) < 4096 else request.payload)
         replica = self._replica(key)
         was_open = replica.is_open
         for taken in replica.take(args["term"], args["settled"], (change,)):
@@ -223,7 +223,7 @@ class Replication:
         """A primary says up to which change all copies of its partitions have come."""
         for table_id, partition, term, settled in request.args["copies"]:
             replica = self._replicas.get((table_id, partition))
-            if replica is not None and replica.phase is Phase.BACKUP:
+            if replica is not None and replica.phase is ReplicaPhase.BACKUP:
                 replica.is_settled(term, settled)
         return Reply()
 
@@ -236,7 +236,7 @@ class Replication:
         if set(before.member_ids) <= set(topology.member_ids) and not changed and topology.version == before.version + 1:
             return
         for key, replica in list(self._replicas.items()):
-            if replica.phase is Phase.BACKUP:
+            if replica.phase is ReplicaPhase.BACKUP:
                 continue
             if not self._is_primary(key):
                 replica.step_down()
@@ -272,7 +272,7 @@ class Replication:
 
     # -- sending
 
-    async def _copy(self, key: Key, replica: Replica, member: str, change: Change) -> None:
+    async def _copy(self, key: Key, replica: Replica, member: str, change: ReplicatedChange) -> None:
         """Have another copy make a change that was made here; the fast path, without a word about any other change."""
         try:
             await self._send(key, replica, member, change)
@@ -288,7 +288,7 @@ class Replication:
         self._repair(key, replica, member)
         self._give_up_later(key, change.sequence)
 
-    async def _send(self, key: Key, replica: Replica, member: str, change: Change) -> None:
+    async def _send(self, key: Key, replica: Replica, member: str, change: ReplicatedChange) -> None:
         args = {
             "table_id": key[0],
             "partition": key[1],
@@ -307,13 +307,13 @@ class Replication:
         """Send a copy what it lacks, until it has everything. No load is published meanwhile."""
         if (key, member) in self._repairs:
             return
-        gate = self._places.gate(key[0])
-        gate.begin()
+        latch = self._places.latch(key[0])
+        latch.begin()
         self._repairs.add((key, member))
 
         def ended(_: object) -> None:
             self._repairs.discard((key, member))
-            gate.end()
+            latch.end()
 
         self._spawn(self._catch_up(key, replica, member), ended)
 
@@ -375,7 +375,7 @@ class Replication:
             args: dict[str, Any] = {"table_id": table_id, "term": term, "partitions": [[partition, replica.last] for partition, replica in asked.items()]}
             try:
                 answer = await self._peers.ask(member, "copies_tails", args)
-                tails = {partition: (last, [Change(*change) for change in changes]) for partition, last, changes in _tails(answer.payload)}
+                tails = {partition: (last, [ReplicatedChange(*change) for change in changes]) for partition, last, changes in _tails(answer.payload)}
             except (OperationalError, InterfaceError):
                 await asyncio.sleep(pause_s)
                 pause_s = min(pause_s * 2, _PAUSE_MAX_S)
@@ -386,7 +386,7 @@ class Replication:
                     await self._told((table_id, partition), asked[partition], member, last, changes)
             return
 
-    async def _told(self, key: Key, replica: Replica, member: str, last: int, changes: Sequence[Change]) -> None:
+    async def _told(self, key: Key, replica: Replica, member: str, last: int, changes: Sequence[ReplicatedChange]) -> None:
         try:
             for change in replica.told(member, last, changes):
                 self._make(key, replica, change)
@@ -438,16 +438,16 @@ class Replication:
         alive = self._topology.member_ids
         return [member for member in self._holders(key) if member != self._member_id and member in alive]
 
-    def _make(self, key: Key, replica: Replica, change: Change) -> None:
+    def _make(self, key: Key, replica: Replica, change: ReplicatedChange) -> None:
         """Make a change that another member has made."""
-        operation = Operation.DELETE if change.operation == Operation.DELETE else load_mode(change.operation)
+        operation = ChangeOperation.DELETE if change.operation == ChangeOperation.DELETE else load_mode(change.operation)
         try:
             rows: pa.Table = decode_table(change.rows)
             written = self._store.apply(key[0], key[1], operation, rows, is_copy=True)
         except BaseException:
             replica.could_not_make(change)
             raise
-        self._book.note((*key, change.change_id), Made(written, change.sequence))
+        self._change_registry.note((*key, change.change_id), RecordedChange(written, change.sequence))
 
     def _wake(self, key: Key, replica: Replica) -> None:
         """Tell those who wait for the copy here that it takes writes, or that all copies have their changes."""

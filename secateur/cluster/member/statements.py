@@ -1,4 +1,4 @@
-"""Running a planned SELECT on a member: the rungs *local* and *distributed*.
+"""Running a planned SELECT on a member: the execution modes *local* and *distributed*.
 
 The member binds the plan's partition trees itself, whatever the client computed: a client with an old topology may ask the wrong member, but never
 gets a wrong answer.
@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
-from secateur.cluster.member.local_execution import LocalCall, bound_partitions, check_versions, local_call
+from secateur.cluster.member.local_execution import LocalExecution, bound_partitions, check_versions, local_execution
 from secateur.cluster.member.open_results import GRANT_BYTES_MAX, OpenResults, granted
 from secateur.cluster.member.read_state import check_state, marks_of, read_here
 from secateur.cluster.statement_profile import CountedResult, job_work, local_work
@@ -26,7 +26,7 @@ from secateur.engine.runtime.result import JobResult, ResultCollector
 from secateur.engine.runtime.result_queue import ResultQueue
 from secateur.engine.runtime.runtime import JobRuntime, RunningJob
 from secateur.engine.sql.kernel_call import in_thread, is_long_over
-from secateur.engine.sql.row_stream import AnswerRows, FragmentRows, JobRows, RowStream
+from secateur.engine.sql.row_stream import FragmentRowStream, JobRowStream, LocalRowStream, RowStream
 from secateur.engine.sql.select_job import select_dag
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import DataChangedError, DataError, TopologyChangedError
@@ -78,7 +78,7 @@ class StatementThreads:
     quick: Executor
     changing: Executor
 
-    def of(self, call: LocalCall, request: Request) -> Executor:
+    def of(self, call: LocalExecution, request: Request) -> Executor:
         """Those for one call."""
         if request.peer is _ITSELF:
             return self.changing
@@ -228,7 +228,7 @@ class StatementRunner:
     def _run_local(self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology) -> Reply | Awaitable[Reply]:
         params = request.args["params"]
         header = self._header_here(plan, request, partitions, topology)
-        call = local_call(self._store, plan, params, partitions, pruning=request.args["pruning"])
+        call = local_execution(self._store, plan, params, partitions, pruning=request.args["pruning"])
         if call.is_quick:
             return _reply(header, answer(call.fragment, call.relations, params))
         if plan.empty is not None and call.is_empty:
@@ -240,20 +240,20 @@ class StatementRunner:
         header = _header(plan, partitions, topology, "local")
         return {**header, **read_here(self._store, plan, request.args, partitions)} if "mark" in request.args or "since" in request.args else header
 
-    async def _run_in_thread(self, call: LocalCall, request: Request, header: dict[str, Any]) -> Reply:
+    async def _run_in_thread(self, call: LocalExecution, request: Request, header: dict[str, Any]) -> Reply:
         params, grant = request.args["params"], granted(request)
         with self._results.running(request.peer):
             if grant is None:
                 return _reply(header, self._results.checked(await in_thread(self._threads.of(call, request), _whole(call, params))))
             return await self._results.open(request.peer, self._rows_of(call, request), grant, header)
 
-    def _rows_of(self, call: LocalCall, request: Request) -> RowStream:
+    def _rows_of(self, call: LocalExecution, request: Request) -> RowStream:
         """The rows of a call, made as they are taken."""
         params, threads = request.args["params"], self._threads.of(call, request)
         if not call.is_long_row_by_row:
-            return AnswerRows(lambda stop: open_answer(call.fragment, call.relations, params, cancellation=stop), threads)
+            return LocalRowStream(lambda stop: open_answer(call.fragment, call.relations, params, cancellation=stop), threads)
         ((name, relation),) = call.relations.items()
-        return FragmentRows(relation, lambda piece, stop: run(call.fragment, {name: piece}, params, cancellation=stop), threads)
+        return FragmentRowStream(relation, lambda piece, stop: run(call.fragment, {name: piece}, params, cancellation=stop), threads)
 
     async def _run_distributed(self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology) -> Reply:
         grant = granted(request)
@@ -269,7 +269,7 @@ class StatementRunner:
             before, when_late = (_BYTES_BEFORE_FIRST, _LATE) if plan.gathered else (0, "")
             queue = ResultQueue(max(2 * grant, before))
             job = await self._start(plan, request, partitions, topology, queue)
-            rows = JobRows(job, queue, lambda: plan.stages[-1].fragment.schema, before, when_late)
+            rows = JobRowStream(job, queue, lambda: plan.stages[-1].fragment.schema, before, when_late)
             return await self._results.open(request.peer, rows, grant, {**header, "members": sorted({self._member_id, *job.plan.job.participants})})
 
         with self._results.running(request.peer):
@@ -289,7 +289,7 @@ class StatementRunner:
         args = request.args
         published = {scan.table_id: self._store.data_version(scan.table_id).published for scan in plan.scans if scan.system is None}
         dag, config = select_dag(plan, partitions, published=published, search_keys=args["pruning"], mark=args.get("mark"), since=marks_of(plan, args))
-        return await self._jobs.start_light_job(dag, config, plan.stage_params(args["params"]), topology, result=result)
+        return await self._jobs.start_job(dag, config, plan.stage_params(args["params"]), topology, result=result)
 
     def _touched(self, result: JobResult) -> list[str]:
         return sorted({self._member_id, *result.members_touched})
@@ -322,7 +322,7 @@ class StatementRunner:
     async def _profile_local(self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology) -> Reply:
         params = request.args["params"]
         header = self._header_here(plan, request, partitions, topology)
-        call = local_call(self._store, plan, params, partitions, pruning=request.args["pruning"])
+        call = local_execution(self._store, plan, params, partitions, pruning=request.args["pruning"])
         rows_read = sum(relation.num_rows for relation in call.relations.values())
         started_s = time.perf_counter()
         if request.args["rows"]:
@@ -361,7 +361,7 @@ async def _while_loads_end(run: Callable[[], Awaitable[T]]) -> T:
             await asyncio.sleep(_LOAD_PAUSE_S)
 
 
-def _whole(call: LocalCall, params: Sequence[Any]) -> Callable[[Cancellation], pa.Table]:
+def _whole(call: LocalExecution, params: Sequence[Any]) -> Callable[[Cancellation], pa.Table]:
     return lambda stop: run(call.fragment, call.relations, params, cancellation=stop)
 
 

@@ -1,6 +1,6 @@
 """Changes that one member works out for all partitions: MERGE, UPDATE ... FROM, and whatever else has to look beyond the partition of its row.
 
-The controller has every owner close its gate, so that no other write comes in between. Then one member, the coordinator of the change, runs the query for its
+The controller has every owner close its latch, so that no other write comes in between. Then one member, the coordinator of the change, runs the query for its
 effects over the cluster like any other query, and stages what is to be written at the owners, as a load that the controller publishes: all of it becomes
 visible at once, or nothing.
 """
@@ -20,27 +20,27 @@ from secateur.cluster.member.kept_results import KeptResults
 from secateur.cluster.member.loads import MemberLoads
 from secateur.cluster.member.local_execution import check_versions
 from secateur.cluster.member.statements import StatementRunner
-from secateur.cluster.member.table_places import TablePlaces
+from secateur.cluster.member.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
 from secateur.cluster.statement_profile import work_of
 from secateur.engine.kernels.fragment import run
 from secateur.engine.sql.kernel_call import in_thread
-from secateur.engine.sql.row_effects import Action, Meeting, RowEffects
+from secateur.engine.sql.row_changes import DuplicateMatchPolicy, RowAction, RowChanges
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import NoRangeError, ProgrammingError, ProtocolError
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.sharing import Share, Sharing
+from secateur.partitioning.topology.owner_routing import OwnerRouting, RoutedBatch
 from secateur.partitioning.topology.topology import Topology
 from secateur.storage.change import MixedAttempt
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request, encode_table
 
-__all__ = ["MemberWholeChanges"]
+__all__ = ["MemberCoordinatedChanges"]
 
 _RETURNED = "returned"
 
 
-class MemberWholeChanges:
+class MemberCoordinatedChanges:
     """Answers ``change_close``, ``change_work_out`` and ``change_returned`` requests. Lives on the member's event loop.
 
     Args:
@@ -48,7 +48,7 @@ class MemberWholeChanges:
         store: Its partitions.
         statements: Runs queries.
         places: Its tables and the topology.
-        loads: Its gates, and the way to the backups.
+        loads: Its latches, and the way to the backups.
         peers: The other members.
         executor: Threads for kernel calls.
     """
@@ -58,7 +58,7 @@ class MemberWholeChanges:
         member_id: str,
         store: MemberStore,
         statements: StatementRunner,
-        places: TablePlaces,
+        places: TableDirectory,
         loads: MemberLoads,
         peers: Peers,
         executor: Executor,
@@ -95,7 +95,7 @@ class MemberWholeChanges:
         params: Sequence[Any] = args["params"]
         is_profiled = args.get("profile", False)
         found, work = await self._statements.rows(plan, params, pruning=args["pruning"], profiled=is_profiled)
-        effects = await self._in_thread(RowEffects.of, found, table, _meeting(args["meeting"]))
+        effects = await self._in_thread(RowChanges.of, found, table, _duplicate_match(args["meeting"]))
         if args["returning"] is not None:
             returning = await self._statements.plan(args["returning"])
             check_versions(self._store, returning)
@@ -119,13 +119,13 @@ class MemberWholeChanges:
         rows = self._returned.tables(request.args["load_id"])[_RETURNED]
         return Reply({"rows": rows.num_rows}, encode_table(rows))
 
-    async def _stage(self, load_id: str, topology: Topology, table: TableDef, effects: RowEffects) -> tuple[dict[int, list[int]], list[dict[str, Any]]]:
+    async def _stage(self, load_id: str, topology: Topology, table: TableDef, effects: RowChanges) -> tuple[dict[int, list[int]], list[dict[str, Any]]]:
         """Take rows and keys to their owners; returns the attempts by partition, and what each owner got.
 
         Raises:
             NoRangeError: No range holds one of the rows; nothing was staged.
         """
-        sharing = Sharing.of(table, topology)
+        sharing = OwnerRouting.of(table, topology)
         kinds = ((MixedAttempt.REMOVED, effects.removed), (MixedAttempt.ADDED, effects.added), (MixedAttempt.REPLACED, effects.replaced))
         shares = [(attempt, share) for attempt, rows in kinds if rows.num_rows for share in sharing.shares(rows)]
         await asyncio.gather(*(self._send(load_id, table, attempt, share) for attempt, share in shares))
@@ -133,7 +133,7 @@ class MemberWholeChanges:
         for attempt, share in shares:
             for partition, _ in share.parts:
                 parts[partition].add(int(attempt))
-        by_member: defaultdict[str, list[Share]] = defaultdict(list)
+        by_member: defaultdict[str, list[RoutedBatch]] = defaultdict(list)
         for _, share in shares:
             by_member[share.member].append(share)
         staged = [
@@ -148,7 +148,7 @@ class MemberWholeChanges:
         ]
         return {partition: sorted(attempts) for partition, attempts in parts.items()}, staged
 
-    async def _send(self, load_id: str, table: TableDef, attempt: MixedAttempt, share: Share) -> None:
+    async def _send(self, load_id: str, table: TableDef, attempt: MixedAttempt, share: RoutedBatch) -> None:
         args = {"load_id": load_id, "table_id": table.table_id, "attempt": int(attempt), "parts": share.parts, "keys": attempt is MixedAttempt.REMOVED}
         if share.member == self._member_id:
             await self._loads.stage_rows(args, share.rows)
@@ -159,21 +159,21 @@ class MemberWholeChanges:
         return await in_thread(self._executor, lambda _: work(*args))
 
 
-def _meeting(text: str) -> Meeting:
+def _duplicate_match(text: str) -> DuplicateMatchPolicy:
     try:
-        return Meeting(text)
+        return DuplicateMatchPolicy(text)
     except ValueError:
-        raise ProtocolError(f"meeting {text!r} is none of {', '.join(repr(meeting.value) for meeting in Meeting)}") from None
+        raise ProtocolError(f"meeting {text!r} is none of {', '.join(repr(duplicate_match.value) for duplicate_match in DuplicateMatchPolicy)}") from None
 
 
-def _returned(plan: SelectPlan, effects: RowEffects, params: Sequence[Any], names_action: bool) -> pa.Table:
+def _returned(plan: SelectPlan, effects: RowChanges, params: Sequence[Any], names_action: bool) -> pa.Table:
     """What RETURNING wants, one line for each row concerned; with ``names_action`` grouped by the action, which is a parameter then."""
     (scan,) = plan.scans
     rows = effects.rows.select(list(scan.columns))
     if not names_action:
         found = [run(plan.local, {scan.relation: rows}, params)]
     else:
-        groups = [(action, rows.filter(pc.equal(effects.actions, action.value))) for action in Action]
+        groups = [(action, rows.filter(pc.equal(effects.actions, action.value))) for action in RowAction]
         found = [run(plan.local, {scan.relation: group}, [*params, action.value]) for action, group in groups]
     together = pa.concat_tables(found)
     if together.num_rows != rows.num_rows:

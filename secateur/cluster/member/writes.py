@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable
 
 import pyarrow as pa
 
-from secateur.cluster.member.change_registry import ChangeBook, Made
+from secateur.cluster.member.change_registry import ChangeRegistry, RecordedChange
 from secateur.cluster.member.received_rows import received_rows
 from secateur.cluster.member.replication import Replication
-from secateur.cluster.member.table_places import TablePlaces
+from secateur.cluster.member.table_directory import TableDirectory
 from secateur.errors import ProtocolError
-from secateur.storage.change import Operation, load_mode
+from secateur.storage.change import ChangeOperation, load_mode
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request, encode_table
 
@@ -28,16 +28,16 @@ class MemberWrites:
 
     Args:
         store: The partitions of this member.
-        places: Who keeps copies of them, and their gates.
+        places: Who keeps copies of them, and their latches.
         replication: The way to the copies.
-        book: What was written lately.
+        change_registry: What was written lately.
     """
 
-    def __init__(self, store: MemberStore, places: TablePlaces, replication: Replication, book: ChangeBook) -> None:
+    def __init__(self, store: MemberStore, places: TableDirectory, replication: Replication, change_registry: ChangeRegistry) -> None:
         self._store = store
         self._places = places
         self._replication = replication
-        self._book = book
+        self._change_registry = change_registry
 
     async def write(self, request: Request) -> Reply:
         """Write rows of one partition, visible at once. Under a ``change_id`` that was used before nothing is written again.
@@ -55,12 +55,12 @@ class MemberWrites:
         if self._places.table(table_id).replicated:
             raise ProtocolError(f"{self._places.table(table_id).name} is replicated: its rows are staged and published on all members at once")
 
-        async def make() -> Made:
+        async def make() -> RecordedChange:
             return self.apply(table_id, partition, operation, rows, change_id, request.payload)[0]
 
         return Reply({"rows": await self.write_once(table_id, partition, change_id, make)})
 
-    async def write_once(self, table_id: int, partition: int, change_id: str, make: Callable[[], Awaitable[Made]]) -> int:
+    async def write_once(self, table_id: int, partition: int, change_id: str, make: Callable[[], Awaitable[RecordedChange]]) -> int:
         """Make a change to this primary while no load is being published, unless it was made before; returns the rows it concerned, once all copies have it.
 
         Raises:
@@ -71,23 +71,23 @@ class MemberWrites:
         """
         self._places.place(table_id)
         await self._replication.primary(table_id, partition)
-        gate = self._places.gate(table_id)
-        gate.begin()
+        latch = self._places.latch(table_id)
+        latch.begin()
         try:
             key, is_known = (table_id, partition, change_id), False
-            made = self._book.made(key)
+            made = self._change_registry.made(key)
             if made is None:
-                made = await self._book.once(key, make)
+                made = await self._change_registry.once(key, make)
             else:
                 is_known = True
             await self._replication.settled(table_id, partition, made.sequence, is_known=is_known)
         finally:
-            gate.end()
+            latch.end()
         return made.rows
 
     def apply(
-        self, table_id: int, partition: int, operation: Operation, rows: pa.Table, change_id: str, payload: bytes | memoryview | None = None
-    ) -> tuple[Made, int]:
+        self, table_id: int, partition: int, operation: ChangeOperation, rows: pa.Table, change_id: str, payload: bytes | memoryview | None = None
+    ) -> tuple[RecordedChange, int]:
         """Change a partition of which this member is the primary, inside :meth:`write_once`, and have the backups do the same.
 
         Args:
@@ -107,11 +107,11 @@ class MemberWrites:
         """
         self._places.backups(table_id, (partition,))
         if not rows.num_rows:
-            return Made(self._store.apply(table_id, partition, operation, rows), 0), 0
+            return RecordedChange(self._store.apply(table_id, partition, operation, rows), 0), 0
         self._replication.check_primary(table_id, partition)
         written = self._store.apply(table_id, partition, operation, rows)
         sent: bytes | memoryview = b""
         if self._replication.has_copies(table_id, partition):
             sent = encode_table(rows) if payload is None else payload
         sequence, copies = self._replication.made(table_id, partition, operation, change_id, sent)
-        return Made(written, sequence), copies * len(sent)
+        return RecordedChange(written, sequence), copies * len(sent)

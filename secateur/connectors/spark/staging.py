@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.sharing import Sharing
+from secateur.partitioning.topology.owner_routing import OwnerRouting
 from secateur.partitioning.topology.topology import Topology
 from secateur.wire import Channel, encode_table
 
@@ -57,7 +57,7 @@ class Stager:
         self._channels = {
             member.id: Channel(member.host, member.port, token=token, client=f"load {load_id}", timeout_s=_STAGE_TIMEOUT_S) for member in topology.members
         }
-        self._sharing = Sharing.of(table, topology)
+        self._sharing = OwnerRouting.of(table, topology)
 
     def __enter__(self) -> Self:
         return self
@@ -93,7 +93,7 @@ class Stager:
         self._pending, self._pending_bytes = [], 0
         if self._make_ranges is not None and self._table.scheme.missing_cells(rows):
             self._table, topology = self._make_ranges(self._table, rows)
-            self._sharing = Sharing.of(self._table, topology)
+            self._sharing = OwnerRouting.of(self._table, topology)
         shares = list(self._sharing.shares(rows))
         for share in shares:
             self._channels[share.member].request("stage", {**self._args, "parts": share.parts}, encode_table(share.rows))

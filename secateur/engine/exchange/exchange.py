@@ -17,13 +17,13 @@ import pyarrow as pa
 from secateur.dag.edge import EdgeConfig
 from secateur.engine.exchange.batches import bytes_of
 from secateur.engine.exchange.inbox import Inbox, Wakeable
-from secateur.engine.exchange.messages import Credit, Exchange, Message, Piece
+from secateur.engine.exchange.messages import Credit, ExchangeData, ExchangeSlice, Message
 from secateur.engine.scheduler import Scheduler
 from secateur.errors import Error, ProtocolError
 from secateur.partitioning.types.empty_rows import empty_batch
 from secateur.wire.arrow_ipc import decode_table, encode_table
 
-__all__ = ["Receiver", "RemoteLane", "Sender", "SharedEncoder", "encode_batches"]
+__all__ = ["ExchangeReceiver", "ExchangeSender", "RemoteLane", "SharedEncoder", "encode_batches"]
 
 Post = Callable[[str, Message], None]
 """Hands a message to the transport's queue for a member."""
@@ -55,7 +55,7 @@ class SharedEncoder:
         return self._payload
 
 
-class Sender:
+class ExchangeSender:
     """The sending end: collects batches for the consumers on one other member and sends them as the window allows."""
 
     def __init__(
@@ -167,8 +167,8 @@ class Sender:
             payload = self._encode([batch for _, batch, _ in pieces])
             self.sent_bytes += payload.nbytes
         self.is_ended = not self._queue and self._open_producers == 0
-        described = tuple(Piece(consumers, batch.num_rows, size) for consumers, batch, size in pieces)
-        self._post(self._destination, Exchange(self._job, self._member, self._edge, self._sequence, described, self.is_ended, payload))
+        described = tuple(ExchangeSlice(consumers, batch.num_rows, size) for consumers, batch, size in pieces)
+        self._post(self._destination, ExchangeData(self._job, self._member, self._edge, self._sequence, described, self.is_ended, payload))
         self._sequence += 1
 
 
@@ -177,7 +177,7 @@ class RemoteLane:
 
     __slots__ = ("_consumers", "_sender")
 
-    def __init__(self, sender: Sender, consumers: tuple[int, ...]) -> None:
+    def __init__(self, sender: ExchangeSender, consumers: tuple[int, ...]) -> None:
         self._sender = sender
         self._consumers = consumers
 
@@ -192,7 +192,7 @@ class RemoteLane:
         self._sender.wait_for_room(producer)
 
 
-class Receiver:
+class ExchangeReceiver:
     """The receiving end: hands rows from one other member to the consumers here."""
 
     def __init__(self, *, job: str, member: str, edge: int, origin: str, config: EdgeConfig, inboxes: Sequence[Inbox], post: Post) -> None:
@@ -207,7 +207,7 @@ class Receiver:
         self._sequence = 0
         self._is_ended = False
 
-    def receive(self, message: Exchange) -> None:
+    def receive(self, message: ExchangeData) -> None:
         """Take a message apart and deliver its rows; costs no copy.
 
         Raises:
@@ -233,7 +233,7 @@ class Receiver:
             self._post(self._origin, Credit(self._job, self._member, self._edge, self._unacknowledged))
             self._unacknowledged = 0
 
-    def _deliver(self, message: Exchange) -> None:
+    def _deliver(self, message: ExchangeData) -> None:
         table = decode_table(message.payload, ranges=False)
         if sum(piece.rows for piece in message.pieces) != table.num_rows:
             raise ProtocolError(

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from secateur.dag.edge import Strays
+from secateur.dag.edge import UnmatchedRows
 from secateur.errors import DagError, DataError, NoRangeError, NotSupportedError, NullKeyError
 from secateur.partitioning.schemes.hashing import SPARK_SEED, hash_columns, hash_values, pmod
 from secateur.partitioning.schemes.scheme import PartitionScheme
@@ -21,7 +21,7 @@ from secateur.partitioning.types.encoding import ByteKeys, EncodedColumn, WordKe
 __all__ = ["ROUTING_PARTITIONS", "can_route", "routing_partition_of_name", "routing_partitions", "scheme_partitions", "table_partitions"]
 
 ROUTING_PARTITIONS: Final = 271
-"""Routing partitions of a job; all of them are dealt over the participants. Prime, so that it shares no factor with bucket counts."""
+"""Routing partitions of a job; all of them are distributed over the participants. Prime, so that it shares no factor with bucket counts."""
 
 _BIGINT: Final = SqlType(TypeKind.BIGINT)
 _GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -63,16 +63,16 @@ def can_route(arrow: pa.DataType) -> bool:
     return True
 
 
-def scheme_partitions(batch: pa.RecordBatch, columns: Sequence[str], scheme: PartitionScheme, strays: Strays, edge: str) -> npt.NDArray[np.int64]:
+def scheme_partitions(batch: pa.RecordBatch, columns: Sequence[str], scheme: PartitionScheme, unmatched: UnmatchedRows, edge: str) -> npt.NDArray[np.int64]:
     """The partition of each row under a table's scheme, whose columns ``columns`` stand for in order; -1 for a row of no partition, where such rows may be.
 
     Raises:
         DagError: A column is missing.
-        NullKeyError, NoRangeError: A row belongs to no partition of the scheme, and ``strays`` refuses it.
+        NullKeyError, NoRangeError: A row belongs to no partition of the scheme, and ``unmatched`` refuses it.
         DataError: A value that the column of the scheme cannot hold.
     """
     keys = pa.RecordBatch.from_arrays([_key_column(batch, name, edge) for name in columns], names=list(scheme.columns))
-    return scheme.partitions_of(keys, strays_allowed=strays is not Strays.REFUSE).astype(np.int64)
+    return scheme.partitions_of(keys, unmatched_allowed=unmatched is not UnmatchedRows.REFUSE).astype(np.int64)
 
 
 def table_partitions(batch: pa.RecordBatch, columns: Sequence[str], scheme: PartitionScheme, edge: str) -> npt.NDArray[np.int64]:
@@ -85,7 +85,7 @@ def table_partitions(batch: pa.RecordBatch, columns: Sequence[str], scheme: Part
     """
     names = {name.casefold(): name for name in batch.schema.names}
     try:
-        return scheme_partitions(batch, [names.get(name.casefold(), name) for name in columns], scheme, Strays.REFUSE, edge)
+        return scheme_partitions(batch, [names.get(name.casefold(), name) for name in columns], scheme, UnmatchedRows.REFUSE, edge)
     except (NullKeyError, NoRangeError, DataError):
         return np.zeros(batch.num_rows, dtype=np.int64)
 

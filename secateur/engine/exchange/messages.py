@@ -13,7 +13,7 @@ from secateur.engine.exchange.transport import Payload
 from secateur.engine.runtime.metrics import VertexMetrics
 from secateur.errors import Error, ProtocolError, from_wire, to_wire
 
-__all__ = ["OPS", "Credit", "Exchange", "JobCancel", "JobDone", "JobStart", "Message", "Piece", "read_message", "write_message"]
+__all__ = ["OPS", "Credit", "ExchangeData", "ExchangeSlice", "JobCancel", "JobDone", "JobStart", "Message", "read_message", "write_message"]
 
 OPS: Final = frozenset({"job_start", "exchange", "job_done", "job_cancel"})
 
@@ -26,7 +26,7 @@ class JobStart(NamedTuple):
     plan: Payload
 
 
-class Piece(NamedTuple):
+class ExchangeSlice(NamedTuple):
     """Consecutive rows of an exchange payload and the consumers they are for.
 
     Attributes:
@@ -40,7 +40,7 @@ class Piece(NamedTuple):
     size: int
 
 
-class Exchange(NamedTuple):
+class ExchangeData(NamedTuple):
     """Rows of one edge from one member to another. ``last`` says that no more will come from that member.
 
     Attributes:
@@ -57,7 +57,7 @@ class Exchange(NamedTuple):
     sender: str
     edge: int
     sequence: int
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ExchangeSlice, ...]
     last: bool
     payload: Payload
 
@@ -88,7 +88,7 @@ class JobCancel(NamedTuple):
     error: Error
 
 
-Message = JobStart | Exchange | Credit | JobDone | JobCancel
+Message = JobStart | ExchangeData | Credit | JobDone | JobCancel
 
 
 def write_message(message: Message) -> tuple[dict[str, Any], Payload]:
@@ -96,7 +96,7 @@ def write_message(message: Message) -> tuple[dict[str, Any], Payload]:
     match message:
         case JobStart(job, sender, plan):
             return {"op": "job_start", "job": job, "from": sender}, plan
-        case Exchange(job, sender, edge, sequence, pieces, last, payload):
+        case ExchangeData(job, sender, edge, sequence, pieces, last, payload):
             header = {
                 "op": "exchange",
                 "job": job,
@@ -137,7 +137,7 @@ def read_message(header: Mapping[str, Any], payload: Payload) -> Message:
                 return Credit(job, sender, int(header["edge"]), int(header["credit"]))
             case "exchange":
                 pieces = tuple(_read_piece(*piece) for piece in header["pieces"])
-                return Exchange(job, sender, int(header["edge"]), int(header["seq"]), pieces, bool(header["last"]), payload)
+                return ExchangeData(job, sender, int(header["edge"]), int(header["seq"]), pieces, bool(header["last"]), payload)
             case "job_start":
                 return JobStart(job, sender, payload)
             case "job_done":
@@ -152,8 +152,8 @@ def read_message(header: Mapping[str, Any], payload: Payload) -> Message:
         raise ProtocolError(f"a {op!r} message cannot be read ({type(error).__name__}: {error}); do all members run the same version?") from error
 
 
-def _read_piece(consumers: Any, rows: Any, size: Any) -> Piece:
-    piece = Piece(tuple(int(consumer) for consumer in consumers), int(rows), int(size))
+def _read_piece(consumers: Any, rows: Any, size: Any) -> ExchangeSlice:
+    piece = ExchangeSlice(tuple(int(consumer) for consumer in consumers), int(rows), int(size))
     if piece.rows < 0 or piece.size < 0:
         raise ValueError(f"a piece of {piece.rows} rows and {piece.size} bytes")
     return piece

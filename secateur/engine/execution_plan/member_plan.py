@@ -19,11 +19,11 @@ from secateur.dag.supplier import ProcessorSupplier
 from secateur.errors import Error, ProtocolError
 from secateur.wire.values import pack, unpack
 
-__all__ = ["EdgePlan", "JobPlan", "MemberPlan", "Target", "VertexPlan", "pack_job", "pack_plan", "unpack_plan"]
+__all__ = ["DestinationMember", "EdgePlan", "MemberPlan", "SharedJobPlan", "VertexPlan", "pack_job", "pack_plan", "unpack_plan"]
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class DestinationMember:
     """A member that an edge delivers to.
 
     Attributes:
@@ -67,7 +67,7 @@ class EdgePlan:
     priority: int
     config: EdgeConfig
     origins: tuple[str, ...]
-    targets: tuple[Target, ...]
+    targets: tuple[DestinationMember, ...]
     owners: npt.NDArray[np.uint16]
 
     @property
@@ -110,7 +110,7 @@ class VertexPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class JobPlan:
+class SharedJobPlan:
     """What all members of a job share.
 
     Attributes:
@@ -147,11 +147,11 @@ class MemberPlan:
     """
 
     member: str
-    job: JobPlan
+    job: SharedJobPlan
     vertices: tuple[VertexPlan, ...]
 
 
-def pack_job(job: JobPlan) -> bytes:
+def pack_job(job: SharedJobPlan) -> bytes:
     """The shared part as msgpack: packed once for all participants."""
     params = dict(job.params) if isinstance(job.params, Mapping) else list(job.params)
     edges = [_edge_to_wire(edge) for edge in job.edges]
@@ -188,7 +188,7 @@ def unpack_plan(data: bytes | memoryview, *, allow_code: bool) -> MemberPlan:
     try:
         member, vertices, shared = unpack(data)
         job_id, coordinator, participants, (timeout_s, result_bytes_max, kernel_bytes_max), topology_version, params, edges = unpack(shared)
-        job = JobPlan(
+        job = SharedJobPlan(
             job_id,
             coordinator,
             tuple(participants),
@@ -247,6 +247,6 @@ def _edge_from_wire(data: Sequence[Any]) -> EdgePlan:
         priority=priority,
         config=EdgeConfig(*config),
         origins=tuple(origins),
-        targets=tuple(Target(member, consumers) for member, consumers in targets),
+        targets=tuple(DestinationMember(member, consumers) for member, consumers in targets),
         owners=np.frombuffer(owners, dtype=np.uint16),
     )

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from secateur.dag.dag import FrozenDAG
-from secateur.dag.edge import AllToOne, Distributed, DistributedTo, Edge, Local, Partitioned, Routing, Strays, Unicast
+from secateur.dag.edge import AllToOne, Distributed, DistributedTo, Edge, Local, Partitioned, Routing, Unicast, UnmatchedRows
 from secateur.dag.job_config import JobConfig
 from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Spread, Unrestricted
 from secateur.dag.processor import Params
@@ -22,8 +22,8 @@ from secateur.dag.render import to_dict
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier
 from secateur.dag.vertex import Vertex
 from secateur.engine.exchange.key_routing import ROUTING_PARTITIONS, routing_partition_of_name
-from secateur.engine.execution_plan.early_stage import with_early_stages
-from secateur.engine.execution_plan.member_plan import EdgePlan, JobPlan, MemberPlan, Target, VertexPlan
+from secateur.engine.execution_plan.member_plan import DestinationMember, EdgePlan, MemberPlan, SharedJobPlan, VertexPlan
+from secateur.engine.execution_plan.partial_aggregation import with_partial_aggregation
 from secateur.engine.execution_plan.participants import choose_participants
 from secateur.engine.failure import located
 from secateur.errors import DagError
@@ -50,7 +50,7 @@ class ExecutionPlan:
     """
 
     dag: FrozenDAG
-    job: JobPlan
+    job: SharedJobPlan
     members: Mapping[str, MemberPlan]
     placements: Mapping[str, Placement]
     cluster: tuple[str, ...]
@@ -81,7 +81,7 @@ class ExecutionPlanBuilder:
     def __init__(
         self, dag: FrozenDAG, config: JobConfig, *, job_id: str, coordinator: str, topology: Topology, params: Params, table: Callable[[str], TableDef]
     ) -> None:
-        self._dag = with_early_stages(dag)
+        self._dag = with_partial_aggregation(dag)
         self._config = config
         self._job_id = job_id
         self._coordinator = coordinator
@@ -114,7 +114,7 @@ class ExecutionPlanBuilder:
         presence = self._place(allowed, participants)
         parallelism = {vertex.name: self._parallelism(vertex, placements[vertex.name], presence[vertex.name]) for vertex in self._dag.vertices}
         edges = self._resolve_edges(placements, allowed, presence, parallelism)
-        job = JobPlan(
+        job = SharedJobPlan(
             job_id=self._job_id,
             coordinator=self._coordinator,
             participants=tuple(member for member in participants if any(member in members for members in presence.values())),
@@ -241,7 +241,7 @@ class ExecutionPlanBuilder:
                 continue  # the destination was dropped because nothing can reach it: the source runs nowhere either
             reached = _destinations(edge, origins or runs_on, allowed[edge.destination])
             routing = self._resolved_routing(edge)
-            targets = tuple(Target(member, parallelism[edge.destination][member]) for member in runs_on if member in reached)
+            targets = tuple(DestinationMember(member, parallelism[edge.destination][member]) for member in runs_on if member in reached)
             plans.append(
                 EdgePlan(
                     index=len(plans),
@@ -273,22 +273,24 @@ class ExecutionPlanBuilder:
             raise DagError(f"edge {edge.name} is partitioned by {routing.columns!r} like {table.name}, whose partitions depend on {table.scheme.columns!r}")
         return replace(routing, columns=routing.columns or table.scheme.columns, scheme=table.scheme)
 
-    def _owners(self, routing: Routing, is_distributed: bool, targets: Sequence[Target], destination: Placement) -> npt.NDArray[np.uint16]:
-        """The owner of each routing partition as index into ``targets``: who owns it and takes part keeps it, the rest is dealt in turn or dropped."""
+    def _owners(self, routing: Routing, is_distributed: bool, targets: Sequence[DestinationMember], destination: Placement) -> npt.NDArray[np.uint16]:
+        """The owner of each routing partition as index into ``targets``: who owns it and takes part keeps it, the rest is assigned in turn or dropped."""
         if not isinstance(routing, Partitioned) or not is_distributed or not targets:
             return np.empty(0, dtype=np.uint16)
         if routing.scheme is None:
             return (np.arange(ROUTING_PARTITIONS) % len(targets)).astype(np.uint16)
-        return self._owners_of_scheme(routing.scheme, routing.strays, targets, destination)
+        return self._owners_of_scheme(routing.scheme, routing.unmatched, targets, destination)
 
-    def _owners_of_scheme(self, scheme: PartitionScheme, strays: Strays, targets: Sequence[Target], destination: Placement) -> npt.NDArray[np.uint16]:
+    def _owners_of_scheme(
+        self, scheme: PartitionScheme, unmatched: UnmatchedRows, targets: Sequence[DestinationMember], destination: Placement
+    ) -> npt.NDArray[np.uint16]:
         group = scheme.affinity_group()
         ownership = self._topology.ownership(group)
         position = {target.member: index for index, target in enumerate(targets)}
         orphan = len(targets)
         by_member = np.array([position.get(member, orphan) for member in ownership.members], dtype=np.uint16)
         owners = by_member[ownership.owners[0]]
-        if strays is Strays.DROP:
+        if unmatched is UnmatchedRows.DROP:
             if isinstance(destination, OnPartitions) and destination.group == group:
                 read = [partition for partitions in destination.by_member.values() for partition in partitions]
                 wanted = np.full_like(owners, orphan)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
+from secateur.engine.kernels.chunked_result import ChunkedResult, CompleteResult, StreamedResult
 from secateur.engine.kernels.duckdb.result_types import arrow_type, relation_casts
-from secateur.engine.kernels.parted_answer import MadeAnswer, PartedAnswer, WholeAnswer
 from secateur.partitioning.types.column_type import SqlType
 from secateur.wire import ShortTable
 
@@ -41,7 +41,7 @@ class Fragment:
         arrow: The same for the arrow kernel, or None when only DuckDB can answer exactly.
         casts: Per relation the columns, with their SQL types, that Arrow cannot tell from others: HUGEINT lies in memory as ``decimal128(38, 0)``.
             :meth:`over` fills it in.
-        row_by_row: Whether it is known that each row of the result comes from one row of the one relation, in any order, whatever the other rows are: its
+        is_pipelineable: Whether it is known that each row of the result comes from one row of the one relation, in any order, whatever the other rows are: its
             answers over the parts of the relation are, together, its answer over the whole.
     """
 
@@ -50,7 +50,7 @@ class Fragment:
     columns: tuple[tuple[str, str], ...]
     arrow: ArrowFragment | None = None
     casts: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
-    row_by_row: bool = False
+    is_pipelineable: bool = False
 
     @classmethod
     def over(
@@ -78,7 +78,7 @@ class Fragment:
     @property
     def is_row_by_row(self) -> bool:
         """Whether it may be answered part by part: that is known of the statement, or follows from its form for the arrow kernel."""
-        return len(self.relations) == 1 and (self.row_by_row or (self.arrow is not None and self.arrow.is_row_by_row))
+        return len(self.relations) == 1 and (self.is_pipelineable or (self.arrow is not None and self.arrow.is_row_by_row))
 
     @property
     def schema(self) -> pa.Schema:
@@ -93,19 +93,19 @@ class Fragment:
             [list(column) for column in self.columns],
             None if self.arrow is None else self.arrow.to_wire(),
             [[relation, [list(cast) for cast in casts]] for relation, casts in self.casts],
-            self.row_by_row,
+            self.is_pipelineable,
         ]
 
     @classmethod
     def from_wire(cls, data: Sequence[Any]) -> Fragment:
-        sql, relations, columns, arrow, casts, row_by_row = data
+        sql, relations, columns, arrow, casts, is_pipelineable = data
         return cls(
             sql,
             tuple(relations),
             tuple((name, text) for name, text in columns),
             None if arrow is None else ArrowFragment.from_wire(arrow),
             tuple((relation, tuple((name, text) for name, text in columns)) for relation, columns in casts),
-            row_by_row,
+            is_pipelineable,
         )
 
 
@@ -170,7 +170,9 @@ def run_with(
     return found, KernelName.DUCKDB
 
 
-def open_answer(fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any] = (), *, cancellation: Cancellation | None = None) -> PartedAnswer:
+def open_answer(
+    fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any] = (), *, cancellation: Cancellation | None = None
+) -> ChunkedResult:
     """As :func:`run`, for an answer that is taken a part at a time, and closed at the end; what is wrong with the statement comes with the first part."""
     return open_with(fragment, relations, params, cancellation=cancellation)
 
@@ -182,13 +184,13 @@ def open_with(
     *,
     cancellation: Cancellation | None = None,
     duckdb: Callable[[], DuckDBKernel] | None = None,
-) -> PartedAnswer:
+) -> ChunkedResult:
     """As :func:`open_answer`, by a DuckDB kernel of the caller's."""
     found = _of_arrow(fragment, relations, params)
     if found is not None:
-        return WholeAnswer(found)
+        return CompleteResult(found)
     database = _duckdb(duckdb)
-    return MadeAnswer(database.parts(fragment.sql, relations, params, names=fragment.column_names, casts=fragment.casts, cancellation=cancellation))
+    return StreamedResult(database.parts(fragment.sql, relations, params, names=fragment.column_names, casts=fragment.casts, cancellation=cancellation))
 
 
 def _of_arrow(fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any]) -> pa.Table | None:

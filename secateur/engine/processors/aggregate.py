@@ -14,14 +14,14 @@ from secateur.dag.supplier import ReplicatedMetaSupplier
 from secateur.engine.exchange.batches import BATCH_ROWS
 from secateur.engine.exchange.row_buffer import together
 from secateur.engine.processors.aggregate_operation import AggregateOperation, OperationGrouping
-from secateur.engine.processors.aggregates import Aggregate
+from secateur.engine.processors.aggregates import AggregateExpression
 from secateur.engine.processors.gathering import BYTES_MAX, GatheringProcessor
 from secateur.engine.processors.grouping import Grouping, KernelGrouping, checked_names
 from secateur.engine.processors.kernel import Kernel, KernelSupplier
 from secateur.errors import DagError
 from secateur.wire.arrow_ipc import decode_schema
 
-__all__ = ["AggregateSupplier", "GroupingSupplier", "Stage", "accumulate", "aggregate", "combine"]
+__all__ = ["AggregateSupplier", "AggregationPhase", "GroupingSupplier", "accumulate", "aggregate", "combine"]
 
 _PARTIALS_MAX: Final = 1 << 20
 _PARTIAL_BYTES_MAX: Final = 128 << 20
@@ -30,10 +30,10 @@ _PARTIAL_BYTES_MAX: Final = 128 << 20
 _WORTHWHILE: Final = 2
 """So many rows to a key make it worth to group partial results again with later rows; those of keys that hardly repeat are sent on."""
 
-Aggregates = Mapping[str, Aggregate] | Mapping[str, AggregateOperation]
+Aggregates = Mapping[str, AggregateExpression] | Mapping[str, AggregateOperation]
 
 
-class Stage(Enum):
+class AggregationPhase(Enum):
     """What a processor does of an aggregation."""
 
     ACCUMULATE = "accumulate"
@@ -63,7 +63,7 @@ def aggregate(by: Sequence[str], aggregates: Aggregates, *, schema: pa.Schema | 
         DataError: Running, when a sum of integers does not fit.
         LimitExceededError: Running, past ``bytes_max``.
     """
-    return _vertex(Stage.WHOLE, by, aggregates, schema, bytes_max)
+    return _vertex(AggregationPhase.WHOLE, by, aggregates, schema, bytes_max)
 
 
 def accumulate(by: Sequence[str], aggregates: Aggregates, *, schema: pa.Schema | None = None, bytes_max: int = BYTES_MAX) -> ReplicatedMetaSupplier:
@@ -80,7 +80,7 @@ def accumulate(by: Sequence[str], aggregates: Aggregates, *, schema: pa.Schema |
     Raises:
         DagError, DataError, LimitExceededError: As :func:`aggregate`.
     """
-    return _vertex(Stage.ACCUMULATE, by, aggregates, schema, bytes_max)
+    return _vertex(AggregationPhase.ACCUMULATE, by, aggregates, schema, bytes_max)
 
 
 def combine(by: Sequence[str], aggregates: Aggregates, *, schema: pa.Schema | None = None, bytes_max: int = BYTES_MAX) -> ReplicatedMetaSupplier:
@@ -97,13 +97,13 @@ def combine(by: Sequence[str], aggregates: Aggregates, *, schema: pa.Schema | No
     Raises:
         DagError, DataError, LimitExceededError: As :func:`aggregate`.
     """
-    return _vertex(Stage.COMBINE, by, aggregates, schema, bytes_max)
+    return _vertex(AggregationPhase.COMBINE, by, aggregates, schema, bytes_max)
 
 
-def _vertex(stage: Stage, by: Sequence[str], aggregates: Aggregates, schema: pa.Schema | None, bytes_max: int) -> ReplicatedMetaSupplier:
+def _vertex(stage: AggregationPhase, by: Sequence[str], aggregates: Aggregates, schema: pa.Schema | None, bytes_max: int) -> ReplicatedMetaSupplier:
     keys, what = tuple(by), f"{stage.value}()"
     checked_names(keys, tuple(aggregates), what)
-    known = {name: value for name, value in aggregates.items() if isinstance(value, Aggregate)}
+    known = {name: value for name, value in aggregates.items() if isinstance(value, AggregateExpression)}
     own = {name: value for name, value in aggregates.items() if isinstance(value, AggregateOperation)}
     supplier: GroupingSupplier
     if len(known) == len(aggregates):
@@ -113,14 +113,14 @@ def _vertex(stage: Stage, by: Sequence[str], aggregates: Aggregates, schema: pa.
     else:
         found = ", ".join(f"{name} is a {type(value).__name__}" for name, value in aggregates.items())
         raise DagError(f"{what} takes aggregates, or operations of one's own, not both in one vertex: {found}")
-    is_one = not keys and stage is not Stage.ACCUMULATE
+    is_one = not keys and stage is not AggregationPhase.ACCUMULATE
     return ReplicatedMetaSupplier(supplier, works_without_input=is_one, one_in_job=is_one)
 
 
 class GroupingSupplier(KernelSupplier):
     """The supplier of all three, for any grouping."""
 
-    def __init__(self, stage: Stage, grouping: Grouping, schema: pa.Schema | None, bytes_max: int) -> None:
+    def __init__(self, stage: AggregationPhase, grouping: Grouping, schema: pa.Schema | None, bytes_max: int) -> None:
         self._stage = stage
         self._grouping = grouping
         self._schema = schema
@@ -142,20 +142,22 @@ class AggregateSupplier(GroupingSupplier):
         return [self._stage.value, list(self._grouping.by), aggregates, schema, self._bytes_max]
 
     def in_two_stages(self, columns: Set[str]) -> tuple[AggregateSupplier, AggregateSupplier] | None:
-        if self._stage is not Stage.WHOLE or not columns <= set(self._grouping.by):
+        if self._stage is not AggregationPhase.WHOLE or not columns <= set(self._grouping.by):
             return None
-        first, second = (AggregateSupplier(stage, self._grouping, self._schema, self._bytes_max) for stage in (Stage.ACCUMULATE, Stage.COMBINE))
+        first, second = (
+            AggregateSupplier(stage, self._grouping, self._schema, self._bytes_max) for stage in (AggregationPhase.ACCUMULATE, AggregationPhase.COMBINE)
+        )
         return first, second
 
     @classmethod
     def from_spec(cls, spec: Any) -> AggregateSupplier:
         stage, by, aggregates, schema, bytes_max = spec
-        grouping = KernelGrouping(tuple(by), {name: Aggregate.from_wire(value) for name, value in aggregates})
-        return cls(Stage(stage), grouping, None if schema is None else decode_schema(schema), bytes_max)
+        grouping = KernelGrouping(tuple(by), {name: AggregateExpression.from_wire(value) for name, value in aggregates})
+        return cls(AggregationPhase(stage), grouping, None if schema is None else decode_schema(schema), bytes_max)
 
 
 class _Aggregate(GatheringProcessor):
-    def __init__(self, kernel: Kernel, stage: Stage, grouping: Grouping, schema: pa.Schema | None, bytes_max: int) -> None:
+    def __init__(self, kernel: Kernel, stage: AggregationPhase, grouping: Grouping, schema: pa.Schema | None, bytes_max: int) -> None:
         super().__init__(bytes_max, "group by fewer keys, partition the edge over more processors, or raise bytes_max")
         self._kernel = kernel
         self._stage = stage
@@ -167,22 +169,22 @@ class _Aggregate(GatheringProcessor):
     def reduce(self, kept: pa.Table | None, new: pa.Table) -> pa.Table:
         self._rows_kept += new.num_rows
         match self._stage:
-            case Stage.ACCUMULATE | Stage.WHOLE:
+            case AggregationPhase.ACCUMULATE | AggregationPhase.WHOLE:
                 partials = self._grouping.accumulate(self._kernel, new)
                 return partials if kept is None else self._grouping.combine(self._kernel, together(kept, partials))
-            case Stage.COMBINE:
+            case AggregationPhase.COMBINE:
                 return self._grouping.combine(self._kernel, together(kept, new))
             case _:
                 assert_never(self._stage)
 
     def answer(self, kept: pa.Table | None) -> pa.Table | None:
         partials = kept if kept is not None else self._grouping.of_nothing(self._kernel, self._schema)
-        if partials is None or self._stage is Stage.ACCUMULATE:
+        if partials is None or self._stage is AggregationPhase.ACCUMULATE:
             return partials
         return self._grouping.finish(partials)
 
     def passes_on(self, kept: pa.Table) -> bool:
-        if self._stage is not Stage.ACCUMULATE:
+        if self._stage is not AggregationPhase.ACCUMULATE:
             return False
         saves_little = kept.num_rows > BATCH_ROWS and kept.num_rows * _WORTHWHILE > self._rows_kept
         if not saves_little and kept.num_rows <= _PARTIALS_MAX and kept.nbytes <= _PARTIAL_BYTES_MAX:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-__all__ = ["Aggregate", "Function", "avg_of", "count_distinct_of", "count_of", "count_rows", "list_of", "max_of", "min_of", "sum_of"]
+__all__ = ["AggregateExpression", "AggregateKind", "avg_of", "count_distinct_of", "count_of", "count_rows", "list_of", "max_of", "min_of", "sum_of"]
 
 
-class Function(Enum):
+class AggregateKind(Enum):
     """What is computed."""
 
     COUNT_ROWS = "count_rows"
@@ -23,7 +23,7 @@ class Function(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
+class AggregateExpression:
     """One aggregate. Made by the functions of this module.
 
     Attributes:
@@ -31,7 +31,7 @@ class Aggregate:
         column: Over which column; None for ``COUNT_ROWS``.
     """
 
-    function: Function
+    function: AggregateKind
     column: str | None = None
 
     def to_wire(self) -> list[Any]:
@@ -39,46 +39,46 @@ class Aggregate:
         return [self.function.value, self.column]
 
     @classmethod
-    def from_wire(cls, data: list[Any]) -> Aggregate:
+    def from_wire(cls, data: list[Any]) -> AggregateExpression:
         function, column = data
-        return cls(Function(function), column)
+        return cls(AggregateKind(function), column)
 
 
-def count_rows() -> Aggregate:
+def count_rows() -> AggregateExpression:
     """The number of rows; int64."""
-    return Aggregate(Function.COUNT_ROWS)
+    return AggregateExpression(AggregateKind.COUNT_ROWS)
 
 
-def count_of(column: str) -> Aggregate:
+def count_of(column: str) -> AggregateExpression:
     """The number of values that are not NULL; int64."""
-    return Aggregate(Function.COUNT, column)
+    return AggregateExpression(AggregateKind.COUNT, column)
 
 
-def sum_of(column: str) -> Aggregate:
+def sum_of(column: str) -> AggregateExpression:
     """The sum; NULL without a value. Integers and booleans: int64 (uint64 for uint64), and a DataError past it; decimals: 38 digits; floats: float64."""
-    return Aggregate(Function.SUM, column)
+    return AggregateExpression(AggregateKind.SUM, column)
 
 
-def min_of(column: str) -> Aggregate:
+def min_of(column: str) -> AggregateExpression:
     """The smallest value; NULL without one. NaN is greater than every number."""
-    return Aggregate(Function.MIN, column)
+    return AggregateExpression(AggregateKind.MIN, column)
 
 
-def max_of(column: str) -> Aggregate:
+def max_of(column: str) -> AggregateExpression:
     """The largest value; NULL without one. NaN is greater than every number."""
-    return Aggregate(Function.MAX, column)
+    return AggregateExpression(AggregateKind.MAX, column)
 
 
-def avg_of(column: str) -> Aggregate:
+def avg_of(column: str) -> AggregateExpression:
     """The mean, float64; NULL without a value. Of integers and decimals the sum is exact, and rounded once."""
-    return Aggregate(Function.AVG, column)
+    return AggregateExpression(AggregateKind.AVG, column)
 
 
-def count_distinct_of(column: str) -> Aggregate:
+def count_distinct_of(column: str) -> AggregateExpression:
     """The number of different values that are not NULL; int64. Exact: a processor keeps them all."""
-    return Aggregate(Function.COUNT_DISTINCT, column)
+    return AggregateExpression(AggregateKind.COUNT_DISTINCT, column)
 
 
-def list_of(column: str) -> Aggregate:
+def list_of(column: str) -> AggregateExpression:
     """The values, NULLs too, as a list; NULL without a row. In the order of arrival, so in one order only behind edges that keep it."""
-    return Aggregate(Function.LIST, column)
+    return AggregateExpression(AggregateKind.LIST, column)

@@ -14,16 +14,16 @@ import numpy as np
 import pyarrow as pa
 
 from secateur.engine.kernels.arrow.aggregate import compile_aggregation
-from secateur.engine.kernels.arrow.evaluate import Scope
+from secateur.engine.kernels.arrow.evaluate import EvaluationContext
 from secateur.engine.kernels.arrow.exact_values import InexactError
-from secateur.engine.kernels.arrow.expression import Column
-from secateur.engine.kernels.arrow.fragment import Aggregate, AggregateFunction, slot_name
+from secateur.engine.kernels.arrow.expression import ColumnExpression
+from secateur.engine.kernels.arrow.fragment import AggregateFunction, ArrowAggregate, slot_name
 from secateur.errors import NotSupportedError
 from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type, type_of_arrow
 
-__all__ = ["State", "grouped_by_arrow"]
+__all__ = ["PartialColumn", "grouped_by_arrow"]
 
-_FIRST_ROW: Final = Aggregate(AggregateFunction.MIN, Column("row", SqlType(TypeKind.INTEGER)), SqlType(TypeKind.INTEGER))
+_FIRST_ROW: Final = ArrowAggregate(AggregateFunction.MIN, ColumnExpression("row", SqlType(TypeKind.INTEGER)), SqlType(TypeKind.INTEGER))
 _ROWS_MAX: Final = 2**31 - 1
 
 #: Of these, values that SQL calls equal are equal bytes. Not so 0.0 and -0.0, and Arrow takes no UUID and no list.
@@ -31,7 +31,7 @@ _KEY_KINDS: Final = frozenset(TypeKind) - {TypeKind.FLOAT, TypeKind.DOUBLE, Type
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class PartialColumn:
     """A column of partial results, and how it is computed of the rows of a group.
 
     Attributes:
@@ -49,7 +49,7 @@ class State:
     argument: str | None = None
 
 
-def grouped_by_arrow(keys: Sequence[Any], arguments: Mapping[str, tuple[Any, SqlType]], states: Sequence[State], row_count: int) -> list[Any] | None:
+def grouped_by_arrow(keys: Sequence[Any], arguments: Mapping[str, tuple[Any, SqlType]], states: Sequence[PartialColumn], row_count: int) -> list[Any] | None:
     """Group rows and compute the states of each group.
 
     Args:
@@ -65,7 +65,7 @@ def grouped_by_arrow(keys: Sequence[Any], arguments: Mapping[str, tuple[Any, Sql
     kinds = [_key_kind(key.type) for key in keys]
     if None in kinds or any(state.function is None for state in states) or row_count > _ROWS_MAX:
         return None
-    expressions = [Column(f"k{index}", kind) for index, kind in enumerate(kinds) if kind is not None]
+    expressions = [ColumnExpression(f"k{index}", kind) for index, kind in enumerate(kinds) if kind is not None]
     columns = {name: values for name, (values, _) in arguments.items()} | {f"k{index}": key for index, key in enumerate(keys)}
     aggregates = [_aggregate(state, arguments) for state in states]
     if keys:
@@ -73,7 +73,7 @@ def grouped_by_arrow(keys: Sequence[Any], arguments: Mapping[str, tuple[Any, Sql
         aggregates.append(_FIRST_ROW)
     compute = compile_aggregation(expressions, aggregates, threads=False)
     try:
-        found = compute(Scope(columns, ()), row_count)
+        found = compute(EvaluationContext(columns, ()), row_count)
     except (InexactError, OverflowError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
     results = [found[slot_name(position)] for position in range(len(found))]
@@ -88,10 +88,10 @@ def _key_kind(arrow: pa.DataType) -> SqlType | None:
     return kind if kind.kind in _KEY_KINDS and kind.arrow.equals(arrow) else None
 
 
-def _aggregate(state: State, arguments: Mapping[str, tuple[Any, SqlType]]) -> Aggregate:
+def _aggregate(state: PartialColumn, arguments: Mapping[str, tuple[Any, SqlType]]) -> ArrowAggregate:
     assert state.function is not None
-    argument = None if state.argument is None else Column(state.argument, arguments[state.argument][1])
-    return Aggregate(state.function, argument, parse_type(state.type_text))
+    argument = None if state.argument is None else ColumnExpression(state.argument, arguments[state.argument][1])
+    return ArrowAggregate(state.function, argument, parse_type(state.type_text))
 
 
 def _in_order(results: list[Any]) -> list[Any]:

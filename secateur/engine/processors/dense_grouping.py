@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from secateur.engine.kernels.arrow.exact_values import compute_type
 from secateur.engine.kernels.arrow.fragment import AggregateFunction
-from secateur.engine.processors.arrow_grouping import State
+from secateur.engine.processors.arrow_grouping import PartialColumn
 from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type
 from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX
 
@@ -90,7 +90,7 @@ class _MisfitError(Exception):
     """Rows are not as was assumed of them: a key without a place, a sum that no DOUBLE holds. Never leaves this module."""
 
 
-def grouped_densely(keys: Sequence[Any], arguments: Mapping[str, tuple[Any, SqlType]], states: Sequence[State], row_count: int) -> list[Any] | None:
+def grouped_densely(keys: Sequence[Any], arguments: Mapping[str, tuple[Any, SqlType]], states: Sequence[PartialColumn], row_count: int) -> list[Any] | None:
     """As :func:`~secateur.engine.processors.arrow_grouping.grouped_by_arrow`, for counts and sums by integers that lie close together.
 
     Rows come from memory once, a block at a time: where keys lie is guessed from the first block, and found out from all of them when one lies elsewhere.
@@ -110,7 +110,9 @@ def grouped_densely(keys: Sequence[Any], arguments: Mapping[str, tuple[Any, SqlT
         return None
 
 
-def _grouped(spans: Sequence[_Span], keys: Sequence[Any], arguments: Mapping[str, tuple[Any, SqlType]], states: Sequence[State], row_count: int) -> list[Any]:
+def _grouped(
+    spans: Sequence[_Span], keys: Sequence[Any], arguments: Mapping[str, tuple[Any, SqlType]], states: Sequence[PartialColumn], row_count: int
+) -> list[Any]:
     place_count = prod(span.size for span in spans)
     if place_count > min(_PLACES_MAX, _PLACES_PER_ROW_MAX * row_count):
         raise _MisfitError
@@ -197,7 +199,7 @@ def _keys_of(groups: Ints, keys: Sequence[Any], spans: Sequence[_Span]) -> list[
 class _Column:
     """A state of each place while rows come."""
 
-    def __init__(self, state: State, arguments: Mapping[str, tuple[Any, SqlType]], place_count: int) -> None:
+    def __init__(self, state: PartialColumn, arguments: Mapping[str, tuple[Any, SqlType]], place_count: int) -> None:
         self._values: Any = None
         self._kind = SqlType(TypeKind.BIGINT)
         if state.argument is not None:

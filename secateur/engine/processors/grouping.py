@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from secateur.engine.kernels.arrow.doubles import to_double
 from secateur.engine.kernels.arrow.exact_values import InexactError
 from secateur.engine.kernels.arrow.fragment import AggregateFunction
-from secateur.engine.processors.aggregates import Aggregate, Function
-from secateur.engine.processors.arrow_grouping import State, grouped_by_arrow
+from secateur.engine.processors.aggregates import AggregateExpression, AggregateKind
+from secateur.engine.processors.arrow_grouping import PartialColumn, grouped_by_arrow
 from secateur.engine.processors.dense_grouping import grouped_densely
 from secateur.engine.processors.kernel import Kernel, column_of, numbered
 from secateur.errors import DagError, DataError, NotSupportedError
@@ -25,7 +25,7 @@ from secateur.partitioning.types.empty_rows import empty_table
 
 __all__ = ["Grouping", "KernelGrouping", "checked_names"]
 
-_LISTS = frozenset({Function.COUNT_DISTINCT, Function.LIST})
+_LISTS = frozenset({AggregateKind.COUNT_DISTINCT, AggregateKind.LIST})
 
 
 class Grouping(Protocol):
@@ -59,11 +59,11 @@ class KernelGrouping:
     """
 
     by: tuple[str, ...]
-    aggregates: Mapping[str, Aggregate]
+    aggregates: Mapping[str, AggregateExpression]
 
     def accumulate(self, kernel: Kernel, rows: pa.Table) -> pa.Table:
         arguments: dict[str, tuple[Any, SqlType]] = {}
-        states: list[State] = []
+        states: list[PartialColumn] = []
         for index, (name, aggregate) in enumerate(self.aggregates.items()):
             kind = SqlType(TypeKind.BIGINT)
             if aggregate.column is not None:
@@ -86,9 +86,9 @@ class KernelGrouping:
         for name, aggregate in self.aggregates.items():
             states = [partials.column(state) for state in _states(name, aggregate)]
             match aggregate.function:
-                case Function.AVG:
+                case AggregateKind.AVG:
                     finished[name] = _mean(*states)
-                case Function.COUNT_DISTINCT:
+                case AggregateKind.COUNT_DISTINCT:
                     finished[name] = pc.fill_null(pc.list_value_length(states[0]).cast(pa.int64()), 0)
                 case _:
                     (finished[name],) = states
@@ -99,11 +99,11 @@ class KernelGrouping:
             return self.accumulate(kernel, empty_table(schema))
         if self.by:
             return None
-        counts = {name for name, aggregate in self.aggregates.items() if aggregate.function in (Function.COUNT_ROWS, Function.COUNT)}
+        counts = {name for name, aggregate in self.aggregates.items() if aggregate.function in (AggregateKind.COUNT_ROWS, AggregateKind.COUNT)}
         states = [(name, state) for name, aggregate in self.aggregates.items() for state in _states(name, aggregate)]
         return pa.table({state: pa.array([0], pa.int64()) if name in counts or state.endswith(".count") else pa.nulls(1) for name, state in states})
 
-    def _grouped(self, kernel: Kernel, rows: pa.Table, arguments: Mapping[str, tuple[Any, SqlType]], states: Sequence[State]) -> pa.Table:
+    def _grouped(self, kernel: Kernel, rows: pa.Table, arguments: Mapping[str, tuple[Any, SqlType]], states: Sequence[PartialColumn]) -> pa.Table:
         keys = [rows.column(column_of(rows.schema, name)) for name in self.by]
         found = None
         if rows.num_rows:
@@ -113,7 +113,9 @@ class KernelGrouping:
         return pa.Table.from_arrays(found, names=[*self.by, *(state.name for state in states)])
 
 
-def _grouped_by_duckdb(kernel: Kernel, rows: pa.Table, by: Sequence[str], arguments: Mapping[str, tuple[Any, SqlType]], states: Sequence[State]) -> list[Any]:
+def _grouped_by_duckdb(
+    kernel: Kernel, rows: pa.Table, by: Sequence[str], arguments: Mapping[str, tuple[Any, SqlType]], states: Sequence[PartialColumn]
+) -> list[Any]:
     """As :func:`grouped_by_arrow`, for any key and aggregate."""
     relation = numbered(rows, by)
     names = ", ".join(relation.column_names[1:])
@@ -138,9 +140,9 @@ def checked_names(by: tuple[str, ...], names: tuple[str, ...], what: str) -> Non
         raise DagError(f"{what} would have several columns of one name: the keys are {', '.join(by) or 'none'}, the aggregates {', '.join(names)}")
 
 
-def _states(name: str, aggregate: Aggregate) -> tuple[str, ...]:
+def _states(name: str, aggregate: AggregateExpression) -> tuple[str, ...]:
     """The columns of a partial result that hold the state of an aggregate."""
-    return (f"{name}.sum", f"{name}.count") if aggregate.function is Function.AVG else (name,)
+    return (f"{name}.sum", f"{name}.count") if aggregate.function is AggregateKind.AVG else (name,)
 
 
 def _argument(rows: pa.Table, column: str, null_as: pa.DataType = pa.int32()) -> tuple[Any, SqlType]:  # noqa: B008 - types are values
@@ -157,73 +159,73 @@ def _argument(rows: pa.Table, column: str, null_as: pa.DataType = pa.int32()) ->
         raise DataError(f"column {column!r} of type {values.type} cannot be aggregated: {error}") from error
 
 
-def _accumulated(name: str, aggregate: Aggregate, argument: str, kind: SqlType) -> list[State]:
+def _accumulated(name: str, aggregate: AggregateExpression, argument: str, kind: SqlType) -> list[PartialColumn]:
     """The states of an aggregate, over rows."""
     match aggregate.function:
-        case Function.COUNT_ROWS:
-            return [State(name, "count(*)", "BIGINT", AggregateFunction.COUNT_ROWS)]
-        case Function.COUNT:
+        case AggregateKind.COUNT_ROWS:
+            return [PartialColumn(name, "count(*)", "BIGINT", AggregateFunction.COUNT_ROWS)]
+        case AggregateKind.COUNT:
             return [_counted(name, argument)]
-        case Function.SUM:
+        case AggregateKind.SUM:
             return [_sum(name, aggregate, argument, kind)]
-        case Function.MIN | Function.MAX:
+        case AggregateKind.MIN | AggregateKind.MAX:
             return [_extreme(name, aggregate.function, argument, kind)]
-        case Function.AVG:
+        case AggregateKind.AVG:
             _sum(name, aggregate, argument, kind)
             return [_exact_sum(f"{name}.sum", argument, kind), _counted(f"{name}.count", argument)]
-        case Function.COUNT_DISTINCT:
-            return [State(name, f"list(DISTINCT {argument}) FILTER ({argument} IS NOT NULL)", f"{kind}[]")]
-        case Function.LIST:
-            return [State(name, f"list({argument} ORDER BY row)", f"{kind}[]")]
+        case AggregateKind.COUNT_DISTINCT:
+            return [PartialColumn(name, f"list(DISTINCT {argument}) FILTER ({argument} IS NOT NULL)", f"{kind}[]")]
+        case AggregateKind.LIST:
+            return [PartialColumn(name, f"list({argument} ORDER BY row)", f"{kind}[]")]
         case _:
             assert_never(aggregate.function)
 
 
-def _combined(name: str, function: Function, argument: str, kind: SqlType, *, is_count: bool) -> State:
+def _combined(name: str, function: AggregateKind, argument: str, kind: SqlType, *, is_count: bool) -> PartialColumn:
     """A state over states of the same aggregate."""
     match function:
-        case Function.COUNT_ROWS | Function.COUNT:
+        case AggregateKind.COUNT_ROWS | AggregateKind.COUNT:
             return _counts(name, argument)
-        case Function.SUM:
-            return _sum(name, Aggregate(function), argument, kind)
-        case Function.MIN | Function.MAX:
+        case AggregateKind.SUM:
+            return _sum(name, AggregateExpression(function), argument, kind)
+        case AggregateKind.MIN | AggregateKind.MAX:
             return _extreme(name, function, argument, kind)
-        case Function.AVG:
+        case AggregateKind.AVG:
             return _counts(name, argument) if is_count else _exact_sum(name, argument, kind)
-        case Function.COUNT_DISTINCT:
-            return State(name, f"list_distinct(flatten(list({argument}) FILTER ({argument} IS NOT NULL)))", str(kind))
-        case Function.LIST:
-            return State(name, f"flatten(list({argument} ORDER BY row) FILTER ({argument} IS NOT NULL))", str(kind))
+        case AggregateKind.COUNT_DISTINCT:
+            return PartialColumn(name, f"list_distinct(flatten(list({argument}) FILTER ({argument} IS NOT NULL)))", str(kind))
+        case AggregateKind.LIST:
+            return PartialColumn(name, f"flatten(list({argument} ORDER BY row) FILTER ({argument} IS NOT NULL))", str(kind))
         case _:
             assert_never(function)
 
 
-def _counted(name: str, argument: str) -> State:
-    return State(name, f"count({argument})", "BIGINT", AggregateFunction.COUNT, argument)
+def _counted(name: str, argument: str) -> PartialColumn:
+    return PartialColumn(name, f"count({argument})", "BIGINT", AggregateFunction.COUNT, argument)
 
 
-def _counts(name: str, argument: str) -> State:
+def _counts(name: str, argument: str) -> PartialColumn:
     """Counts together; 0 where there is none. Arrow is asked for groups of at least one row, and counts are never NULL."""
-    return State(name, f"CAST(coalesce(sum({argument}), 0) AS BIGINT)", "BIGINT", AggregateFunction.SUM, argument)
+    return PartialColumn(name, f"CAST(coalesce(sum({argument}), 0) AS BIGINT)", "BIGINT", AggregateFunction.SUM, argument)
 
 
-def _extreme(name: str, function: Function, argument: str, kind: SqlType) -> State:
-    return State(name, f"{function.value}({argument})", str(kind), AggregateFunction(function.value), argument)
+def _extreme(name: str, function: AggregateKind, argument: str, kind: SqlType) -> PartialColumn:
+    return PartialColumn(name, f"{function.value}({argument})", str(kind), AggregateFunction(function.value), argument)
 
 
-def _sum(name: str, aggregate: Aggregate, argument: str, kind: SqlType) -> State:
+def _sum(name: str, aggregate: AggregateExpression, argument: str, kind: SqlType) -> PartialColumn:
     """A sum in a type that Python users expect: the kernel's own for integers is HUGEINT."""
     if kind.is_float or kind.kind is TypeKind.DECIMAL:
         return _exact_sum(name, argument, kind)
     if not kind.is_integer and kind.kind is not TypeKind.BOOLEAN:
         raise DagError(f"{aggregate.function.value} of column {aggregate.column!r}, which is {kind}; only numbers and booleans have one")
     text = "UBIGINT" if kind.kind is TypeKind.UBIGINT else "BIGINT"
-    return State(name, f"CAST(sum({argument}) AS {text})", text, _summed(kind), argument)
+    return PartialColumn(name, f"CAST(sum({argument}) AS {text})", text, _summed(kind), argument)
 
 
-def _exact_sum(name: str, argument: str, kind: SqlType) -> State:
+def _exact_sum(name: str, argument: str, kind: SqlType) -> PartialColumn:
     text = "DOUBLE" if kind.is_float else f"DECIMAL(38,{kind.scale})" if kind.kind is TypeKind.DECIMAL else "HUGEINT"
-    return State(name, f"sum({argument})", text, _summed(kind), argument)
+    return PartialColumn(name, f"sum({argument})", text, _summed(kind), argument)
 
 
 def _summed(kind: SqlType) -> AggregateFunction | None:

@@ -18,7 +18,7 @@ from secateur.engine.processors.kernel import Kernel, KernelSupplier, numbered
 from secateur.engine.processors.sort_key import SortKey, order_by, sort_keys
 from secateur.errors import DagError, LimitExceededError
 
-__all__ = ["InputMerge", "MergeSupplier", "Merging", "merge"]
+__all__ = ["InputMerge", "MergeBuffer", "MergeSupplier", "merge"]
 
 
 def merge(*by: str | SortKey, inputs: int, bytes_max: int = BYTES_MAX) -> MergeSupplier:
@@ -62,7 +62,7 @@ class MergeSupplier(KernelSupplier):
         return cls(tuple(SortKey(*key) for key in keys), inputs, bytes_max)
 
 
-class Merging(Processor):
+class MergeBuffer(Processor):
     """Sorts what is pending of all inputs, and emits up to the first of their last rows: what is still to come of that input lies behind it.
 
     The row emitted last stands before all others in each sort. So a row that an input brings too late is found before it, for no extra cost.
@@ -164,7 +164,7 @@ class Merging(Processor):
         return rows.take(pa.array(taken)), rest
 
 
-class InputMerge(Merging):
+class InputMerge(MergeBuffer):
     """Merges the inputs of a processor, each as far as it is needed: of one that is ahead nothing is taken, so its producer waits.
 
     Args:

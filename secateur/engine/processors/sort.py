@@ -14,7 +14,7 @@ from secateur.engine.processors.gathering import BYTES_MAX, GatheringProcessor
 from secateur.engine.processors.kernel import Kernel, KernelSupplier, numbered
 from secateur.engine.processors.sort_key import SortKey, order_by, sort_keys
 
-__all__ = ["Sort", "SortSupplier", "sort"]
+__all__ = ["SortProcessor", "SortSupplier", "sort"]
 
 
 def sort(*by: str | SortKey, bytes_max: int = BYTES_MAX) -> SortSupplier:
@@ -44,7 +44,7 @@ class SortSupplier(KernelSupplier):
         self._bytes_max = bytes_max
 
     def get(self, count: int) -> Sequence[Processor]:
-        return [Sort(self.kernel, self._keys, self._bytes_max) for _ in range(count)]
+        return [SortProcessor(self.kernel, self._keys, self._bytes_max) for _ in range(count)]
 
     def to_spec(self) -> Any:
         return [[key.to_wire() for key in self._keys], self._bytes_max]
@@ -55,7 +55,7 @@ class SortSupplier(KernelSupplier):
         return cls(tuple(SortKey(*key) for key in keys), bytes_max)
 
 
-class Sort(GatheringProcessor):
+class SortProcessor(GatheringProcessor):
     """Keeps everything, and sorts it at the end."""
 
     def __init__(self, kernel: Kernel, keys: tuple[SortKey, ...], bytes_max: int) -> None:

@@ -17,8 +17,8 @@ from secateur.dag.codec import portable
 from secateur.dag.processor import Processor
 from secateur.engine.processors.gathering import BYTES_MAX
 from secateur.engine.processors.kernel import Kernel, KernelSupplier
-from secateur.engine.processors.merge import Merging
-from secateur.engine.processors.sort import Sort
+from secateur.engine.processors.merge import MergeBuffer
+from secateur.engine.processors.sort import SortProcessor
 from secateur.engine.processors.sort_key import SortKey, sort_keys
 from secateur.errors import DagError
 
@@ -98,7 +98,7 @@ class MergeRunsSupplier(KernelSupplier):
         return cls(tuple(SortKey(*key) for key in keys), bytes_max)
 
 
-class _SortRun(Sort):
+class _SortRun(SortProcessor):
     def answer(self, kept: pa.Table | None) -> pa.Table:
         run = (self.context.total_parallelism << _RUN_BITS) | self.context.global_index
         end = pa.table({RUN: pa.array([~run])})
@@ -111,7 +111,7 @@ class _SortRun(Sort):
         return pa.concat_tables([rows, pa.Table.from_arrays([*columns, end.column(0)], schema=rows.schema)])
 
 
-class _MergeRuns(Merging):
+class _MergeRuns(MergeBuffer):
     def __init__(self, kernel: Kernel, keys: tuple[SortKey, ...], bytes_max: int) -> None:
         super().__init__(kernel, keys, bytes_max, inputs=0)
 

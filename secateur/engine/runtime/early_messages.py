@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final
 
-from secateur.engine.exchange.messages import Credit, Exchange
+from secateur.engine.exchange.messages import Credit, ExchangeData
 
 __all__ = ["EarlyMessages"]
 
@@ -28,7 +28,7 @@ class EarlyMessages:
     def __init__(self, bytes_max: int, wait_s: float) -> None:
         self._bytes_max = bytes_max
         self._wait_s = wait_s
-        self._jobs: OrderedDict[str, tuple[float, list[Exchange | Credit]]] = OrderedDict()
+        self._jobs: OrderedDict[str, tuple[float, list[ExchangeData | Credit]]] = OrderedDict()
         self._bytes = 0
         self._ended: OrderedDict[str, None] = OrderedDict()
 
@@ -40,7 +40,7 @@ class EarlyMessages:
         """Bytes kept now."""
         return self._bytes
 
-    def keep(self, message: Exchange | Credit, now_s: float) -> bool:
+    def keep(self, message: ExchangeData | Credit, now_s: float) -> bool:
         """Keep a message of a job that is not running here.
 
         Returns:
@@ -57,7 +57,7 @@ class EarlyMessages:
         self._bytes += size
         return True
 
-    def take(self, job: str) -> Sequence[Exchange | Credit]:
+    def take(self, job: str) -> Sequence[ExchangeData | Credit]:
         """The job starts: hand over what came for it, in order."""
         _, messages = self._jobs.pop(job, (0.0, []))
         self._bytes -= sum(map(_size, messages))
@@ -83,5 +83,5 @@ class EarlyMessages:
             self.end(job)
 
 
-def _size(message: Exchange | Credit) -> int:
-    return len(message.payload) + _CREDIT_BYTES if isinstance(message, Exchange) else _CREDIT_BYTES
+def _size(message: ExchangeData | Credit) -> int:
+    return len(message.payload) + _CREDIT_BYTES if isinstance(message, ExchangeData) else _CREDIT_BYTES

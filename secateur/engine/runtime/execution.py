@@ -11,7 +11,7 @@ from typing import Any
 from secateur.dag.processor import Processor, ProcessorContext
 from secateur.dag.supplier import ProcessorSupplier, SupplierContext
 from secateur.engine.exchange.exchange import Post
-from secateur.engine.exchange.messages import Credit, Exchange
+from secateur.engine.exchange.messages import Credit, ExchangeData
 from secateur.engine.exchange.outbox import DirectOutbox, WaitingOutbox
 from secateur.engine.execution_plan.member_plan import MemberPlan, VertexPlan
 from secateur.engine.failure import located
@@ -72,7 +72,7 @@ class Execution:
         self._tasklets: list[Tasklet] = []
         self._running_tasklets = 0
         self._starting_in_thread = False
-        self._early: list[Exchange | Credit] = []
+        self._early: list[ExchangeData | Credit] = []
         self._deadline: asyncio.TimerHandle | None = None
         self._wiring = Wiring(
             plan, frame_bytes_max=services.limits.frame_bytes_max, post=post, scheduler=scheduler, fail=self.fail, sender_ended=self._end_if_all_done
@@ -100,7 +100,7 @@ class Execution:
         """Fail if the execution has not ended by then."""
         self._deadline = self._loop.call_later(timeout_s, lambda: self.fail(make_error()))
 
-    def receive(self, message: Exchange | Credit) -> None:
+    def receive(self, message: ExchangeData | Credit) -> None:
         """Take a message of another member; a wrong one fails the job."""
         if self._state is _State.ENDED:
             return
@@ -109,7 +109,7 @@ class Execution:
             return
         key = message.edge, message.sender
         try:
-            if isinstance(message, Exchange):
+            if isinstance(message, ExchangeData):
                 receiver = self._wiring.receivers.get(key)
                 if receiver is None:
                     raise ProtocolError(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from secateur.errors import Error, MemberLostError
 
-__all__ = ["AwaitCancelled", "CancelMember", "Effect", "Finish", "LightJob"]
+__all__ = ["AwaitCancelled", "CancelMember", "Effect", "FinishJob", "JobStateMachine"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,23 +23,23 @@ class CancelMember:
 
 @dataclass(frozen=True, slots=True)
 class AwaitCancelled:
-    """Call :meth:`LightJob.cancel_wait_over` after a bounded time, if the job has not finished by then."""
+    """Call :meth:`JobStateMachine.cancel_wait_over` after a bounded time, if the job has not finished by then."""
 
 
 @dataclass(frozen=True, slots=True)
-class Finish:
+class FinishJob:
     """The job has ended everywhere; ``error`` is the first cause, None for success. Comes exactly once, as the last effect."""
 
     error: Error | None
 
 
-Effect = CancelMember | AwaitCancelled | Finish
+Effect = CancelMember | AwaitCancelled | FinishJob
 
 
-class LightJob:
+class JobStateMachine:
     """Waits for all participants, and ends the job everywhere on the first failure.
 
-    Invariant: every participant is told to stop at most once, and only while it may still run; ``Finish`` comes exactly once, and not before everybody who may
+    Invariant: every participant is told to stop at most once, and only while it may still run; ``FinishJob`` comes exactly once, and not before everybody who may
     still run has said that it has ended, is lost, or was given enough time.
     """
 
@@ -95,4 +95,4 @@ class LightJob:
         if self._running or self.is_finished:
             return []
         self.is_finished = True
-        return [Finish(self._error)]
+        return [FinishJob(self._error)]

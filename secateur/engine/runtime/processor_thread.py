@@ -7,10 +7,10 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
-__all__ = ["Outcome", "ProcessorThread"]
+__all__ = ["CallOutcome", "ProcessorThread"]
 
 
-class Outcome:
+class CallOutcome:
     """What a call came to: a value, or the exception it raised."""
 
     __slots__ = ("_error", "_value")
@@ -20,7 +20,7 @@ class Outcome:
         self._error = error
 
     @classmethod
-    def of(cls, call: Callable[..., Any], *args: Any) -> Outcome:
+    def of(cls, call: Callable[..., Any], *args: Any) -> CallOutcome:
         """Make the call here and now."""
         try:
             return cls(call(*args), None)
@@ -38,11 +38,11 @@ class ProcessorThread:
     """A daemon thread: a processor that never returns must not keep the process from ending."""
 
     def __init__(self, name: str) -> None:
-        self._calls: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...], Callable[[Outcome], None]] | None] = SimpleQueue()
+        self._calls: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...], Callable[[CallOutcome], None]] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
-    def submit(self, on_outcome: Callable[[Outcome], None], call: Callable[..., Any], *args: Any) -> None:
+    def submit(self, on_outcome: Callable[[CallOutcome], None], call: Callable[..., Any], *args: Any) -> None:
         """Queue a call; ``on_outcome`` gets what it came to, in the thread."""
         self._calls.put((call, args, on_outcome))
 
@@ -53,5 +53,5 @@ class ProcessorThread:
     def _run(self) -> None:
         while (item := self._calls.get()) is not None:
             call, args, on_outcome = item
-            on_outcome(Outcome.of(call, *args))
+            on_outcome(CallOutcome.of(call, *args))
             del item, call, args, on_outcome  # a waiting thread must not keep the last batch alive

@@ -1,4 +1,4 @@
-"""The rows of a job's result between its sink and whoever takes them while the job runs: bounded, so that a slow taker slows the job."""
+"""The rows of a job's result between its sink and whoever takes them while the job runs: bounded, so that a slow consumer slows the job."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from secateur.engine.execution_plan.plan_builder import ExecutionPlan, ExecutionPlanBuilder
 from secateur.engine.failure import lost_member
-from secateur.engine.runtime.job_state import AwaitCancelled, CancelMember, Effect, Finish, LightJob
+from secateur.engine.runtime.job_state import AwaitCancelled, CancelMember, Effect, FinishJob, JobStateMachine
 from secateur.engine.runtime.metrics import VertexMetrics
 from secateur.engine.runtime.result import JobResult, ResultCollector
 from secateur.errors import DeadlineError, Error, JobCancelledError
@@ -36,7 +36,7 @@ class RunningJob:
         self._runtime = runtime
         self._builder = builder
         self._collector = collector
-        self._machine = LightJob(plan.job.participants)
+        self._machine = JobStateMachine(plan.job.participants)
         self._metrics: list[VertexMetrics] = []
         self._timers: list[asyncio.TimerHandle] = []
         self._when_done: list[Callable[[], None]] = []
@@ -125,7 +125,7 @@ class RunningJob:
                     self._runtime.cancel_member(member, self.job_id, error)
                 case AwaitCancelled():
                     self._timers.append(self._runtime.loop.call_later(self._runtime.limits.cancel_wait_s, self._cancel_wait_over))
-                case Finish(error):
+                case FinishJob(error):
                     self._finish(error)
                 case _:
                     assert_never(effect)

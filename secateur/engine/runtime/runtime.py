@@ -12,7 +12,7 @@ from typing import Any, Final, assert_never
 from secateur.dag.dag import DAG, FrozenDAG
 from secateur.dag.job_config import JobConfig
 from secateur.dag.processor import Params
-from secateur.engine.exchange.messages import Credit, Exchange, JobCancel, JobDone, JobStart, Message, read_message
+from secateur.engine.exchange.messages import Credit, ExchangeData, JobCancel, JobDone, JobStart, Message, read_message
 from secateur.engine.exchange.outgoing import Outgoing
 from secateur.engine.exchange.transport import Payload, Transport
 from secateur.engine.execution_plan.member_plan import MemberPlan, pack_job, pack_plan, unpack_plan
@@ -23,7 +23,7 @@ from secateur.engine.kernels.job_kernel import JobKernel
 from secateur.engine.runtime.early_messages import EarlyMessages
 from secateur.engine.runtime.execution import Execution
 from secateur.engine.runtime.gather_budget import GatherBudget
-from secateur.engine.runtime.job_state import Finish
+from secateur.engine.runtime.job_state import FinishJob
 from secateur.engine.runtime.metrics import VertexMetrics
 from secateur.engine.runtime.result import JobResult, ResultCollector
 from secateur.engine.runtime.running_job import RunningJob
@@ -82,10 +82,10 @@ class JobRuntime:
             DagError: The DAG is not valid or cannot run as configured.
             Error: Why the job failed, naming vertex and member.
         """
-        job = await self.start_light_job(dag, config, params, topology)
+        job = await self.start_job(dag, config, params, topology)
         return await job.result()
 
-    async def start_light_job(
+    async def start_job(
         self, dag: DAG | FrozenDAG, config: JobConfig, params: Params, topology: Topology, *, result: ResultCollector | None = None
     ) -> RunningJob:
         """Start a job and return at once; one message goes to each participant other than this member.
@@ -146,7 +146,7 @@ class JobRuntime:
         """
         message = read_message(header, payload)
         match message:
-            case Exchange() | Credit():
+            case ExchangeData() | Credit():
                 execution = self._executions.get(message.job)
                 if execution is not None:
                     execution.receive(message)
@@ -208,7 +208,7 @@ class JobRuntime:
         await asyncio.sleep(0)  # lets what was just posted go out on connections that are still good
         await self._outgoing.close()
         for job in list(self._jobs.values()):
-            job.apply([Finish(error)])
+            job.apply([FinishJob(error)])
 
     def _plan_builder(self, dag: DAG | FrozenDAG, config: JobConfig, params: Params, topology: Topology) -> ExecutionPlanBuilder:
         return ExecutionPlanBuilder(

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from secateur.engine.kernels.chunked_result import ChunkedResult
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import Fragment, open_answer
-from secateur.engine.kernels.parted_answer import PartedAnswer
 from secateur.errors import NotSupportedError, UnknownTableError
 from secateur.partitioning.tables.table import TableDef
 from secateur.storage.member_store import MemberStore
@@ -33,7 +33,7 @@ class AnswerOpener(Protocol):
 
     def __call__(
         self, fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any] = (), *, cancellation: Cancellation | None = None
-    ) -> PartedAnswer: ...
+    ) -> ChunkedResult: ...
 
 
 class RowsWriter(Protocol):

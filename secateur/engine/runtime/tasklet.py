@@ -23,11 +23,11 @@ from secateur.engine.exchange.inbox import Inbox
 from secateur.engine.exchange.outbox import DirectOutbox, WaitingOutbox
 from secateur.engine.failure import located
 from secateur.engine.runtime.elastic_threads import LONG_AFTER_S
-from secateur.engine.runtime.processor_thread import Outcome, ProcessorThread
+from secateur.engine.runtime.processor_thread import CallOutcome, ProcessorThread
 from secateur.engine.scheduler import Scheduler
 from secateur.errors import DagError, Error
 
-__all__ = ["Input", "Tasklet"]
+__all__ = ["Tasklet", "TaskletInput"]
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -37,7 +37,7 @@ _IDLE_DELAY_S: Final = 0.0001
 _IDLE_DELAY_MAX_S: Final = 0.01
 
 
-class Input(NamedTuple):
+class TaskletInput(NamedTuple):
     """One inbound edge of a processor."""
 
     ordinal: int
@@ -81,7 +81,7 @@ class Tasklet:
     """
 
     def __init__(
-        self, *, vertex: str, member: str, processor: Processor, inputs: Sequence[Input], outbox: DirectOutbox | WaitingOutbox, thread: ProcessorThread | None,
+        self, *, vertex: str, member: str, processor: Processor, inputs: Sequence[TaskletInput], outbox: DirectOutbox | WaitingOutbox, thread: ProcessorThread | None,
         writers: Sequence[EdgeWriter],
         scheduler: Scheduler, executor: Executor, quick: Executor, loop: asyncio.AbstractEventLoop,
         on_failed: Callable[[Error], None], on_ended: Callable[[], None],
@@ -102,11 +102,11 @@ class Tasklet:
         self._on_ended = on_ended
         self._stage = _Stage.INPUT if inputs else _Stage.COMPLETE
         self._batch: tuple[int, pa.RecordBatch] | None = None
-        self._ending: Input | None = None
+        self._ending: TaskletInput | None = None
         self._turn = 0
         self._offload: Future[Any] | None = None
         self._is_calling = False
-        self._outcome: Outcome | None = None
+        self._outcome: CallOutcome | None = None
         self._doing = "init()"
         self._idle_turns = 0
         self._accepted_before = 0
@@ -198,7 +198,7 @@ class Tasklet:
             item.inbox.clear()
         self._batch = None
 
-        def finish(outcome: Outcome) -> None:
+        def finish(outcome: CallOutcome) -> None:
             try:
                 outcome.get()
             except Exception as error:
@@ -206,7 +206,7 @@ class Tasklet:
             else:
                 on_closed(None)
 
-        def finish_from_thread(outcome: Outcome) -> None:
+        def finish_from_thread(outcome: CallOutcome) -> None:
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(finish, outcome)
 
@@ -214,9 +214,9 @@ class Tasklet:
             self._thread.submit(finish_from_thread, self._processor.close)
             self._thread.stop()
         elif self._offload is not None and not self._offload.done():
-            self._offload.add_done_callback(lambda _: finish_from_thread(Outcome.of(self._processor.close)))
+            self._offload.add_done_callback(lambda _: finish_from_thread(CallOutcome.of(self._processor.close)))
         else:
-            finish(Outcome.of(self._processor.close))
+            finish(CallOutcome.of(self._processor.close))
 
     def _step(self) -> _Verdict:
         if self._is_calling and self._outcome is None:
@@ -336,7 +336,7 @@ class Tasklet:
         finally:
             self.offload_s += perf_counter() - start
 
-    def _called(self, outcome: Outcome) -> None:
+    def _called(self, outcome: CallOutcome) -> None:
         """In the processor's thread."""
         self._outcome = outcome
         self.wake_from_thread()

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from secateur.dag.edge import AllToOne, Broadcast, FanOut, Isolated, Partitioned, Strays, Unicast
+from secateur.dag.edge import AllToOne, Broadcast, FanOut, Isolated, Partitioned, Unicast, UnmatchedRows
 from secateur.engine.exchange.edge_writer import EdgeWriter, EndOfEdge, Lane, LaneGroup, Route, partitioned_route
-from secateur.engine.exchange.exchange import Post, Receiver, RemoteLane, Sender, SharedEncoder, encode_batches
+from secateur.engine.exchange.exchange import ExchangeReceiver, ExchangeSender, Post, RemoteLane, SharedEncoder, encode_batches
 from secateur.engine.exchange.inbox import Inbox
 from secateur.engine.exchange.key_routing import ROUTING_PARTITIONS, routing_partition_of_name, routing_partitions, scheme_partitions, table_partitions
-from secateur.engine.execution_plan.member_plan import EdgePlan, MemberPlan, Target
-from secateur.engine.runtime.tasklet import Input
+from secateur.engine.execution_plan.member_plan import DestinationMember, EdgePlan, MemberPlan
+from secateur.engine.runtime.tasklet import TaskletInput
 from secateur.engine.scheduler import Scheduler
 from secateur.errors import DagError, Error
 
@@ -38,8 +38,8 @@ class Wiring:
         parallelism = {vertex.name: vertex.local_parallelism for vertex in plan.vertices}
         self._edges = [edge for edge in plan.job.edges if edge.source in parallelism or edge.destination in parallelism]
         self._inboxes: dict[int, list[Inbox]] = {}
-        self.senders: dict[tuple[int, str], Sender] = {}
-        self.receivers: dict[tuple[int, str], Receiver] = {}
+        self.senders: dict[tuple[int, str], ExchangeSender] = {}
+        self.receivers: dict[tuple[int, str], ExchangeReceiver] = {}
         job, member = plan.job.job_id, plan.member
         for edge in self._edges:
             producers = parallelism.get(edge.source, 0)
@@ -61,14 +61,14 @@ class Wiring:
             if is_target:
                 for origin in remote_origins:
                     inboxes = [by_origin[origin]] if edge.is_apart else self._inboxes[edge.index]
-                    self.receivers[edge.index, origin] = Receiver(
+                    self.receivers[edge.index, origin] = ExchangeReceiver(
                         job=job, member=member, edge=edge.index, origin=origin, config=edge.config, inboxes=inboxes, post=post
                     )
             if producers and edge.is_distributed:
                 encode = SharedEncoder() if isinstance(edge.routing, Broadcast) else encode_batches
                 for target in edge.targets:
                     if target.member != member:
-                        self.senders[edge.index, target.member] = Sender(
+                        self.senders[edge.index, target.member] = ExchangeSender(
                             job=job,
                             member=member,
                             edge=edge.index,
@@ -83,15 +83,15 @@ class Wiring:
                             encode=encode,
                         )
 
-    def inputs(self, vertex: str, index: int) -> list[Input]:
+    def inputs(self, vertex: str, index: int) -> list[TaskletInput]:
         """The inbound edges of the processor with that local index."""
-        found: list[Input] = []
+        found: list[TaskletInput] = []
         for edge in self._edges:
             if edge.destination == vertex:
                 inboxes = self._inboxes[edge.index]
                 # An edge that keeps members apart is the only one, and its ordinals are those of the members.
                 own = inboxes if edge.is_apart else [inboxes[index]]
-                found += [Input(edge.destination_ordinal + position, edge.priority, inbox) for position, inbox in enumerate(own)]
+                found += [TaskletInput(edge.destination_ordinal + position, edge.priority, inbox) for position, inbox in enumerate(own)]
         return found
 
     def writers(self, vertex: str, index: int) -> list[EdgeWriter]:
@@ -117,8 +117,8 @@ class Wiring:
         inboxes = self._inboxes[edge.index]
         return [inboxes[edge.origins_of(self._member).index(self._member)]] if edge.is_apart else inboxes
 
-    def _targets(self, edge: EdgePlan) -> Sequence[Target]:
-        return edge.targets if edge.is_distributed else (Target(self._member, edge.consumers_on(self._member)),)
+    def _targets(self, edge: EdgePlan) -> Sequence[DestinationMember]:
+        return edge.targets if edge.is_distributed else (DestinationMember(self._member, edge.consumers_on(self._member)),)
 
     def _lane(self, edge: EdgePlan, member: str, consumer: int) -> Lane:
         if member == self._member:
@@ -139,21 +139,23 @@ class Wiring:
                 return _to_all([LaneGroup([self._lane(edge, target.member, routing_partition_of_name(key) % target.consumers)])])
             case Broadcast():
                 return _to_all([LaneGroup([lane]) for lane in self._broadcast_lanes(edge, targets)])
-            case Partitioned(columns, scheme, table, strays):
+            case Partitioned(columns, scheme, table, unmatched):
                 places = [(t.member, c) for t in targets for c in range(t.consumers)]
                 groups = [LaneGroup([self._lane(edge, member, consumer)]) for member, consumer in places]
                 at_home = next((lane for lane, (member, _) in enumerate(places) if member == self._member), 0)
                 owners = edge.owners if edge.is_distributed else np.zeros(_partition_count(edge.routing), dtype=np.uint16)
-                lanes = _lane_of_partition(owners, targets, strays)
+                lanes = _lane_of_partition(owners, targets, unmatched)
                 if scheme is None:
                     return partitioned_route(groups, lanes, partial(routing_partitions, columns=columns, edge=edge.name), at_home)
                 if table is not None:
                     return partitioned_route(groups, lanes, partial(table_partitions, columns=columns, scheme=scheme, edge=edge.name), at_home)
-                return partitioned_route(groups, lanes, partial(scheme_partitions, columns=columns, scheme=scheme, strays=strays, edge=edge.name), at_home)
+                return partitioned_route(
+                    groups, lanes, partial(scheme_partitions, columns=columns, scheme=scheme, unmatched=unmatched, edge=edge.name), at_home
+                )
             case _:
                 assert_never(edge.routing)
 
-    def _broadcast_lanes(self, edge: EdgePlan, targets: Sequence[Target]) -> list[Lane]:
+    def _broadcast_lanes(self, edge: EdgePlan, targets: Sequence[DestinationMember]) -> list[Lane]:
         """One lane for each consumer here, one for all consumers together on each other member: the network carries a batch once."""
         lanes: list[Lane] = list(self._inboxes[edge.index]) if edge.consumers_on(self._member) else []
         lanes += [RemoteLane(self.senders[edge.index, t.member], tuple(range(t.consumers))) for t in targets if t.member != self._member]
@@ -175,13 +177,13 @@ def _partition_count(routing: Partitioned) -> int:
     return ROUTING_PARTITIONS if routing.scheme is None else routing.scheme.partition_count
 
 
-def _lane_of_partition(owners: npt.NDArray[np.uint16], targets: Sequence[Target], strays: Strays) -> npt.NDArray[np.uint16]:
-    """The lane of each routing partition and, at the end, of the rows of none: a target's partitions are dealt over its consumers in turn.
+def _lane_of_partition(owners: npt.NDArray[np.uint16], targets: Sequence[DestinationMember], unmatched: UnmatchedRows) -> npt.NDArray[np.uint16]:
+    """The lane of each routing partition and, at the end, of the rows of none: a target's partitions are distributed over its consumers in turn.
 
     The number of lanes in place of a lane says that rows are dropped. Every member computes the same.
     """
     lanes = np.full(len(owners) + 1, sum(target.consumers for target in targets), dtype=np.uint16)
-    if strays is not Strays.DROP:
+    if unmatched is not UnmatchedRows.DROP:
         lanes[-1] = 0
     first_lane = 0
     for position, target in enumerate(targets):

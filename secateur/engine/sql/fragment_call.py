@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from secateur.dag.processor import Offload, Params, ProcessorContext
 from secateur.dag.supplier import SupplierContext
+from secateur.engine.kernels.chunked_result import ChunkedResult
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import Fragment
-from secateur.engine.kernels.parted_answer import PartedAnswer
 from secateur.engine.runtime.services import MemberServices
 from secateur.engine.sql.kernel_call import is_long_over
 from secateur.engine.sql.row_pieces import PIECE_BYTES
@@ -59,7 +59,7 @@ class FragmentCall:
         """Begin the call, whose answer is taken in parts; ``scans`` are relations that are read in the thread of the call, with so many rows together."""
         answer = self._services.open_answer
 
-        def start() -> PartedAnswer:
+        def start() -> ChunkedResult:
             read = {relation: scan() for relation, scan in scans.items()}
             return answer(self.fragment, {**relations, **read}, self._params, cancellation=self._cancellation)
 
@@ -81,13 +81,13 @@ class FragmentParts:
         is_long: Whether it is known to take long.
     """
 
-    def __init__(self, start: Callable[[], PartedAnswer], context: ProcessorContext, executor: Executor, *, is_short: bool, is_long: bool) -> None:
-        self._start: Callable[[], PartedAnswer] | None = start
+    def __init__(self, start: Callable[[], ChunkedResult], context: ProcessorContext, executor: Executor, *, is_short: bool, is_long: bool) -> None:
+        self._start: Callable[[], ChunkedResult] | None = start
         self._context = context
         self._executor = executor
         self._is_short = is_short
         self._is_long = is_long
-        self._answer: PartedAnswer | None = None
+        self._answer: ChunkedResult | None = None
         self._taking: Offload[pa.Table] | None = None
 
     @property

@@ -19,9 +19,9 @@ from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.runtime.gather_budget import GatherBudget
 from secateur.engine.runtime.services import MemberServices
 from secateur.engine.sql.fragment_call import INLINE_ROWS_MAX, FragmentCall, FragmentParts
-from secateur.engine.sql.fragment_rows import FragmentRows
 from secateur.engine.sql.input_alias import InputAlias
 from secateur.engine.sql.member_scan import MemberScan
+from secateur.engine.sql.pipelined_fragment import PipelinedFragment
 from secateur.partitioning.types.empty_rows import empty_table
 from secateur.wire.arrow_ipc import decode_schema
 
@@ -84,7 +84,7 @@ class FragmentStageSupplier(ProcessorSupplier):
         if self._fragment.is_row_by_row:
             empty = {name: empty_table(schema) for name, schema in (*self._inputs, *self._schemas.items())}
             ((relation, rows),) = {**empty, **relations}.items()
-            return [FragmentRows(self._call, relation, rows, opened.get(relation)) for _ in range(count)]
+            return [PipelinedFragment(self._call, relation, rows, opened.get(relation)) for _ in range(count)]
         return [_FragmentStage(self._call, self._inputs, self._aliases, relations, opened, self._scanned_rows, self._budget) for _ in range(count)]
 
     def to_spec(self) -> Any:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from secateur.partitioning.pruning.key_bounds import KeyBounds
-from secateur.partitioning.pruning.key_range import Cut, IndexSlice, KeyPrefix, KeyRange, KeyRanges, KeySlice
+from secateur.partitioning.pruning.key_range import IndexSlice, KeyBoundary, KeyPrefix, KeyRange, KeyRanges, KeySlice
 from secateur.partitioning.pruning.operand import Operand, operand_from_wire, operand_to_wire, resolve_operand
 from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type
 
@@ -106,11 +106,11 @@ class DirectSearch:
         prefix = tuple([resolve_operand(key.operand, params, key.type) for key in self.prefix])
         if self.lower is None and self.upper is None:
             return KeyPrefix(prefix)
-        lower, upper = Cut(prefix, after=False), Cut(prefix, after=True)
+        lower, upper = KeyBoundary(prefix, after=False), KeyBoundary(prefix, after=True)
         if self.lower is not None:
-            lower = Cut((*prefix, resolve_operand(self.lower.key.operand, params, self.lower.key.type)), after=not self.lower.closed)
+            lower = KeyBoundary((*prefix, resolve_operand(self.lower.key.operand, params, self.lower.key.type)), after=not self.lower.closed)
         if self.upper is not None:
-            upper = Cut((*prefix, resolve_operand(self.upper.key.operand, params, self.upper.key.type)), after=self.upper.closed)
+            upper = KeyBoundary((*prefix, resolve_operand(self.upper.key.operand, params, self.upper.key.type)), after=self.upper.closed)
         span = KeyRange(lower, upper)
         return KeyRanges(() if span.is_empty else (span,))
 
@@ -173,7 +173,7 @@ class KeySearch:
             return None if self.index is None else self.index.bind(params)
         found = self.bounds.bind(params)
         match found.ranges:
-            case (KeyRange(Cut(low, False), Cut(high, True)),) if low == high:
+            case (KeyRange(KeyBoundary(low, False), KeyBoundary(high, True)),) if low == high:
                 return KeyPrefix(low) if low else None
             case _:
                 return found

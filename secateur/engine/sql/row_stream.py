@@ -15,22 +15,22 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from secateur.engine.kernels.chunked_result import ChunkedResult
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
-from secateur.engine.kernels.parted_answer import PartedAnswer
 from secateur.engine.runtime.result_queue import ResultQueue
 from secateur.engine.runtime.running_job import RunningJob
 from secateur.engine.sql.kernel_call import in_thread
 from secateur.engine.sql.row_pieces import RowPieces
 from secateur.errors import DataError
 
-__all__ = ["AnswerRows", "FragmentRows", "JobRows", "RowStream"]
+__all__ = ["FragmentRowStream", "JobRowStream", "LocalRowStream", "RowStream"]
 
 Runner = Callable[[pa.Table, Cancellation], pa.Table]
 """Answers a fragment over some rows of its relation. For threads."""
 
 
 class RowStream(Protocol):
-    """Rows that are taken a part at a time, on the event loop, by one taker."""
+    """Rows that are taken a part at a time, on the event loop, by one consumer."""
 
     @property
     def is_done(self) -> bool:
@@ -53,7 +53,7 @@ class RowStream(Protocol):
         """Make no more rows, wherever they are made. Does not wait. May be called twice."""
 
 
-class AnswerRows:
+class LocalRowStream:
     """Rows of one kernel call on this member.
 
     Args:
@@ -61,11 +61,11 @@ class AnswerRows:
         executor: Threads in which it is opened, taken and closed.
     """
 
-    def __init__(self, start: Callable[[Cancellation], PartedAnswer], executor: Executor) -> None:
+    def __init__(self, start: Callable[[Cancellation], ChunkedResult], executor: Executor) -> None:
         self._start = start
         self._executor = executor
         self._cancellation = Cancellation()
-        self._answer: PartedAnswer | None = None
+        self._answer: ChunkedResult | None = None
         self._is_closed = False
 
     @property
@@ -97,7 +97,7 @@ class AnswerRows:
         return taken
 
 
-class FragmentRows:
+class FragmentRowStream:
     """Rows of a fragment that answers row by row, over a relation of this member: a piece of the relation is read when its rows are wanted.
 
     Args:
@@ -135,7 +135,7 @@ class FragmentRows:
         return made if len(parts) == 1 else pa.concat_tables(parts)
 
 
-class JobRows:
+class JobRowStream:
     """Rows of a job that this member coordinates, from the queue of its result.
 
     Args:

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, assert_never
 
 from secateur.dag.dag import DAG, FrozenDAG
-from secateur.dag.edge import Edge, EdgeConfig, Strays, between, from_
+from secateur.dag.edge import Edge, EdgeConfig, UnmatchedRows, between, from_
 from secateur.dag.job_config import JobConfig
 from secateur.engine.execution_plan.plan_builder import ExecutionPlanBuilder
 from secateur.engine.processors.merge_members import MergeMembers
 from secateur.engine.processors.result_sink import ResultSink
 from secateur.engine.sql.select_plan import SelectPlan
-from secateur.engine.sql.stage import Exchange, Stage, stage_relation
+from secateur.engine.sql.stage import ExchangeKind, QueryStage, stage_relation
 from secateur.engine.sql.stage_vertex import StageScan, StageVertex
 from secateur.errors import InternalError, UnknownTableError
 from secateur.partitioning.tables.table import TableDef
@@ -48,7 +48,7 @@ def select_dag(
         published: By table id, the load that has to be the last one published at each member; a table that is not in it is read as it is.
         search_keys: Whether what is said about the primary key replaces the scan by a search.
         timeout_s: Deadline in seconds, or None.
-        mark: The mark under which partitioned tables are read; see :mod:`secateur.storage.read_marks`.
+        mark: The mark under which partitioned tables are read; see :mod:`secateur.storage.read_versions`.
         since: By index of a scan, the mark under which its rows were read before, and are to be the same.
     """
     loads, marks = published or {}, since or {}
@@ -124,19 +124,19 @@ def _running(plan: SelectPlan, partitions: Sequence[Sequence[int]]) -> list[bool
     return [has_rows and is_heard for has_rows, is_heard in zip(fed, heard, strict=True)]
 
 
-def _exchanged(edge: Edge, stage: Stage, consumer: Stage, plan: SelectPlan) -> Edge:
+def _exchanged(edge: Edge, stage: QueryStage, consumer: QueryStage, plan: SelectPlan) -> Edge:
     """The edge with the routing of the stage's exchange."""
     if consumer.at_coordinator:
         return edge.all_to_one().distributed()
     match stage.exchange:
-        case Exchange.BROADCAST:
+        case ExchangeKind.BROADCAST:
             return edge.broadcast().distributed()
-        case Exchange.SHUFFLE:
+        case ExchangeKind.SHUFFLE:
             return edge.partitioned(*stage.columns).distributed()
-        case Exchange.ROUTE if stage.route is not None:
-            strays = Strays.KEEP if stage.keeps_unmatched else Strays.DROP
-            return edge.partitioned(*stage.columns, scheme=plan.scans[stage.route].tree.scheme, strays=strays).distributed()
-        case Exchange.GATHER | Exchange.ROUTE:
+        case ExchangeKind.ROUTE if stage.route is not None:
+            unmatched = UnmatchedRows.KEEP if stage.keeps_unmatched else UnmatchedRows.DROP
+            return edge.partitioned(*stage.columns, scheme=plan.scans[stage.route].tree.scheme, unmatched=unmatched).distributed()
+        case ExchangeKind.GATHER | ExchangeKind.ROUTE:
             raise InternalError(f"stage {stage.name} does not say how its rows reach {consumer.name}")
         case _:
             assert_never(stage.exchange)

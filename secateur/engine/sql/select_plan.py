@@ -1,6 +1,6 @@
 """The plan of a SELECT, as data: what the planner builds, members execute, and msgpack carries.
 
-A plan holds the statement twice, so that the rung can be chosen when the parameters are known: whole (``local``, for one member that has every required
+A plan holds the statement twice, so that the execution mode can be chosen when the parameters are known: whole (``local``, for one member that has every required
 partition), and taken apart into ``stages`` that run where the partitions are. Nothing here knows SQL beyond the text inside the fragments.
 """
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 from secateur.engine.exchange.key_routing import can_route
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.sql.key_search import KeySearch
-from secateur.engine.sql.stage import Exchange, Stage
+from secateur.engine.sql.stage import ExchangeKind, QueryStage
 from secateur.errors import InternalError, ProtocolError
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.wire import pack
@@ -41,7 +41,7 @@ class Strategy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ScanPlan:
-    """One mention of a table in a statement.
+    """One reference to a table in a statement.
 
     Attributes:
         relation: The name by which ``SelectPlan.local`` calls it, such as ``s0``.
@@ -115,12 +115,12 @@ class SelectPlan:
     Attributes:
         plan_id: A digest of everything else that travels, made by :meth:`named`. So equal ids mean equal plans, members keep plans by them, and whoever gets a
             plan from another process can tell whether it is the one that was asked for.
-        scans: Every mention of a table, in the order of the relations ``s0``, ``s1``, ...
+        scans: Every reference to a table, in the order of the relations ``s0``, ``s1``, ...
         local: The whole statement over the relations of the scans.
         stages: The statement taken apart, each stage after those that feed it; the last runs at the coordinator, and its output is the answer.
         gathered: For ``PLACED``, and for a statement that is gathered because it is small, the stages that gather what the conditions of each scan leave.
             Other stages may evaluate what the whole statement evaluates behind a filter, so an error in the data has to be one of these stages as well.
-        strategy: How the cut was made.
+        strategy: How the statement was split.
         gather_reason: Why the strategy is ``GATHER``; for ``PLACED`` what the coordinator gets as it is, and why. None where there is nothing.
         columns: Name and SQL type text of each result column.
         parameter_count: How many parameters the statement has.
@@ -128,7 +128,7 @@ class SelectPlan:
         empty: The answer as an Arrow IPC stream when no partition can match, or None when it depends on parameters: then ``local`` over empty relations says
             it.
         deterministic: Whether equal data and parameters give equal answers (``random()`` and ``now()`` do not).
-        schema_version: The catalog version for which the plan was made.
+        catalog_version: The catalog version for which the plan was made.
         is_sized: Whether it would have other stages if its tables were larger or smaller, though it reads one.
         views: The ids of the views of which it was made; none of them may have been replaced or dropped when it runs.
         system_tables: The names of the system tables that it reads.
@@ -142,7 +142,7 @@ class SelectPlan:
     plan_id: str
     scans: tuple[ScanPlan, ...]
     local: Fragment
-    stages: tuple[Stage, ...]
+    stages: tuple[QueryStage, ...]
     strategy: Strategy
     gather_reason: str | None
     columns: tuple[tuple[str, str], ...]
@@ -150,12 +150,12 @@ class SelectPlan:
     parameter_names: tuple[str, ...]
     empty: bytes | None
     deterministic: bool
-    schema_version: int
-    gathered: tuple[Stage, ...] = ()
+    catalog_version: int
+    gathered: tuple[QueryStage, ...] = ()
     views: tuple[int, ...] = ()
     reads_clock: bool = False
     is_sized: bool = field(default=False, compare=False)
-    undivided: tuple[Stage, ...] = ()
+    undivided: tuple[QueryStage, ...] = ()
     origin: str = ""
     system_tables: tuple[str, ...] = field(default=(), init=False, compare=False, repr=False)
     searched: Fragment | None = field(default=None, init=False, compare=False, repr=False)
@@ -226,7 +226,7 @@ class SelectPlan:
             "parameter_names": list(self.parameter_names),
             "empty": self.empty,
             "deterministic": self.deterministic,
-            "schema_version": self.schema_version,
+            "schema_version": self.catalog_version,
         }
 
     @classmethod
@@ -242,7 +242,7 @@ class SelectPlan:
             plan_id=data["plan_id"],
             scans=tuple(ScanPlan.from_wire(scan) for scan in data["scans"]),
             local=Fragment.from_wire(data["local"]),
-            stages=tuple(Stage.from_wire(stage) for stage in data["stages"]),
+            stages=tuple(QueryStage.from_wire(stage) for stage in data["stages"]),
             strategy=Strategy(data["strategy"]),
             gather_reason=data["gather_reason"],
             columns=tuple((name, text) for name, text in data["columns"]),
@@ -250,11 +250,11 @@ class SelectPlan:
             parameter_names=tuple(data["parameter_names"]),
             empty=data["empty"],
             deterministic=data["deterministic"],
-            schema_version=data["schema_version"],
-            gathered=tuple(Stage.from_wire(stage) for stage in data["gathered"]),
+            catalog_version=data["schema_version"],
+            gathered=tuple(QueryStage.from_wire(stage) for stage in data["gathered"]),
             views=tuple(data["views"]),
             reads_clock=data["reads_clock"],
-            undivided=tuple(Stage.from_wire(stage) for stage in data.get("undivided", ())),
+            undivided=tuple(QueryStage.from_wire(stage) for stage in data.get("undivided", ())),
             origin=data["origin"],
         )
 
@@ -264,7 +264,7 @@ def _digest(data: Mapping[str, Any]) -> str:
     return blake2b(pack({name: value for name, value in data.items() if name != "plan_id"}), digest_size=_ID_BYTES).hexdigest()
 
 
-def check_stages(scans: Sequence[ScanPlan], stages: Sequence[Stage]) -> None:
+def check_stages(scans: Sequence[ScanPlan], stages: Sequence[QueryStage]) -> None:
     """Whether stages fit together, so that each row has somewhere to go and each relation somebody who fills it.
 
     Raises:
@@ -283,7 +283,7 @@ def check_stages(scans: Sequence[ScanPlan], stages: Sequence[Stage]) -> None:
             problem = f"reads {sorted(set(stage.fragment.relations) - filled)}, which neither a scan nor an input fills"
         elif stage.at_coordinator and partitioned:
             problem = "scans a partitioned table at the coordinator"
-        elif not stage.at_coordinator and not partitioned and not any(stages[number].exchange is Exchange.SHUFFLE for number in stage.inputs):
+        elif not stage.at_coordinator and not partitioned and not any(stages[number].exchange is ExchangeKind.SHUFFLE for number in stage.inputs):
             problem = "would give the same rows at every member: it has neither a partitioned scan nor a shuffled input"
         elif stage.limit is not None and (index < len(stages) - 1 or not stage.fragment.is_row_by_row):
             problem = "leaves out rows, but is not the last stage or does not pass them on one by one"
@@ -293,7 +293,7 @@ def check_stages(scans: Sequence[ScanPlan], stages: Sequence[Stage]) -> None:
             raise InternalError(f"stage {index} ({stage.name}) {problem}")
 
 
-def _problem_of_order(stage: Stage, consumers: Sequence[Stage]) -> str | None:
+def _problem_of_order(stage: QueryStage, consumers: Sequence[QueryStage]) -> str | None:
     if not {key.column for key in stage.order} <= set(stage.fragment.column_names):
         return f"comes in order of {[key.column for key in stage.order]}, not columns of it"
     if stage.at_coordinator or len(consumers) > 1 or len(consumers[0].inputs) > 1 or not consumers[0].fragment.is_row_by_row:
@@ -301,24 +301,24 @@ def _problem_of_order(stage: Stage, consumers: Sequence[Stage]) -> str | None:
     return None
 
 
-def _problem_of_exchange(stage: Stage, consumers: Sequence[Stage], scans: Sequence[ScanPlan]) -> str | None:
+def _problem_of_exchange(stage: QueryStage, consumers: Sequence[QueryStage], scans: Sequence[ScanPlan]) -> str | None:
     elsewhere = [consumer for consumer in consumers if not consumer.at_coordinator]
     if not consumers:
         return "has no consumer"
     match stage.exchange:
-        case Exchange.GATHER if elsewhere:
+        case ExchangeKind.GATHER if elsewhere:
             return f"is gathered, but {elsewhere[0].name} does not run at the coordinator"
-        case Exchange.GATHER:
+        case ExchangeKind.GATHER:
             return None if not stage.order else _problem_of_order(stage, consumers)
-        case Exchange.BROADCAST:
+        case ExchangeKind.BROADCAST:
             return None
-        case Exchange.SHUFFLE:
+        case ExchangeKind.SHUFFLE:
             types = {field.name: field.type for field in stage.fragment.schema}
             if not stage.columns or not types.keys() >= set(stage.columns):
                 return f"is shuffled by {stage.columns}, not columns of it"
             unfit = [f"{column} of type {types[column]}" for column in stage.columns if not can_route(types[column])]
             return f"is shuffled by {', '.join(unfit)}, which cannot be a key" if unfit else None
-        case Exchange.ROUTE:
+        case ExchangeKind.ROUTE:
             if stage.route is None or any(stage.route not in consumer.scans for consumer in elsewhere):
                 return "follows the partitions of a scan that a consumer does not have"
             scheme = scans[stage.route].tree.scheme

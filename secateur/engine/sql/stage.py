@@ -18,10 +18,10 @@ from secateur.engine.processors.row_limit import RowLimit
 from secateur.engine.processors.sort_key import SortKey
 from secateur.engine.sql.input_alias import InputAlias
 
-__all__ = ["Exchange", "Stage", "stage_relation"]
+__all__ = ["ExchangeKind", "QueryStage", "stage_relation"]
 
 
-class Exchange(Enum):
+class ExchangeKind(Enum):
     """How the rows of a stage reach the members that run its consumers. A consumer at the coordinator gets all rows, whatever the exchange."""
 
     GATHER = "gather"
@@ -40,7 +40,7 @@ def stage_relation(index: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class QueryStage:
     """One stage of a SELECT.
 
     Attributes:
@@ -67,7 +67,7 @@ class Stage:
     scans: tuple[int, ...] = ()
     inputs: tuple[int, ...] = ()
     at_coordinator: bool = False
-    exchange: Exchange = Exchange.GATHER
+    exchange: ExchangeKind = ExchangeKind.GATHER
     columns: tuple[str, ...] = ()
     route: int | None = None
     keeps_unmatched: bool = False
@@ -84,7 +84,7 @@ class Stage:
     @property
     def spreads(self) -> bool:
         """Whether each of its rows reaches exactly one of the members that run a consumer, whatever the consumer scans."""
-        return self.exchange is Exchange.SHUFFLE or (self.exchange is Exchange.ROUTE and self.keeps_unmatched)
+        return self.exchange is ExchangeKind.SHUFFLE or (self.exchange is ExchangeKind.ROUTE and self.keeps_unmatched)
 
     def to_wire(self) -> list[Any]:
         """Plain data for msgpack; :meth:`from_wire` reads it back."""
@@ -104,7 +104,7 @@ class Stage:
         ]
 
     @classmethod
-    def from_wire(cls, data: Sequence[Any]) -> Stage:
+    def from_wire(cls, data: Sequence[Any]) -> QueryStage:
         name, fragment, scans, inputs, at_coordinator, exchange, columns, route, keeps_unmatched, order, limit, aliases = data
         return cls(
             name,
@@ -112,7 +112,7 @@ class Stage:
             tuple(scans),
             tuple(inputs),
             at_coordinator,
-            Exchange(exchange),
+            ExchangeKind(exchange),
             tuple(columns),
             route,
             keeps_unmatched,

@@ -13,7 +13,7 @@ from secateur.engine.sql.fragment_call import positional
 from secateur.engine.sql.fragment_stage import FragmentStageSupplier
 from secateur.engine.sql.member_scan import MemberScan
 from secateur.engine.sql.select_plan import ScanPlan
-from secateur.engine.sql.stage import Stage
+from secateur.engine.sql.stage import QueryStage
 from secateur.partitioning.pruning.key_range import KeySlice
 
 __all__ = ["StageScan", "StageVertex"]
@@ -29,7 +29,7 @@ class StageScan(NamedTuple):
         partitions: The partitions to read; ignored for a replicated table.
         published: The load that has to be the last one published at each member that reads, or None.
         search_keys: Whether what is said about the primary key replaces the scan by a search.
-        mark: The mark under which a partitioned table is read, or None; see :mod:`secateur.storage.read_marks`.
+        mark: The mark under which a partitioned table is read, or None; see :mod:`secateur.storage.read_versions`.
         since: The mark under which the rows were read before, and are to be the same; None takes any.
     """
 
@@ -57,7 +57,7 @@ class StageVertex(ProcessorMetaSupplier):
     init_is_cooperative = True
     close_is_cooperative = True
 
-    def __init__(self, stage: Stage, scans: Sequence[StageScan], inputs: Sequence[tuple[str, pa.Schema]], *, is_running: bool) -> None:
+    def __init__(self, stage: QueryStage, scans: Sequence[StageScan], inputs: Sequence[tuple[str, pa.Schema]], *, is_running: bool) -> None:
         self._stage = stage
         self._scans = tuple(scans)
         self._inputs = tuple(inputs)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Final, assert_never
 
-from secateur.partitioning.pruning.comparison_bound import Floor, floors_of, representable
+from secateur.partitioning.pruning.comparison_bound import ComparisonBound, comparison_bounds_of, representable
 from secateur.partitioning.pruning.domain import NOTHING, Domain, Span, points, within
 from secateur.partitioning.pruning.patterns import starting_with, texts_like
 from secateur.partitioning.types.column_type import SqlType, TypeKind
@@ -79,42 +79,46 @@ def compare(comparison: Comparison, values: Sequence[Any], column_type: SqlType)
         case _:
             pass
     known = [value for value in values if value is not None]
-    floors = floors_of(known, column_type) if known else []
-    if floors is None:
+    comparison_bounds = comparison_bounds_of(known, column_type) if known else []
+    if comparison_bounds is None:
         return None
     match comparison:
         case Comparison.IN:
-            return _among(floors, column_type)
+            return _among(comparison_bounds, column_type)
         case Comparison.NOT_IN:
-            return _among(floors, column_type).complement() if len(known) == len(values) else NOTHING
+            return _among(comparison_bounds, column_type).complement() if len(known) == len(values) else NOTHING
         case Comparison.DISTINCT:
-            return _among(floors, column_type).complement()
+            return _among(comparison_bounds, column_type).complement()
         case Comparison.BETWEEN:
-            return within([_above(floors[0], closed=True).intersect(_below(floors[1], closed=True))]) if len(known) == len(values) else NOTHING
+            return (
+                within([_above(comparison_bounds[0], closed=True).intersect(_below(comparison_bounds[1], closed=True))])
+                if len(known) == len(values)
+                else NOTHING
+            )
         case Comparison.NOT_BETWEEN:
             # x < low OR x > high, where a bound that is NULL says nothing.
-            low = [_below(floors[0], closed=False)] if values[0] is not None else []
-            high = [_above(floors[-1], closed=False)] if values[1] is not None else []
+            low = [_below(comparison_bounds[0], closed=False)] if values[0] is not None else []
+            high = [_above(comparison_bounds[-1], closed=False)] if values[1] is not None else []
             return within([*low, *high])
         case Comparison.LESS | Comparison.LESS_EQUAL:
-            return within([_below(floors[0], closed=comparison is Comparison.LESS_EQUAL)]) if floors else NOTHING
+            return within([_below(comparison_bounds[0], closed=comparison is Comparison.LESS_EQUAL)]) if comparison_bounds else NOTHING
         case Comparison.GREATER | Comparison.GREATER_EQUAL:
-            return within([_above(floors[0], closed=comparison is Comparison.GREATER_EQUAL)]) if floors else NOTHING
+            return within([_above(comparison_bounds[0], closed=comparison is Comparison.GREATER_EQUAL)]) if comparison_bounds else NOTHING
         case _:
             assert_never(comparison)
 
 
-def _among(floors: Sequence[Floor], column_type: SqlType) -> Domain:
-    return points(floor.value for floor in floors if floor.exact and representable(floor.value, column_type))
+def _among(comparison_bounds: Sequence[ComparisonBound], column_type: SqlType) -> Domain:
+    return points(bound.value for bound in comparison_bounds if bound.exact and representable(bound.value, column_type))
 
 
-def _below(floor: Floor, *, closed: bool) -> Span:
-    # x < 1.5 is x <= 1: when the value lies between two column values, its floor belongs to the span whatever the operator.
-    return Span(upper=floor.value, upper_closed=closed or not floor.exact)
+def _below(bound: ComparisonBound, *, closed: bool) -> Span:
+    # x < 1.5 is x <= 1: when the value lies between two column values, the lower of them belongs to the span whatever the operator.
+    return Span(upper=bound.value, upper_closed=closed or not bound.exact)
 
 
-def _above(floor: Floor, *, closed: bool) -> Span:
-    return Span(lower=floor.value, lower_closed=closed and floor.exact)
+def _above(bound: ComparisonBound, *, closed: bool) -> Span:
+    return Span(lower=bound.value, lower_closed=closed and bound.exact)
 
 
 def _like(operands: Sequence[Any], column_type: SqlType, *, wanted: bool) -> Domain | None:

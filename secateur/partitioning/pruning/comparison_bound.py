@@ -2,7 +2,7 @@
 
 A comparison of a column with a value of another type makes DuckDB cast one of the two, and which one decides what matches: ``int_column = '1'`` casts the
 string, ``text_column = 1`` casts the *column*, so that ``'01'`` matches as well; a DOUBLE on one side turns integers above 2**53 into neighbours that compare
-equal. Here a value becomes its floor among the column's values where the comparison is certainly exact, and nothing everywhere else.
+equal. Here a value becomes a bound among the column's values where the comparison is certainly exact, and nothing everywhere else.
 
 Values come as the Python objects that a parameter or a folded constant has, so one table serves planning (constants) and binding (parameters) on any client.
 """
@@ -23,11 +23,11 @@ import numpy as np
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX, below_power_of_ten, floored
 
-__all__ = ["Floor", "floors_of", "representable"]
+__all__ = ["ComparisonBound", "comparison_bounds_of", "representable"]
 
 
 @dataclass(frozen=True, slots=True)
-class Floor:
+class ComparisonBound:
     """A compared value seen from the column's type: the largest column value that is not above it, and whether it is that value."""
 
     value: Any
@@ -35,7 +35,7 @@ class Floor:
 
 
 # DuckDB brings all operands of one comparison, IN list or BETWEEN to one type, so the values are judged together.
-_Floors = list[Floor] | None
+_Floors = list[ComparisonBound] | None
 
 _HUGEINT_MAX: Final = 2**127 - 1
 _DECIMAL_DIGITS_MAX: Final = 38
@@ -57,8 +57,8 @@ _INTEGER_DIGITS: Final = {
 }
 
 
-def floors_of(compared: Sequence[Any], column_type: SqlType) -> list[Floor] | None:
-    """The floors of values that one comparison brings together, or None when it is not certainly exact in the column's type.
+def comparison_bounds_of(compared: Sequence[Any], column_type: SqlType) -> list[ComparisonBound] | None:
+    """The bounds of values that one comparison brings together, or None when it is not certainly exact in the column's type.
 
     Args:
         compared: Any Python objects but None.
@@ -83,7 +83,7 @@ def floors_of(compared: Sequence[Any], column_type: SqlType) -> list[Floor] | No
 
 
 def representable(value: Any, column_type: SqlType) -> bool:
-    """Whether the column's type has a floor's value."""
+    """Whether the column's type has a bound's value."""
     if column_type.is_integer:
         smallest, largest = column_type.integer_range
         return bool(smallest <= value <= largest)
@@ -118,7 +118,7 @@ def _integer_floors(values: list[Any], kinds: set[type[Any]], column_type: SqlTy
             return None
     elif Decimal in kinds and not _decimals_fit(numbers, _INTEGER_DIGITS[column_type.kind], 0):
         return None
-    return [Floor(math.floor(number), number == math.floor(number)) for number in numbers]
+    return [ComparisonBound(math.floor(number), number == math.floor(number)) for number in numbers]
 
 
 def _decimal_floors(values: list[Any], kinds: set[type], column_type: SqlType) -> _Floors:
@@ -126,11 +126,11 @@ def _decimal_floors(values: list[Any], kinds: set[type], column_type: SqlType) -
     if kinds == {str}:
         if not all(_DECIMAL_TEXT.fullmatch(value) and len(value.partition(".")[2]) <= scale and below_power_of_ten(Decimal(value), digits) for value in values):
             return None
-        return [Floor(floored(Decimal(value), scale)) for value in values]
+        return [ComparisonBound(floored(Decimal(value), scale)) for value in values]
     if not kinds <= {int, Decimal} or not _decimals_fit(values, digits, scale):
         return None
     floors = [floored(value, scale) for value in values]
-    return [Floor(floor, floor == value) for floor, value in zip(floors, values, strict=True)]
+    return [ComparisonBound(floor, floor == value) for floor, value in zip(floors, values, strict=True)]
 
 
 def _decimals_fit(values: Sequence[Any], digits: int, scale: int) -> bool:
@@ -152,17 +152,17 @@ def _text_floors(values: list[Any], kinds: set[type]) -> _Floors:
         return None
     for value in values:
         value.encode()  # a lone surrogate has no UTF-8 form: UnicodeEncodeError is a ValueError
-    return [Floor(value) for value in values]
+    return [ComparisonBound(value) for value in values]
 
 
 def _blob_floors(values: list[Any], kinds: set[type]) -> _Floors:
-    return [Floor(bytes(value)) for value in values] if kinds <= {bytes, bytearray} else None
+    return [ComparisonBound(bytes(value)) for value in values] if kinds <= {bytes, bytearray} else None
 
 
 def _boolean_floors(values: list[Any], kinds: set[type]) -> _Floors:
     if kinds == {str}:
-        return [Floor(_BOOLEAN_TEXT[value]) for value in values] if all(value in _BOOLEAN_TEXT for value in values) else None
-    return [Floor(bool(value)) for value in values] if kinds <= {bool, int} and all(value in (0, 1) for value in values) else None
+        return [ComparisonBound(_BOOLEAN_TEXT[value]) for value in values] if all(value in _BOOLEAN_TEXT for value in values) else None
+    return [ComparisonBound(bool(value)) for value in values] if kinds <= {bool, int} and all(value in (0, 1) for value in values) else None
 
 
 def _date_floors(values: list[Any], kinds: set[type]) -> _Floors:
@@ -172,13 +172,13 @@ def _date_floors(values: list[Any], kinds: set[type]) -> _Floors:
     for value in values:
         if isinstance(value, datetime):
             instant = _utc(value)
-            floors.append(Floor(instant.date(), instant.time() == time.min))
+            floors.append(ComparisonBound(instant.date(), instant.time() == time.min))
         elif isinstance(value, str):
             if not _DATE_TEXT.fullmatch(value):
                 return None
-            floors.append(Floor(date.fromisoformat(value)))
+            floors.append(ComparisonBound(date.fromisoformat(value)))
         else:
-            floors.append(Floor(value))
+            floors.append(ComparisonBound(value))
     return floors
 
 
@@ -188,19 +188,19 @@ def _timestamp_floors(values: list[Any], kinds: set[type]) -> _Floors:
     floors = []
     for value in values:
         if isinstance(value, datetime):
-            floors.append(Floor(_utc(value)))
+            floors.append(ComparisonBound(_utc(value)))
         elif isinstance(value, str):
             if not _TIMESTAMP_TEXT.fullmatch(value):
                 return None
-            floors.append(Floor(datetime.fromisoformat(value)))
+            floors.append(ComparisonBound(datetime.fromisoformat(value)))
         else:
-            floors.append(Floor(datetime.combine(value, time.min)))
+            floors.append(ComparisonBound(datetime.combine(value, time.min)))
     return floors
 
 
 def _timestamptz_floors(values: list[Any], kinds: set[type]) -> _Floors:
     floors = _timestamp_floors(values, kinds)
-    return None if floors is None else [Floor(floor.value.replace(tzinfo=UTC)) for floor in floors]
+    return None if floors is None else [ComparisonBound(floor.value.replace(tzinfo=UTC)) for floor in floors]
 
 
 def _uuid_floors(values: list[Any], kinds: set[type]) -> _Floors:
@@ -208,7 +208,7 @@ def _uuid_floors(values: list[Any], kinds: set[type]) -> _Floors:
         return None
     if not all(_UUID_TEXT.fullmatch(value) for value in values if isinstance(value, str)):
         return None
-    return [Floor(value if isinstance(value, uuid.UUID) else uuid.UUID(value)) for value in values]
+    return [ComparisonBound(value if isinstance(value, uuid.UUID) else uuid.UUID(value)) for value in values]
 
 
 def _utc(value: datetime) -> datetime:

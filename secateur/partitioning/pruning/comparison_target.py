@@ -22,23 +22,34 @@ from secateur.partitioning.pruning.domain import Domain, Span, within
 from secateur.partitioning.types.calendar import UNITS, following, start_of
 from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type
 
-__all__ = ["BARE", "Bare", "RowField", "Shifted", "Subject", "Truncated", "Widened", "allowed", "subject_from_wire", "subject_to_wire"]
+__all__ = [
+    "BARE",
+    "BareColumn",
+    "ComparisonTarget",
+    "RowField",
+    "ShiftedColumn",
+    "TruncatedColumn",
+    "WidenedColumn",
+    "allowed",
+    "comparison_target_from_wire",
+    "comparison_target_to_wire",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Bare:
+class BareColumn:
     """The column itself."""
 
 
 @dataclass(frozen=True, slots=True)
-class Widened:
+class WidenedColumn:
     """``CAST(column AS type)`` of an integer column to an integer type that holds all its values."""
 
     type: SqlType
 
 
 @dataclass(frozen=True, slots=True)
-class Shifted:
+class ShiftedColumn:
     """``column + offset``, or ``offset - column`` where ``mirrored``: of an integer column, or ``column + offset`` days of a DATE."""
 
     offset: int
@@ -46,7 +57,7 @@ class Shifted:
 
 
 @dataclass(frozen=True, slots=True)
-class Truncated:
+class TruncatedColumn:
     """``date_trunc(unit, column)`` of a TIMESTAMP or DATE column, which is a TIMESTAMP; ``as_date`` for ``CAST(column AS DATE)`` of a TIMESTAMP, by days."""
 
     unit: str
@@ -64,9 +75,9 @@ class RowField:
     compared: int
 
 
-Subject = Bare | Widened | Shifted | Truncated | RowField
+ComparisonTarget = BareColumn | WidenedColumn | ShiftedColumn | TruncatedColumn | RowField
 
-BARE: Final = Bare()
+BARE: Final = BareColumn()
 
 _MIRRORED: Final = {
     Comparison.LESS: Comparison.GREATER,
@@ -86,50 +97,52 @@ _FIELD_TYPES: Final[dict[TypeKind, type]] = {
 }
 
 
-def allowed(subject: Subject, comparison: Comparison, values: Sequence[Any], column_type: SqlType) -> Domain | None:
-    """The non-NULL column values for which ``subject <comparison> values`` is TRUE: :func:`compare` for any subject.
+def allowed(comparison_target: ComparisonTarget, comparison: Comparison, values: Sequence[Any], column_type: SqlType) -> Domain | None:
+    """The non-NULL column values for which ``target <comparison> values`` is TRUE: :func:`compare` for any target.
 
     Returns:
         The domain, or None when no statement can be made.
     """
-    match subject:
-        case Bare():
+    match comparison_target:
+        case BareColumn():
             return compare(comparison, values, column_type)
-        case Widened(wide):
+        case WidenedColumn(wide):
             found = compare(comparison, values, wide)
             return None if found is None else Domain(frozenset(value for value in found.points if representable(value, column_type)), found.spans)
-        case Shifted():
-            return _shifted(subject, comparison, values, column_type)
-        case Truncated():
-            return _truncated(subject, comparison, values, column_type)
+        case ShiftedColumn():
+            return _shifted(comparison_target, comparison, values, column_type)
+        case TruncatedColumn():
+            return _truncated(comparison_target, comparison, values, column_type)
         case RowField(compared):
             return compare(comparison, values[:compared], column_type) if all(_is_own(value, column_type) for value in values) else None
         case _:
-            assert_never(subject)
+            assert_never(comparison_target)
 
 
-def _shifted(subject: Shifted, comparison: Comparison, values: Sequence[Any], column_type: SqlType) -> Domain | None:
+def _shifted(comparison_target: ShiftedColumn, comparison: Comparison, values: Sequence[Any], column_type: SqlType) -> Domain | None:
     kind = date if column_type.kind is TypeKind.DATE else int
     if comparison not in _SHIFTABLE or not all(value is None or type(value) is kind for value in values):
         return None
-    if not subject.mirrored:
-        shift: Any = timedelta(days=subject.offset) if kind is date else subject.offset
+    if not comparison_target.mirrored:
+        shift: Any = timedelta(days=comparison_target.offset) if kind is date else comparison_target.offset
         try:
             return compare(comparison, [None if value is None else value - shift for value in values], column_type)
         except OverflowError:
             return None
-    moved = [None if value is None else subject.offset - value for value in values]
+    moved = [None if value is None else comparison_target.offset - value for value in values]
     if comparison in (Comparison.BETWEEN, Comparison.NOT_BETWEEN):
         moved.reverse()
     return compare(_MIRRORED.get(comparison, comparison), moved, column_type)
 
 
-def _truncated(subject: Truncated, comparison: Comparison, values: Sequence[Any], column_type: SqlType) -> Domain | None:
-    found = compare(comparison, values, SqlType(TypeKind.DATE if subject.as_date else TypeKind.TIMESTAMP))
+def _truncated(comparison_target: TruncatedColumn, comparison: Comparison, values: Sequence[Any], column_type: SqlType) -> Domain | None:
+    found = compare(comparison, values, SqlType(TypeKind.DATE if comparison_target.as_date else TypeKind.TIMESTAMP))
     if found is None:
         return None
     try:
-        spans = [span for part in (*(Span(value, value) for value in found.points), *found.spans) if (span := _starts_in(part, subject.unit)) is not None]
+        spans = [
+            span for part in (*(Span(value, value) for value in found.points), *found.spans) if (span := _starts_in(part, comparison_target.unit)) is not None
+        ]
     except OverflowError:
         # The unit ends behind the last instant that Python has.
         return None
@@ -171,38 +184,38 @@ def _is_own(value: Any, column_type: SqlType) -> bool:
     return not isinstance(value, datetime) or value.tzinfo is None
 
 
-def subject_to_wire(subject: Subject) -> list[Any]:
+def comparison_target_to_wire(comparison_target: ComparisonTarget) -> list[Any]:
     """Plain data for msgpack."""
-    match subject:
-        case Bare():
+    match comparison_target:
+        case BareColumn():
             return []
-        case Widened(wide):
+        case WidenedColumn(wide):
             return ["widened", str(wide)]
-        case Shifted(offset, mirrored):
+        case ShiftedColumn(offset, mirrored):
             return ["shifted", offset, mirrored]
-        case Truncated(unit, as_date):
+        case TruncatedColumn(unit, as_date):
             return ["truncated", unit, as_date]
         case RowField(compared):
             return ["field", compared]
         case _:
-            assert_never(subject)
+            assert_never(comparison_target)
 
 
-def subject_from_wire(data: list[Any]) -> Subject:
-    """Read :func:`subject_to_wire`.
+def comparison_target_from_wire(data: list[Any]) -> ComparisonTarget:
+    """Read :func:`comparison_target_to_wire`.
 
     Raises:
-        InternalError: A subject that this version does not know.
+        InternalError: A target that this version does not know.
     """
     match data:
         case []:
             return BARE
         case ["widened", wide]:
-            return Widened(parse_type(wide))
+            return WidenedColumn(parse_type(wide))
         case ["shifted", offset, mirrored]:
-            return Shifted(offset, mirrored)
+            return ShiftedColumn(offset, mirrored)
         case ["truncated", unit, as_date] if unit in UNITS:
-            return Truncated(unit, as_date)
+            return TruncatedColumn(unit, as_date)
         case ["field", compared]:
             return RowField(compared)
         case _:

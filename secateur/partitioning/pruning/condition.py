@@ -14,7 +14,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.comparison_target import BARE, RowField, Subject, Truncated, allowed, subject_from_wire, subject_to_wire
+from secateur.partitioning.pruning.comparison_target import (
+    BARE,
+    ComparisonTarget,
+    RowField,
+    TruncatedColumn,
+    allowed,
+    comparison_target_from_wire,
+    comparison_target_to_wire,
+)
 from secateur.partitioning.pruning.domain import EVERYTHING, NOTHING, Domain, Span
 from secateur.partitioning.pruning.expression import UNKNOWN
 from secateur.partitioning.pruning.operand import (
@@ -32,32 +40,32 @@ __all__ = [
     "Box",
     "Choice",
     "Constraint",
-    "Test",
+    "ParameterComparison",
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
-    """``subject <comparison> operands`` with at least one parameter among the operands. A :class:`ParameterList` stands alone, in an IN or NOT IN.
+class ParameterComparison:
+    """``target <comparison> operands`` with at least one parameter among the operands. A :class:`ParameterList` stands alone, in an IN or NOT IN.
 
-    The subject is the column, bare or in an expression that is turned round when the operands are known.
+    The target is the column, bare or in an expression that is turned round when the operands are known.
     """
 
     __test__ = False  # not a test class, whatever pytest makes of the name
 
     comparison: Comparison
     operands: tuple[Operand | ParameterList, ...]
-    subject: Subject = BARE
+    comparison_target: ComparisonTarget = BARE
 
     @property
     def names_values(self) -> bool:
         """Whether each operand lets one value of the column pass at most."""
-        return self.comparison is Comparison.IN and not isinstance(self.subject, Truncated)
+        return self.comparison is Comparison.IN and not isinstance(self.comparison_target, TruncatedColumn)
 
     @property
     def compared(self) -> tuple[Operand | ParameterList, ...]:
         """The operands that the column is compared with, without those that are only there to judge the types."""
-        return self.operands[: self.subject.compared] if isinstance(self.subject, RowField) else self.operands
+        return self.operands[: self.comparison_target.compared] if isinstance(self.comparison_target, RowField) else self.operands
 
     def values(self, params: Sequence[Any], column_type: SqlType) -> Sequence[Any]:
         """The values that the column is compared with; :data:`UNKNOWN` among them where one is not known."""
@@ -68,7 +76,7 @@ class Test:
                 return [UNKNOWN if isinstance(operand, ParameterList) else resolve_operand(operand, params, column_type) for operand in operands]
 
     def resolve(self, params: Sequence[Any], column_type: SqlType) -> Domain:
-        domain = allowed(self.subject, self.comparison, self.values(params, column_type), column_type)
+        domain = allowed(self.comparison_target, self.comparison, self.values(params, column_type), column_type)
         return EVERYTHING if domain is None else domain
 
 
@@ -77,7 +85,7 @@ class Choice:
     """A union: the values of ``domain``, and those that pass any of ``tests``."""
 
     domain: Domain = NOTHING
-    tests: tuple[Test, ...] = ()
+    tests: tuple[ParameterComparison, ...] = ()
 
     def resolve(self, params: Sequence[Any], column_type: SqlType) -> Domain:
         domain = self.domain
@@ -96,7 +104,7 @@ class Constraint:
     choices: tuple[Choice, ...] = ()
 
     @property
-    def tests(self) -> Iterator[Test]:
+    def tests(self) -> Iterator[ParameterComparison]:
         """Those of all choices."""
         return (test for choice in self.choices for test in choice.tests)
 
@@ -181,7 +189,10 @@ class Box:
 
 def _choice_to_wire(choice: Choice) -> list[Any]:
     spans = [[span.lower, span.upper, span.lower_closed, span.upper_closed] for span in choice.domain.spans]
-    tests = [[test.comparison.value, [operand_to_wire(operand) for operand in test.operands], subject_to_wire(test.subject)] for test in choice.tests]
+    tests = [
+        [test.comparison.value, [operand_to_wire(operand) for operand in test.operands], comparison_target_to_wire(test.comparison_target)]
+        for test in choice.tests
+    ]
     # In an order of their own: that of a set differs from process to process, and the id of a plan is a digest of these bytes.
     return [sorted(choice.domain.points, key=repr), spans, tests]
 
@@ -192,7 +203,9 @@ def _choice_from_wire(data: list[Any]) -> Choice:
     return Choice(
         domain,
         tuple(
-            Test(Comparison(comparison), tuple(listed_from_wire(operand) for operand in operands), subject_from_wire(subject))
-            for comparison, operands, subject in tests
+            ParameterComparison(
+                Comparison(comparison), tuple(listed_from_wire(operand) for operand in operands), comparison_target_from_wire(comparison_target)
+            )
+            for comparison, operands, comparison_target in tests
         ),
     )

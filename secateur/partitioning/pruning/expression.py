@@ -23,7 +23,7 @@ from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX
 
-__all__ = ["UNKNOWN", "Function", "belongs", "cast", "evaluate"]
+__all__ = ["UNKNOWN", "ParameterFunction", "belongs", "cast", "evaluate"]
 
 
 class _Unknown(Enum):
@@ -37,7 +37,7 @@ UNKNOWN: Final = _Unknown.UNKNOWN
 """In place of a value that is not known outside of DuckDB. It compares with no column, so what it is compared with stays unbounded."""
 
 
-class Function(Enum):
+class ParameterFunction(Enum):
     """What can be computed. The value is the name or operator, by which it is shown and travels."""
 
     ADD = "+"
@@ -88,7 +88,7 @@ _SPELLINGS: Final[dict[TypeKind, re.Pattern[str]]] = {
 _INTEGER_SPELLING: Final = re.compile(r"[+-]?[0-9]{1,18}")
 
 
-def evaluate(function: Function, values: Sequence[Any]) -> Any:
+def evaluate(function: ParameterFunction, values: Sequence[Any]) -> Any:
     """The result of a function of values; None is NULL.
 
     Returns:
@@ -98,11 +98,11 @@ def evaluate(function: Function, values: Sequence[Any]) -> Any:
         return UNKNOWN
     try:
         match function:
-            case Function.COALESCE:
+            case ParameterFunction.COALESCE:
                 return _coalesce(values)
-            case Function.CONCAT:
+            case ParameterFunction.CONCAT:
                 return _checked("".join(_text_of(value) for value in values if value is not None))
-            case Function.NULLIF:
+            case ParameterFunction.NULLIF:
                 return _nullif(*values)
             case _ if any(value is None for value in values):
                 return None
@@ -320,27 +320,27 @@ def _nullif(left: Any, right: Any) -> Any:
     return None if left == right else left
 
 
-_STRICT: Final[dict[Function, Callable[..., Any]]] = {
-    Function.ADD: _add,
-    Function.SUBTRACT: _subtract,
-    Function.MULTIPLY: _multiply,
-    Function.MODULO: _modulo,
-    Function.NEGATE: _negate,
-    Function.ABS: _abs,
-    Function.SHIFT: _shift,
-    Function.DATE_TRUNC: _date_trunc,
-    Function.MAKE_DATE: lambda year, month, day: date(*_integers(year, month, day)),
-    Function.JOIN: lambda left, right: _text_of(left) + _text_of(right),
-    Function.UPPER: lambda text: _texts(text)[0].upper(),
-    Function.LOWER: lambda text: _texts(text)[0].lower(),
-    Function.TRIM: lambda text: _texts(text)[0].strip(" "),
-    Function.LTRIM: lambda text: _texts(text)[0].lstrip(" "),
-    Function.RTRIM: lambda text: _texts(text)[0].rstrip(" "),
-    Function.SUBSTRING: _substring,
-    Function.LEFT: _left,
-    Function.RIGHT: _right,
-    Function.LPAD: _lpad,
-    Function.REPLACE: _replace,
-    Function.REVERSE: lambda text: _texts(text)[0][::-1],
-    Function.LENGTH: lambda text: len(_texts(text)[0]),
+_STRICT: Final[dict[ParameterFunction, Callable[..., Any]]] = {
+    ParameterFunction.ADD: _add,
+    ParameterFunction.SUBTRACT: _subtract,
+    ParameterFunction.MULTIPLY: _multiply,
+    ParameterFunction.MODULO: _modulo,
+    ParameterFunction.NEGATE: _negate,
+    ParameterFunction.ABS: _abs,
+    ParameterFunction.SHIFT: _shift,
+    ParameterFunction.DATE_TRUNC: _date_trunc,
+    ParameterFunction.MAKE_DATE: lambda year, month, day: date(*_integers(year, month, day)),
+    ParameterFunction.JOIN: lambda left, right: _text_of(left) + _text_of(right),
+    ParameterFunction.UPPER: lambda text: _texts(text)[0].upper(),
+    ParameterFunction.LOWER: lambda text: _texts(text)[0].lower(),
+    ParameterFunction.TRIM: lambda text: _texts(text)[0].strip(" "),
+    ParameterFunction.LTRIM: lambda text: _texts(text)[0].lstrip(" "),
+    ParameterFunction.RTRIM: lambda text: _texts(text)[0].rstrip(" "),
+    ParameterFunction.SUBSTRING: _substring,
+    ParameterFunction.LEFT: _left,
+    ParameterFunction.RIGHT: _right,
+    ParameterFunction.LPAD: _lpad,
+    ParameterFunction.REPLACE: _replace,
+    ParameterFunction.REVERSE: lambda text: _texts(text)[0][::-1],
+    ParameterFunction.LENGTH: lambda text: len(_texts(text)[0]),
 }

@@ -20,7 +20,7 @@ from typing import Any, Final
 from secateur.partitioning.pruning.condition import Box, Choice, Constraint
 from secateur.partitioning.pruning.discrete import enumerate_points
 from secateur.partitioning.pruning.domain import EVERYTHING, Domain, Span
-from secateur.partitioning.pruning.key_range import Cut, KeyRange, KeyRanges, intersect_ranges, unite_ranges
+from secateur.partitioning.pruning.key_range import KeyBoundary, KeyRange, KeyRanges, intersect_ranges, unite_ranges
 from secateur.partitioning.pruning.operand import Operand, ParameterList
 from secateur.partitioning.types.column_type import SqlType, parse_type
 
@@ -130,15 +130,15 @@ def key_ranges(domains: Sequence[Domain], types: Sequence[SqlType], ranges_max: 
     return found
 
 
-def _end(prefix: tuple[Any, ...], span: Span, rest: Sequence[Domain], *, lower: bool) -> Cut:
+def _end(prefix: tuple[Any, ...], span: Span, rest: Sequence[Domain], *, lower: bool) -> KeyBoundary:
     """The cut at one end of the keys that begin with ``prefix``, have a value of ``span`` next, and of ``rest`` behind it."""
     value, closed = (span.lower, span.lower_closed) if lower else (span.upper, span.upper_closed)
     if value is None:
-        return Cut(prefix, after=not lower)
+        return KeyBoundary(prefix, after=not lower)
     prefix = (*prefix, value)
     if not closed:
-        return Cut(prefix, after=lower)
-    return _end(prefix, _hull(rest[0]), rest[1:], lower=lower) if rest else Cut(prefix, after=not lower)
+        return KeyBoundary(prefix, after=lower)
+    return _end(prefix, _hull(rest[0]), rest[1:], lower=lower) if rest else KeyBoundary(prefix, after=not lower)
 
 
 def _hull(domain: Domain) -> Span:

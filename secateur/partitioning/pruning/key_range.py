@@ -1,6 +1,6 @@
 """Ranges of primary keys in lexicographic order, bounded by cuts between keys.
 
-A :class:`Cut` is a place in the order of keys: before or after all keys that begin with some values. With cuts there is no next or previous value to compute,
+A :class:`KeyBoundary` is a place in the order of keys: before or after all keys that begin with some values. With cuts there is no next or previous value to compute,
 so nothing can overflow at the end of a type (KUDU-1766), and a bound on a prefix of the key says by itself whether it takes in the keys that extend the prefix
 (KUDU-2173):
 
@@ -26,8 +26,8 @@ from typing import Any, Final, TypeAlias, assert_never
 
 __all__ = [
     "EVERY_KEY",
-    "Cut",
     "IndexSlice",
+    "KeyBoundary",
     "KeyPrefix",
     "KeyRange",
     "KeyRanges",
@@ -40,7 +40,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class KeyBoundary:
     """A place between keys.
 
     Attributes:
@@ -61,13 +61,13 @@ class Cut:
 class KeyRange:
     """The keys between two cuts."""
 
-    lower: Cut
-    upper: Cut
+    lower: KeyBoundary
+    upper: KeyBoundary
 
     @classmethod
     def of_prefix(cls, values: tuple[Any, ...]) -> KeyRange:
         """All keys that begin with some values."""
-        return cls(Cut(values, after=False), Cut(values, after=True))
+        return cls(KeyBoundary(values, after=False), KeyBoundary(values, after=True))
 
     @property
     def is_empty(self) -> bool:
@@ -109,7 +109,7 @@ class KeyRanges:
 
     @classmethod
     def from_wire(cls, data: Sequence[Any]) -> KeyRanges:
-        return cls(tuple(KeyRange(Cut(tuple(low), after_low), Cut(tuple(high), after_high)) for low, after_low, high, after_high in data))
+        return cls(tuple(KeyRange(KeyBoundary(tuple(low), after_low), KeyBoundary(tuple(high), after_high)) for low, after_low, high, after_high in data))
 
 
 _LOWER: Final = itemgetter(0)
@@ -194,5 +194,5 @@ def key_slice_from_wire(data: Sequence[Any] | None) -> KeySlice | None:
     return KeyPrefix(tuple(content)) if kind == "prefix" else KeyRanges.from_wire(content)
 
 
-def _order(cut: Cut) -> tuple[tuple[Any, ...], ...]:
+def _order(cut: KeyBoundary) -> tuple[tuple[Any, ...], ...]:
     return cut.order

@@ -14,7 +14,7 @@ import pyarrow as pa
 from xxhash import xxh64_intdigest
 
 from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.comparison_target import Bare
+from secateur.partitioning.pruning.comparison_target import BareColumn
 from secateur.partitioning.pruning.condition import Choice, Constraint
 from secateur.partitioning.pruning.operand import Constant, Parameter, ParameterList
 from secateur.partitioning.schemes.components import HashComponent
@@ -96,7 +96,7 @@ def _elements(constraint: Constraint) -> _Elements | None:
         case _:
             return None
     for test in tests:
-        if test.comparison is not Comparison.IN or not isinstance(test.subject, Bare):
+        if test.comparison is not Comparison.IN or not isinstance(test.comparison_target, BareColumn):
             return None
         for operand in test.operands:
             match operand:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from secateur.partitioning.pruning.expression import UNKNOWN, Function, belongs, cast, evaluate
+from secateur.partitioning.pruning.expression import UNKNOWN, ParameterFunction, belongs, cast, evaluate
 from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type
 
 __all__ = [
@@ -50,7 +50,7 @@ class ParameterList:
 class Computed:
     """A function of operands, at least one of which depends on a parameter."""
 
-    function: Function
+    function: ParameterFunction
     operands: tuple[Operand, ...]
 
 
@@ -139,7 +139,7 @@ def operand_from_wire(data: list[Any]) -> Operand:
         case "parameter":
             return Parameter(content[0])
         case "computed":
-            return Computed(Function(content[0]), tuple(map(operand_from_wire, content[1:])))
+            return Computed(ParameterFunction(content[0]), tuple(map(operand_from_wire, content[1:])))
         case _:
             return Cast(operand_from_wire(content[0]), parse_type(content[1]))
 
@@ -155,10 +155,10 @@ def _value(operand: Operand, params: Sequence[Any]) -> Any:
             return value
         case Parameter(index):
             return params[index]
-        case Computed(Function.COALESCE, operands):
+        case Computed(ParameterFunction.COALESCE, operands):
             # The NULL of a parameter has no type; any other may be of a type that makes the others convert.
             values = [(inner, _value(inner, params)) for inner in operands]
-            return evaluate(Function.COALESCE, [UNKNOWN if value is None and not isinstance(inner, Parameter) else value for inner, value in values])
+            return evaluate(ParameterFunction.COALESCE, [UNKNOWN if value is None and not isinstance(inner, Parameter) else value for inner, value in values])
         case Computed(function, operands):
             return evaluate(function, [_value(inner, params) for inner in operands])
         case Cast(inner, wanted):

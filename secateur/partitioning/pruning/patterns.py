@@ -11,14 +11,14 @@ from typing import Final
 
 from secateur.partitioning.pruning.domain import EVERYTHING, Domain, Span, points
 
-__all__ = ["Liked", "starting_with", "texts_like"]
+__all__ = ["PatternDomain", "starting_with", "texts_like"]
 
 _CODE_POINT_MAX: Final = 0x10FFFF
 _SURROGATES: Final = range(0xD800, 0xE000)
 
 
 @dataclass(frozen=True, slots=True)
-class Liked:
+class PatternDomain:
     """What is known about the texts that a pattern matches: all are in ``superset``, and ``exact`` says whether these are all."""
 
     superset: Domain
@@ -33,7 +33,7 @@ def starting_with(prefix: str) -> Domain | None:
     return Domain(spans=(Span(prefix, behind, upper_closed=behind is None),)) if prefix else EVERYTHING
 
 
-def texts_like(pattern: str, escape: str = "") -> Liked | None:
+def texts_like(pattern: str, escape: str = "") -> PatternDomain | None:
     """The texts that ``text LIKE pattern ESCAPE escape`` may match.
 
     Args:
@@ -60,8 +60,8 @@ def texts_like(pattern: str, escape: str = "") -> Liked | None:
             prefix.append(character)
     found = starting_with("".join(prefix))
     if not rest:
-        return Liked(points(["".join(prefix)]), exact=True)
-    return None if found is None else Liked(found, exact=not rest.strip("%"))
+        return PatternDomain(points(["".join(prefix)]), exact=True)
+    return None if found is None else PatternDomain(found, exact=not rest.strip("%"))
 
 
 def _behind(prefix: str) -> str | None:

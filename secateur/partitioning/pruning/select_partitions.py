@@ -27,7 +27,7 @@ from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.types.column_type import TypeKind
 from secateur.partitioning.types.encoding import scalar_encoder
 
-__all__ = ["COMBINATIONS_PER_PARTITION", "Overflow", "Reached", "combination_limit", "reach"]
+__all__ = ["COMBINATIONS_PER_PARTITION", "PartitionSelection", "UnprunedComponent", "combination_limit", "select_partitions"]
 
 COMBINATIONS_PER_PARTITION: Final = 8
 """Default cap: hashing more keys than this times the partitions almost surely reaches them all, and only costs time."""
@@ -38,7 +38,7 @@ _RANGES_TOLD_APART_MAX: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Overflow:
+class UnprunedComponent:
     """A hash component that was not pruned because its columns have too many combinations of values."""
 
     component: HashComponent
@@ -47,11 +47,11 @@ class Overflow:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class PartitionSelection:
     """The partitions that can hold a row of the domains: sorted ids, and what kept the set from being smaller."""
 
     ids: Sequence[int]
-    overflows: tuple[Overflow, ...] = ()
+    overflows: tuple[UnprunedComponent, ...] = ()
 
 
 def combination_limit(scheme: PartitionScheme, per_partition: int = COMBINATIONS_PER_PARTITION) -> int:
@@ -59,7 +59,7 @@ def combination_limit(scheme: PartitionScheme, per_partition: int = COMBINATIONS
     return per_partition * max(scheme.partition_count, 1)
 
 
-def reach(scheme: PartitionScheme, domains: Mapping[str, Domain], limit: int) -> Reached:
+def select_partitions(scheme: PartitionScheme, domains: Mapping[str, Domain], limit: int) -> PartitionSelection:
     """The partitions that rows of the given domains can be in.
 
     Args:
@@ -72,17 +72,17 @@ def reach(scheme: PartitionScheme, domains: Mapping[str, Domain], limit: int) ->
         Cost: linear in the combinations hashed plus the ranges that remain plus the ids returned; ranges that do not remain cost a binary search.
     """
     if any(domain.is_nothing for domain in domains.values()):
-        return Reached(())
+        return PartitionSelection(())
     keys = _shared_keys(scheme, domains)
     if keys is None:
         return _cross_product(scheme, domains, limit)
     found: set[int] = set()
-    overflows: list[Overflow] = []
+    overflows: list[UnprunedComponent] = []
     for key in keys:
         reached = _cross_product(scheme, {**domains, **key}, limit)
         found.update(reached.ids)
         overflows.extend(reached.overflows)
-    return Reached(tuple(sorted(found)), tuple(dict.fromkeys(overflows)))
+    return PartitionSelection(tuple(sorted(found)), tuple(dict.fromkeys(overflows)))
 
 
 def _shared_keys(scheme: PartitionScheme, domains: Mapping[str, Domain]) -> list[dict[str, Domain]] | None:
@@ -102,11 +102,11 @@ def _shared_keys(scheme: PartitionScheme, domains: Mapping[str, Domain]) -> list
     return [dict(zip(shared, (points_of([value]) for value in key), strict=True)) for key in product(*(points for points in values if points is not None))]
 
 
-def _cross_product(scheme: PartitionScheme, domains: Mapping[str, Domain], limit: int) -> Reached:
-    """:func:`reach` with the components taken as independent."""
+def _cross_product(scheme: PartitionScheme, domains: Mapping[str, Domain], limit: int) -> PartitionSelection:
+    """:func:`select_partitions` with the components taken as independent."""
     ranges = scheme.ranges() if scheme.range is None else _ranges_reached(scheme, domains)
     buckets: dict[HashComponent, frozenset[int] | None] = {}
-    overflows: list[Overflow] = []
+    overflows: list[UnprunedComponent] = []
     ids: list[int] = []
     shared = scheme.range.columns[0] if scheme.range is not None and len(ranges) <= _RANGES_TOLD_APART_MAX else None
     for partition in ranges:
@@ -129,7 +129,7 @@ def _cross_product(scheme: PartitionScheme, domains: Mapping[str, Domain], limit
         for component, reached in zip(hashes, found, strict=True):
             local = [base * component.partitions + bucket for base in local for bucket in (range(component.partitions) if reached is None else reached)]
         ids.extend(block.start + position for position in local)
-    return Reached(tuple(sorted(ids)), tuple(overflows))
+    return PartitionSelection(tuple(sorted(ids)), tuple(overflows))
 
 
 def _first_values(partition: RangePartition) -> Domain:
@@ -141,7 +141,7 @@ def _first_values(partition: RangePartition) -> Domain:
 
 
 def _buckets_reached(
-    scheme: PartitionScheme, component: HashComponent, domains: Mapping[str, Domain], limit: int, overflows: list[Overflow]
+    scheme: PartitionScheme, component: HashComponent, domains: Mapping[str, Domain], limit: int, overflows: list[UnprunedComponent]
 ) -> frozenset[int] | None:
     """The buckets of one component, or None for all of them."""
     types = [scheme.type_of(column) for column in component.columns]
@@ -153,11 +153,11 @@ def _buckets_reached(
     values = [enumerate_points(domain, type_, limit) for domain, type_ in zip(bound, types, strict=True)]
     if any(points is None for points in values):
         finite = [len(domain.points) for domain in bound if domain.is_finite]
-        overflows.append(Overflow(component, prod(finite) if len(finite) == len(component.columns) else None, limit))
+        overflows.append(UnprunedComponent(component, prod(finite) if len(finite) == len(component.columns) else None, limit))
         return None
     combinations = prod(len(points) for points in values if points is not None)
     if combinations > limit:
-        overflows.append(Overflow(component, combinations, limit))
+        overflows.append(UnprunedComponent(component, combinations, limit))
         return None
     states = {first_seed(component.seed)}
     last = len(values) - 1

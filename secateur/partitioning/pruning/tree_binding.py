@@ -13,13 +13,13 @@ from typing import Any, Final, assert_never
 from xxhash import xxh64_intdigest
 
 from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.comparison_target import Bare
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.comparison_target import BareColumn
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
 from secateur.partitioning.pruning.domain import NOTHING
 from secateur.partitioning.pruning.list_binding import compile_list
 from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions
 from secateur.partitioning.pruning.operand import Cast, Computed, Parameter, resolve_operand
-from secateur.partitioning.pruning.select_partitions import reach
+from secateur.partitioning.pruning.select_partitions import select_partitions
 from secateur.partitioning.schemes.components import HashComponent
 from secateur.partitioning.schemes.hashing import first_seed, pmod
 from secateur.partitioning.schemes.scheme import PartitionScheme
@@ -106,7 +106,7 @@ def _compile_box(box: Box, scheme: PartitionScheme, limit: int) -> Bind:
     types = dict(scheme.types)
 
     def bind(params: Sequence[Any]) -> Sequence[int] | None:
-        return reach(scheme, box.resolve(params, types), limit).ids
+        return select_partitions(scheme, box.resolve(params, types), limit).ids
 
     return _compile_key(box, scheme, bind) or _compile_listed(box, scheme, limit, bind) or bind
 
@@ -123,7 +123,7 @@ def _compile_listed(box: Box, scheme: PartitionScheme, limit: int, general: Bind
         return None
     _, own_type, smallest, largest, encode = compiled
     match constraint:
-        case Constraint((Choice(domain, (Test(Comparison.IN, (Computed() | Cast() as operand,), Bare()),)),)) if domain == NOTHING:
+        case Constraint((Choice(domain, (ParameterComparison(Comparison.IN, (Computed() | Cast() as operand,), BareColumn()),)),)) if domain == NOTHING:
             hashed = _bind_one(component, 0, own_type, smallest, largest, encode, _undecided)
             return _bind_computed(operand, column_type, hashed, general)
         case _:
@@ -192,7 +192,7 @@ def _bind_one(component: HashComponent, index: int, own_type: Any, smallest: Any
 def _only_parameter(constraint: Constraint) -> int | None:
     """The parameter that a column must equal, when that is all that is said about it."""
     match constraint:
-        case Constraint((Choice(domain, (Test(Comparison.IN, (Parameter(index),), Bare()),)),)) if domain == NOTHING:
+        case Constraint((Choice(domain, (ParameterComparison(Comparison.IN, (Parameter(index),), BareColumn()),)),)) if domain == NOTHING:
             return index
         case _:
             return None

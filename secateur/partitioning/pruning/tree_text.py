@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import Any, Final, assert_never
 
 from secateur.partitioning.pruning.comparison import Comparison, compare
-from secateur.partitioning.pruning.comparison_target import BARE, Bare, RowField, Shifted, Truncated, Widened
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.comparison_target import BARE, BareColumn, RowField, ShiftedColumn, TruncatedColumn, WidenedColumn
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
 from secateur.partitioning.pruning.domain import Domain, Span
-from secateur.partitioning.pruning.expression import Function
+from secateur.partitioning.pruning.expression import ParameterFunction
 from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions
 from secateur.partitioning.pruning.operand import Cast, Computed, Constant, Operand, Parameter, ParameterList
-from secateur.partitioning.pruning.select_partitions import reach
+from secateur.partitioning.pruning.select_partitions import select_partitions
 from secateur.partitioning.schemes.scheme import PartitionScheme
 
 __all__ = ["domain_text", "node_text", "value_text"]
@@ -67,13 +67,13 @@ def _tuple_text(box: Box, scheme: PartitionScheme) -> str:
 def _constraint_alternatives(constraint: Constraint, scheme: PartitionScheme) -> list[str]:
     """On a key of one column the constants of an IN list are shown as the partitions that they are in."""
     match constraint.choices:
-        case (Choice(domain, tests),) if domain.is_finite and all(test.comparison is Comparison.IN and test.subject == BARE for test in tests):
+        case (Choice(domain, tests),) if domain.is_finite and all(test.comparison is Comparison.IN and test.comparison_target == BARE for test in tests):
             column = scheme.columns[0]
             constants = [operand.value for test in tests for operand in test.operands if isinstance(operand, Constant)]
             known = compare(Comparison.IN, constants, scheme.type_of(column))
             if known is None:
                 return [_choice_text(constraint.choices[0])]
-            ids = reach(scheme, {column: domain.unite(known)}, len(domain.points) + len(constants)).ids
+            ids = select_partitions(scheme, {column: domain.unite(known)}, len(domain.points) + len(constants)).ids
             opened = [_operand_text(operand) for test in tests for operand in test.operands if not isinstance(operand, Constant)]
             return [f"p{partition}" for partition in ids] + opened
         case choices:
@@ -86,16 +86,16 @@ def _choice_text(choice: Choice) -> str:
     return " or ".join(texts)
 
 
-def _test_text(test: Test) -> str:
-    match test.subject:
-        case Bare() | RowField():
+def _test_text(test: ParameterComparison) -> str:
+    match test.comparison_target:
+        case BareColumn() | RowField():
             return _bare_text(test.comparison, [_operand_text(operand) for operand in test.compared])
-        case subject:
+        case comparison_target:
             operands = ", ".join(_shortened([_operand_text(operand) for operand in test.operands]))
             word = (
                 {Comparison.IN: "=", Comparison.NOT_IN: "<>"}.get(test.comparison, test.comparison.value) if len(test.operands) == 1 else test.comparison.value
             )
-            return f"{_subject_text(subject)} {word} {operands}"
+            return f"{_subject_text(comparison_target)} {word} {operands}"
 
 
 def _bare_text(comparison: Comparison, operands: Sequence[str]) -> str:
@@ -118,19 +118,19 @@ def _bare_text(comparison: Comparison, operands: Sequence[str]) -> str:
             assert_never(comparison)
 
 
-def _subject_text(subject: Widened | Shifted | Truncated) -> str:
+def _subject_text(comparison_target: WidenedColumn | ShiftedColumn | TruncatedColumn) -> str:
     """The expression of the key that is compared."""
-    match subject:
-        case Widened(wide):
+    match comparison_target:
+        case WidenedColumn(wide):
             return f"CAST(key AS {wide})"
-        case Shifted(offset, mirrored):
+        case ShiftedColumn(offset, mirrored):
             return f"{offset} - key" if mirrored else f"key {'-' if offset < 0 else '+'} {abs(offset)}"
-        case Truncated(_, as_date=True):
+        case TruncatedColumn(_, as_date=True):
             return "CAST(key AS DATE)"
-        case Truncated(unit):
+        case TruncatedColumn(unit):
             return f"date_trunc({unit}, key)"
         case _:
-            assert_never(subject)
+            assert_never(comparison_target)
 
 
 def _operand_text(operand: Operand | ParameterList) -> str:
@@ -149,13 +149,13 @@ def _operand_text(operand: Operand | ParameterList) -> str:
             assert_never(operand)
 
 
-def _computed_text(function: Function, operands: Sequence[str]) -> str:
+def _computed_text(function: ParameterFunction, operands: Sequence[str]) -> str:
     match function:
-        case Function.ADD | Function.SUBTRACT | Function.MULTIPLY | Function.MODULO | Function.JOIN:
+        case ParameterFunction.ADD | ParameterFunction.SUBTRACT | ParameterFunction.MULTIPLY | ParameterFunction.MODULO | ParameterFunction.JOIN:
             return f"{operands[0]} {function.value} {operands[1]}"
-        case Function.NEGATE:
+        case ParameterFunction.NEGATE:
             return f"-{operands[0]}"
-        case Function.SHIFT:
+        case ParameterFunction.SHIFT:
             value, amount, unit = operands
             return f"{value} + INTERVAL {amount} {unit.strip(chr(39)).upper()}"
         case _:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from secateur.partitioning.schemes.components import HashComponent, RangeComponent
-from secateur.partitioning.schemes.interval import Every
+from secateur.partitioning.schemes.interval import IntervalPartitioning
 from secateur.partitioning.schemes.range_spec import RangeSpec
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.schemes.scheme_rules import SchemeRules, by_lower_bound
@@ -23,7 +23,7 @@ def build_scheme(
     hashes: Sequence[HashComponent] = (),
     range_columns: Sequence[str] = (),
     ranges: Sequence[RangeSpec] = (),
-    every: Every | None = None,
+    every: IntervalPartitioning | None = None,
     types: Mapping[str, SqlType],
     primary_key: Sequence[str],
     table: str,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from secateur.partitioning.schemes.interval import Every
+from secateur.partitioning.schemes.interval import IntervalPartitioning
 
 __all__ = ["HashComponent", "RangeComponent", "RangePartition", "RetiredRange"]
 
@@ -77,7 +77,7 @@ class RangeComponent:
     ranges: tuple[RangePartition, ...]
     retired: tuple[RetiredRange, ...] = ()
     catch_all: RangePartition | None = None
-    every: Every | None = None
+    every: IntervalPartitioning | None = None
 
     @property
     def partitions(self) -> tuple[RangePartition, ...]:

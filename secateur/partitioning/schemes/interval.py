@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.order_keys import order_array, order_key
 
-__all__ = ["Every", "EveryUnit"]
+__all__ = ["IntervalPartitioning", "IntervalUnit"]
 
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 _EPOCH: Final = datetime(1970, 1, 1)
@@ -30,7 +30,7 @@ _MONTHS: Final = range(12, 12 * (date.max.year + 1))
 _EPOCH_MONTH: Final = 12 * 1970
 
 
-class EveryUnit(Enum):
+class IntervalUnit(Enum):
     """What the grid is counted in."""
 
     NUMBER = "number"
@@ -40,7 +40,7 @@ class EveryUnit(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
+class IntervalPartitioning:
     """The grid, for a column whose type fits the unit.
 
     Attributes:
@@ -50,7 +50,7 @@ class Every:
     """
 
     count: int
-    unit: EveryUnit
+    unit: IntervalUnit
     start: Any | None = None
 
     def cells_of(self, values: pa.Array, type_: SqlType) -> frozenset[int]:
@@ -63,7 +63,7 @@ class Every:
         Returns:
             Distinct numbers. Cost: some 20 ns per value.
         """
-        if self.unit is EveryUnit.MONTH:
+        if self.unit is IntervalUnit.MONTH:
             numbers = 12 * pc.year(values).to_numpy(zero_copy_only=False).astype(np.int64) + pc.month(values).to_numpy(zero_copy_only=False) - 1
             first = _EPOCH_MONTH if self.start is None else _month(self.start)
             kept = numbers if self.start is None else numbers[numbers >= first]
@@ -83,10 +83,10 @@ class Every:
 
     def _line(self, number: int, type_: SqlType) -> Any | None:
         match self.unit:
-            case EveryUnit.MONTH:
+            case IntervalUnit.MONTH:
                 month = (_EPOCH_MONTH if self.start is None else _month(self.start)) + number * self.count
                 return _first_of(month, type_) if month in _MONTHS else None
-            case EveryUnit.NUMBER | EveryUnit.DAY | EveryUnit.MICROSECOND:
+            case IntervalUnit.NUMBER | IntervalUnit.DAY | IntervalUnit.MICROSECOND:
                 origin = 0 if self.start is None else order_key(self.start, type_)
                 return _value(origin + number * self.count, type_)
             case _:

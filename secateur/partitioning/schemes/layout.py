@@ -1,4 +1,4 @@
-"""How the partition ids of a scheme are dealt: one block per range in order of ordinals, mixed radix of the buckets inside a block (DESIGN section 6).
+"""How the partition ids of a scheme are numbered: one block per range in order of ordinals, mixed radix of the buckets inside a block (DESIGN section 6).
 
 A dropped range keeps its block, so that adding and dropping ranges moves no other partition.
 """

@@ -24,7 +24,7 @@ def with_cells(scheme: PartitionScheme, cells: Collection[int], *, table: str) -
 
     Args:
         scheme: Has a range component with EVERY.
-        cells: Numbers of cells (see :meth:`~secateur.partitioning.schemes.interval.Every.cells_of`).
+        cells: Numbers of cells (see :meth:`~secateur.partitioning.schemes.interval.IntervalPartitioning.cells_of`).
         table: Its name, for messages.
 
     Returns:

@@ -93,12 +93,12 @@ class Router:
         outside = present.filter(pa.array(self._index.locate_rows([present]) == NO_RANGE))
         return self._every.cells_of(outside, self._types[self._range_columns[0]]) if len(outside) else frozenset()
 
-    def partitions_of(self, batch: pa.RecordBatch, *, strays_allowed: bool = False) -> npt.NDArray[np.int32]:
+    def partitions_of(self, batch: pa.RecordBatch, *, unmatched_allowed: bool = False) -> npt.NDArray[np.int32]:
         """The partition of each row of a batch whose columns have exactly the Arrow types of the scheme; -1 for rows of none, if those are allowed."""
         if self._index is None:
             hashes = _RowHashes(batch, self._types)
             return self._combine(self._groups[0], hashes, None, np.zeros(batch.num_rows, dtype=np.int64)).astype(np.int32)
-        if not strays_allowed:
+        if not unmatched_allowed:
             return self._partitions_at(batch, self._locate_rows(batch, self._index))
         at = self._rows_without_null(batch)
         located = batch if at is None else batch.take(pa.array(at))

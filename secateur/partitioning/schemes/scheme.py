@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from secateur.errors import NotSupportedError, UnknownColumnError
 from secateur.partitioning.schemes.components import HashComponent, RangeComponent, RangePartition, RetiredRange
-from secateur.partitioning.schemes.interval import Every, EveryUnit
+from secateur.partitioning.schemes.interval import IntervalPartitioning, IntervalUnit
 from secateur.partitioning.schemes.layout import Layout
 from secateur.partitioning.schemes.router import Router
 from secateur.partitioning.types.cast import cast_column
@@ -177,12 +177,12 @@ class PartitionScheme:
         router = self._router
         return (self._compiled() if router is None else router).partition_of(values)
 
-    def partitions_of(self, table: pa.Table | pa.RecordBatch, *, strays_allowed: bool = False) -> npt.NDArray[np.int32]:
+    def partitions_of(self, table: pa.Table | pa.RecordBatch, *, unmatched_allowed: bool = False) -> npt.NDArray[np.int32]:
         """The partition of each row.
 
         Args:
             table: Has at least the partitioning columns, by name; other columns are ignored. Columns that are not in their Arrow form are converted first.
-            strays_allowed: Whether rows that belong to no partition, because no range holds them or a range column is NULL, get -1 instead of an error.
+            unmatched_allowed: Whether rows that belong to no partition, because no range holds them or a range column is NULL, get -1 instead of an error.
 
         Returns:
             int32 of shape (rows,).
@@ -205,7 +205,7 @@ class PartitionScheme:
             key = key.combine_chunks()
         start = 0
         for batch in key.to_batches():
-            ids[start : start + batch.num_rows] = router.partitions_of(batch, strays_allowed=strays_allowed)
+            ids[start : start + batch.num_rows] = router.partitions_of(batch, unmatched_allowed=unmatched_allowed)
             start += batch.num_rows
         return ids
 
@@ -361,7 +361,7 @@ def _range_from_wire(data: Mapping[str, Any]) -> RangeComponent:
         ranges=_partitions_from_wire(data["ranges"]),
         retired=tuple(RetiredRange(ordinal, partitions) for ordinal, partitions in data["retired"]),
         catch_all=None if catch_all is None else _partitions_from_wire(catch_all)[0],
-        every=None if every is None else Every(every[0], EveryUnit(every[1]), every[2]),
+        every=None if every is None else IntervalPartitioning(every[0], IntervalUnit(every[1]), every[2]),
     )
 
 

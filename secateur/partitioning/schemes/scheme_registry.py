@@ -4,7 +4,7 @@ The scheme of a table with 100,000 ranges has megabytes. A statement on it must 
 the cluster gives such a scheme a *reference*, unique for ever; members and clients that have the table have the scheme under it, and partition trees and
 plans on the wire say the reference instead.
 
-The book is of the whole process and holds nothing alive: a scheme is in it for as long as some table, plan or tree has it.
+The registry is of the whole process and holds nothing alive: a scheme is in it for as long as some table, plan or tree has it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["RANGES_INLINE_MAX", "read_scheme", "scheme_to_wire"]
 RANGES_INLINE_MAX: Final = 64
 """Up to so many ranges a scheme travels with every statement: a kilobyte or two, which cost less than asking for them."""
 
-_book: Final[WeakValueDictionary[str, PartitionScheme]] = WeakValueDictionary()
+_registry: Final[WeakValueDictionary[str, PartitionScheme]] = WeakValueDictionary()
 
 
 def scheme_to_wire(scheme: PartitionScheme, *, by_reference: bool) -> Any:
@@ -29,22 +29,22 @@ def scheme_to_wire(scheme: PartitionScheme, *, by_reference: bool) -> Any:
 
 
 def read_scheme(data: Any, *, table: str) -> PartitionScheme:
-    """Read :func:`scheme_to_wire`. A scheme that comes whole is noted in the book; of two with one reference the first is used on.
+    """Read :func:`scheme_to_wire`. A scheme that comes whole is noted in the registry; of two with one reference the first is used on.
 
     Args:
         data: What came.
         table: The table's name, for the error.
 
     Raises:
-        TopologyChangedError: A reference that is not in the book: the table is not known here, or not at this version. ``details`` has ``table``.
+        TopologyChangedError: A reference that is not in the registry: the table is not known here, or not at this version. ``details`` has ``table``.
     """
     if isinstance(data, str):
-        known = _book.get(data)
+        known = _registry.get(data)
         if known is None:
             raise TopologyChangedError(f"the ranges of table {table} are not known here, or have changed: fetch the table again", table=table)
         return known
     reference = data["reference"]
     if reference is None:
         return PartitionScheme.from_wire(data)
-    known = _book.get(reference)
-    return _book.setdefault(reference, PartitionScheme.from_wire(data)) if known is None else known
+    known = _registry.get(reference)
+    return _registry.setdefault(reference, PartitionScheme.from_wire(data)) if known is None else known

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from secateur.errors import DataError, SchemeError
 from secateur.partitioning.schemes.components import HashComponent, RangeComponent, RangePartition
-from secateur.partitioning.schemes.interval import Every, EveryUnit
+from secateur.partitioning.schemes.interval import IntervalPartitioning, IntervalUnit
 from secateur.partitioning.schemes.range_spec import RangeSpec
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.types.coerce import coerce
@@ -26,12 +26,12 @@ _SEED_MAX: Final = 2**63 - 1
 _GRID_MAX: Final = 2**62
 _DAY_MICROSECONDS: Final = 86_400_000_000
 _INSTANTS: Final = {
-    EveryUnit.MONTH: (EveryUnit.MONTH, 1),
-    EveryUnit.DAY: (EveryUnit.MICROSECOND, _DAY_MICROSECONDS),
-    EveryUnit.MICROSECOND: (EveryUnit.MICROSECOND, 1),
+    IntervalUnit.MONTH: (IntervalUnit.MONTH, 1),
+    IntervalUnit.DAY: (IntervalUnit.MICROSECOND, _DAY_MICROSECONDS),
+    IntervalUnit.MICROSECOND: (IntervalUnit.MICROSECOND, 1),
 }
 _GRID_UNITS: Final = {
-    TypeKind.DATE: {EveryUnit.MONTH: (EveryUnit.MONTH, 1), EveryUnit.DAY: (EveryUnit.DAY, 1)},
+    TypeKind.DATE: {IntervalUnit.MONTH: (IntervalUnit.MONTH, 1), IntervalUnit.DAY: (IntervalUnit.DAY, 1)},
     TypeKind.TIMESTAMP: _INSTANTS,
     TypeKind.TIMESTAMPTZ: _INSTANTS,
 }
@@ -84,13 +84,13 @@ class SchemeRules:
             raise self.error(f"the range {resolved} is empty: its lower bound, which is inside, must be less than its upper bound, which is not")
         return resolved
 
-    def every(self, every: Every, columns: tuple[str, ...]) -> Every:
+    def every(self, every: IntervalPartitioning, columns: tuple[str, ...]) -> IntervalPartitioning:
         """Resolve the grid of ranges made on demand: in the unit of the column's type, with a canonical start."""
         if len(columns) > 1:
             raise self.error(f"EVERY makes ranges of one column; the range component has {', '.join(columns)}")
         (column,) = columns
         type_ = self._types[column]
-        units = _GRID_UNITS.get(type_.kind, {EveryUnit.NUMBER: (EveryUnit.NUMBER, 1)} if type_.is_integer else {})
+        units = _GRID_UNITS.get(type_.kind, {IntervalUnit.NUMBER: (IntervalUnit.NUMBER, 1)} if type_.is_integer else {})
         if every.unit not in units:
             raise self.error(f"EVERY does not fit column {column} of type {type_}: {_grid_remedy(type_)}")
         unit, factor = units[every.unit]
@@ -98,9 +98,9 @@ class SchemeRules:
             raise self.error(f"EVERY {every.count} {every.unit.value}s: a range has to have a width of 1 to {_GRID_MAX // factor}")
         bound = None if every.start is None else self._bound((every.start,), columns)
         start = None if bound is None else bound[0]
-        if unit is EveryUnit.MONTH and start is not None and start != _first_of_month(start):
+        if unit is IntervalUnit.MONTH and start is not None and start != _first_of_month(start):
             raise self.error(f"EVERY counts months: STARTING has to be the beginning of a month, not {start}")
-        return Every(every.count * factor, unit, start)
+        return IntervalPartitioning(every.count * factor, unit, start)
 
     def disjoint(self, component: RangeComponent) -> None:
         """Check that the ranges, sorted by lower bound, have no key in common, nor a name."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
 
-__all__ = ["NO_STATISTICS", "ColumnStatistics", "StatisticsPicture", "TableStatistics"]
+__all__ = ["NO_STATISTICS", "ColumnStatistics", "StatisticsSnapshot", "TableStatistics"]
 
 _CHANGE: Final = 2.0
 _NOISE: Final = 1000
@@ -77,7 +77,7 @@ class TableStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class StatisticsPicture:
+class StatisticsSnapshot:
     """What is known of all tables at one moment.
 
     Attributes:
@@ -94,16 +94,16 @@ class StatisticsPicture:
         """The statistics of a table, if it has any."""
         return self.tables.get(table_id)
 
-    def with_table(self, statistics: TableStatistics) -> StatisticsPicture:
-        """The picture with newer statistics of a table."""
+    def with_table(self, statistics: TableStatistics) -> StatisticsSnapshot:
+        """The snapshot with newer statistics of a table."""
         table_id, landmark = statistics.table_id, self.landmarks.get(statistics.table_id)
         tables = MappingProxyType({**self.tables, table_id: statistics})
         if landmark is not None and not statistics.has_changed_since(landmark):
             return replace(self, tables=tables)
-        return StatisticsPicture(self.version + 1, tables, MappingProxyType({**self.landmarks, table_id: statistics}))
+        return StatisticsSnapshot(self.version + 1, tables, MappingProxyType({**self.landmarks, table_id: statistics}))
 
-    def without_table(self, table_id: int) -> StatisticsPicture:
-        """The picture without a table that was dropped."""
+    def without_table(self, table_id: int) -> StatisticsSnapshot:
+        """The snapshot without a table that was dropped."""
         return replace(
             self,
             tables=MappingProxyType({key: kept for key, kept in self.tables.items() if key != table_id}),
@@ -111,7 +111,7 @@ class StatisticsPicture:
         )
 
 
-NO_STATISTICS: Final = StatisticsPicture()
+NO_STATISTICS: Final = StatisticsSnapshot()
 """Nobody has looked at any table yet."""
 
 

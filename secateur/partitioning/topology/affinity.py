@@ -97,11 +97,11 @@ def _primaries(held: _Indexes, count: int) -> _Indexes:
     def has_room(member: int) -> bool:
         return loads[member] < low or (loads[member] == low and seats > 0)
 
-    homeless = []
+    unassigned = []
     for partition in np.flatnonzero(primaries == _NOBODY).tolist():
         backups = [member for member in held[1:, partition].tolist() if member >= 0 and has_room(member)]
         if not backups:
-            homeless.append(partition)
+            unassigned.append(partition)
             continue
         heir = min(backups, key=lambda member: (loads[member], member))
         seats -= loads[heir] == low
@@ -109,7 +109,7 @@ def _primaries(held: _Indexes, count: int) -> _Indexes:
         primaries[partition] = heir
     emptiest = [(load, member) for member, load in enumerate(loads)]
     heapq.heapify(emptiest)
-    for partition in homeless:
+    for partition in unassigned:
         load, member = emptiest[0]
         heapq.heapreplace(emptiest, (load + 1, member))
         primaries[partition] = member

@@ -27,7 +27,7 @@ def grow(previous: Ownership, partitions: int, members: Sequence[str], live: npt
         live: The ids that can hold rows, ascending; the others do not count as load.
 
     Returns:
-        ``previous`` with further columns. The new partitions are dealt to the members with the fewest primaries: those differ by at most one between members if
+        ``previous`` with further columns. The new partitions are assigned to the members with the fewest primaries: those differ by at most one between members if
         they did before. A backup is never on its primary. Where fewer members live than there are copies, members that have gone fill up, as after a loss.
         Cost: a few microseconds per new partition and member.
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from secateur.errors import DagError
-from secateur.partitioning.topology.needs import Needs
+from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.partitioning.topology.topology import Topology
 
 __all__ = ["coordinators"]
 
 
-def coordinators(needs: Needs, topology: Topology, group_of: Callable[[str], str]) -> list[str]:
+def coordinators(needs: JobRequirements, topology: Topology, group_of: Callable[[str], str]) -> list[str]:
     """The members that may coordinate a job, sorted: those that it needs, or every member when it needs nobody in particular.
 
     Args:

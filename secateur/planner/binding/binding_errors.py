@@ -8,11 +8,11 @@ from typing import Final
 
 from sqlglot import Token, exp
 
-from secateur.engine.kernels.duckdb.error_position import Complaint, complaint_about
+from secateur.engine.kernels.duckdb.error_position import ErrorPosition, bind_error_position
 from secateur.errors import DatabaseError, NotSupportedError, UnknownColumnError, UnknownTableError
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.binding.query import Query
-from secateur.planner.binding.suggestions import near_names
+from secateur.planner.binding.suggestions import similar_names
 from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.folding import folded
 from secateur.planner.text.positions import located
@@ -52,10 +52,10 @@ def in_users_terms(error: DatabaseError, query: Query, schemas: Mapping[str, Map
         start, length = query.spliced.origin(*definition)
         message = f"{hidden[1]!r} cannot be seen from its query: WITH in parentheses directly behind another WITH is not supported; write one WITH"
         return located(NotSupportedError, message, query.text, start, length)
-    complaint = complaint_about(query.sql, schemas)
-    said = error.message if complaint is None else complaint.message.strip().removesuffix("!")
+    error_position = bind_error_position(query.sql, schemas)
+    said = error.message if error_position is None else error_position.message.strip().removesuffix("!")
     name = _NAME.search(said)
-    place = _place(complaint, query, said, None if name is None else name[1])
+    place = _place(error_position, query, said, None if name is None else name[1])
     message = _with_own_names(error.message, query)
     if isinstance(error, UnknownColumnError) and name is not None and folded(name[1]) == _ROW_NUMBER:
         error, message = NotSupportedError(error.message, **error.details), f"{name[1]} is not supported: rows have no numbers; name the primary key"
@@ -65,7 +65,7 @@ def in_users_terms(error: DatabaseError, query: Query, schemas: Mapping[str, Map
         case UnknownColumnError() if name is not None:
             message = f"column {name[1]!r} does not exist{_hint(name[1], query, said)}"
         case UnknownTableError() if name is not None:
-            message = f"{name[1]!r} names no table of this statement; {near_names(name[1], list(_aliases(query.tree)) or ['no FROM clause'])}"
+            message = f"{name[1]!r} names no table of this statement; {similar_names(name[1], list(_aliases(query.tree)) or ['no FROM clause'])}"
         case _:
             pass
     if place is None:
@@ -83,12 +83,12 @@ def _definition(name: str, query: Query) -> tuple[int, int] | None:
     return next((_span_of(token) for token in tokenize(query.sql) if folded(token.text) == folded(name)), None)
 
 
-def _place(complaint: Complaint | None, query: Query, said: str, name: str | None) -> tuple[int, int] | None:
+def _place(error_position: ErrorPosition | None, query: Query, said: str, name: str | None) -> tuple[int, int] | None:
     """Offset and length, in the text that was bound, of what is wrong."""
-    if complaint is not None:
-        part = query.sql[complaint.offset : complaint.offset + complaint.length]
+    if error_position is not None:
+        part = query.sql[error_position.offset : error_position.offset + error_position.length]
         within = -1 if name is None else folded(part).rfind(folded(name)) if said.find("table") < 0 else folded(part).find(folded(name))
-        return (complaint.offset, complaint.length) if name is None or within < 0 else (complaint.offset + within, len(name))
+        return (error_position.offset, error_position.length) if name is None or within < 0 else (error_position.offset + within, len(name))
     tokens = tokenize(query.sql)
     if name is not None:
         found = [token for token in tokens if folded(token.text) == folded(name)]
@@ -115,7 +115,7 @@ def _hint(name: str, query: Query, said: str) -> str:
         listed = _CANDIDATES.search(said)
         known = [] if listed is None else _QUOTED.findall(listed[1])
     known = [column for column in known if folded(column) != folded(name)]
-    return f"; {near_names(name, known)}" if known else ""
+    return f"; {similar_names(name, known)}" if known else ""
 
 
 def _aliases(tree: exp.Expr) -> Iterator[str]:

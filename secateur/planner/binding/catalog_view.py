@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from secateur.partitioning.tables.statistics import StatisticsPicture
+from secateur.partitioning.tables.statistics import StatisticsSnapshot
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.views.view import ViewDef
 
-__all__ = ["Catalog", "CatalogView"]
+__all__ = ["CatalogView", "PlanningCatalog"]
 
 
 class CatalogView(Protocol):
@@ -41,13 +41,13 @@ class CatalogView(Protocol):
         ...
 
     @property
-    def picture(self) -> StatisticsPicture:
+    def statistics_snapshot(self) -> StatisticsSnapshot:
         """The statistics of the tables."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Catalog:
+class PlanningCatalog:
     """One version of the catalog, and what the session wants of plans over it."""
 
     view: CatalogView
@@ -59,9 +59,9 @@ class Catalog:
         return self.view.version
 
     @property
-    def picture(self) -> StatisticsPicture:
+    def statistics_snapshot(self) -> StatisticsSnapshot:
         """The statistics of the tables."""
-        return self.view.picture
+        return self.view.statistics_snapshot
 
     def table(self, name: str) -> TableDef:
         """The table of a name; raises UnknownTableError with near names."""

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from sqlglot import Token
 
-from secateur.engine.kernels.duckdb.error_position import syntax_complaint
+from secateur.engine.kernels.duckdb.error_position import syntax_error_position
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import DatabaseError
-from secateur.planner.dml.expressions import Span
+from secateur.planner.dml.expressions import TextSpan
 from secateur.planner.text.positions import located
 
 __all__ = ["check_dialect"]
@@ -22,7 +22,7 @@ __all__ = ["check_dialect"]
 _ONE_ROW = "VALUES (0)"
 
 
-def check_dialect(sql: str, tokens: Sequence[Token], rows: Span | None = None) -> None:
+def check_dialect(sql: str, tokens: Sequence[Token], rows: TextSpan | None = None) -> None:
     """Refuse a statement whose text DuckDB's parser refuses.
 
     Args:
@@ -40,11 +40,11 @@ def check_dialect(sql: str, tokens: Sequence[Token], rows: Span | None = None) -
     try:
         default_kernel().parse(text)
     except DatabaseError as error:
-        complaint = syntax_complaint(text)
-        if complaint is None:
+        error_position = syntax_error_position(text)
+        if error_position is None:
             raise
-        offset = start + complaint.offset
+        offset = start + error_position.offset
         if rows is not None and offset > rows.start:
             offset += rows.end - rows.start - len(_ONE_ROW)
-        message = f"the statement does not parse: {complaint.message.strip()}"
-        raise located(type(error), message, sql, offset, complaint.length, **error.details) from None
+        message = f"the statement does not parse: {error_position.message.strip()}"
+        raise located(type(error), message, sql, offset, error_position.length, **error.details) from None

@@ -20,7 +20,7 @@ from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.duckdb.kernel import DuckDBKernel, default_kernel
 from secateur.engine.kernels.fragment import Fragment, run_with
 from secateur.errors import JobCancelledError, LimitExceededError
-from secateur.planner.text.second_reading import SecondReading
+from secateur.planner.text.parser_cross_check import DuckDBParse
 
 __all__ = ["EVALUATION_S", "VALUE_BYTES_MAX", "calls_only_bounded", "evaluate", "is_bounded", "is_bounded_over_no_rows", "is_small", "refuse_large_constants"]
 
@@ -100,12 +100,12 @@ def evaluate(fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequ
         timer.cancel()
 
 
-def is_bounded(reading: SecondReading) -> bool:
+def is_bounded(reading: DuckDBParse) -> bool:
     """Whether every function of an expression returns values that are no larger than what they are made of."""
     return reading.functions() <= _bounded()
 
 
-def is_bounded_over_no_rows(reading: SecondReading) -> bool:
+def is_bounded_over_no_rows(reading: DuckDBParse) -> bool:
     """Whether a statement over no rows evaluates only such functions: a call with a column among its arguments is evaluated for no row."""
     aggregates = bool(reading.aggregates())
     for node in reading.nodes:
@@ -117,7 +117,7 @@ def is_bounded_over_no_rows(reading: SecondReading) -> bool:
     return True
 
 
-def is_small(reading: SecondReading | None) -> bool:
+def is_small(reading: DuckDBParse | None) -> bool:
     """Whether a statement without tables certainly has no more rows than its text says: it makes none by a table function, a recursion or a join."""
     return reading is not None and not any(node.get("type") in _MAKING_ROWS for node in reading.nodes)
 

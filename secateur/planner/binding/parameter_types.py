@@ -7,7 +7,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, Final
 
-__all__ = ["specimen", "types_of"]
+__all__ = ["sample_value", "types_of"]
 
 _SPECIMEN_ELEMENTS: Final = 2
 _INT32: Final = range(-(2**31), 2**31)
@@ -19,7 +19,7 @@ def types_of(values: Sequence[Any] | None, count: int) -> tuple[str, ...]:
     return ("unbound",) * count if values is None else tuple(map(_type, values))
 
 
-def specimen(value: Any) -> Any:
+def sample_value(value: Any) -> Any:
     """A value of the same type for DuckDB's binder: it takes a list apart element by element each time that it is given one."""
     if type(value) is list and len(value) > _SPECIMEN_ELEMENTS:
         kinds = set(map(type, value))

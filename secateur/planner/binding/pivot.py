@@ -15,7 +15,7 @@ from typing import Final
 
 from secateur.errors import NotSupportedError
 from secateur.planner.dml.composed import Composed, Composer
-from secateur.planner.dml.expressions import Span, read_expression
+from secateur.planner.dml.expressions import TextSpan, read_expression
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
@@ -25,7 +25,7 @@ __all__ = ["read_pivot", "read_unpivot"]
 _BEHIND: Final = ("ORDER BY", "LIMIT", "OFFSET")
 
 
-def read_pivot(cursor: TokenCursor, parameters: Parameters, ctes: Span | None) -> Composed:
+def read_pivot(cursor: TokenCursor, parameters: Parameters, ctes: TextSpan | None) -> Composed:
     """The query of a PIVOT statement.
 
     Args:
@@ -43,7 +43,7 @@ def read_pivot(cursor: TokenCursor, parameters: Parameters, ctes: Span | None) -
     columns = [_column(cursor)]
     while cursor.accept(","):
         columns.append(_column(cursor))
-    aggregates: Span | str = "count(*)"
+    aggregates: TextSpan | str = "count(*)"
     if cursor.accept("USING"):
         aggregates = read_expression(cursor, "GROUP BY", *_BEHIND, what="an aggregate")
     composer = _begun(cursor, parameters, ctes).say("SELECT * FROM ", source, " PIVOT (", aggregates, " FOR")
@@ -54,7 +54,7 @@ def read_pivot(cursor: TokenCursor, parameters: Parameters, ctes: Span | None) -
     return _finished(composer, cursor)
 
 
-def read_unpivot(cursor: TokenCursor, parameters: Parameters, ctes: Span | None) -> Composed:
+def read_unpivot(cursor: TokenCursor, parameters: Parameters, ctes: TextSpan | None) -> Composed:
     """The query of an UNPIVOT statement.
 
     Args:
@@ -69,20 +69,20 @@ def read_unpivot(cursor: TokenCursor, parameters: Parameters, ctes: Span | None)
     source = read_expression(cursor, "ON", what="a table or a query in parentheses")
     cursor.expect("ON")
     columns = read_expression(cursor, "INTO", *_BEHIND, what="columns")
-    name: Span | str = "name"
-    values: Span | str = "value"
+    name: TextSpan | str = "name"
+    values: TextSpan | str = "value"
     if cursor.accept("INTO"):
         cursor.expect("NAME")
         name = read_expression(cursor, "VALUE", what="the name of a column")
         cursor.expect("VALUE")
         values = read_expression(cursor, *_BEHIND, what="the name of a column")
-    several = isinstance(values, Span) and "," in cursor.sql[values.start : values.end]
-    shown: tuple[str | Span, ...] = ("(", values, ")") if several else (values,)
+    several = isinstance(values, TextSpan) and "," in cursor.sql[values.start : values.end]
+    shown: tuple[str | TextSpan, ...] = ("(", values, ")") if several else (values,)
     composer = _begun(cursor, parameters, ctes).say("SELECT * FROM ", source, " UNPIVOT (", *shown, " FOR ", name, " IN (", columns, ")")
     return _finished(composer, cursor)
 
 
-def _column(cursor: TokenCursor) -> Span:
+def _column(cursor: TokenCursor) -> TextSpan:
     """A column with the values that become columns."""
     start = cursor.offset
     is_plain = cursor.at_ahead(1, "IN") or (cursor.at_ahead(1, ".") and cursor.at_ahead(3, "IN"))
@@ -93,7 +93,7 @@ def _column(cursor: TokenCursor) -> Span:
     return span
 
 
-def _begun(cursor: TokenCursor, parameters: Parameters, ctes: Span | None) -> Composer:
+def _begun(cursor: TokenCursor, parameters: Parameters, ctes: TextSpan | None) -> Composer:
     composer = Composer(cursor.sql, parameters)
     return composer if ctes is None else composer.say(ctes, " ")
 
@@ -102,5 +102,5 @@ def _finished(composer: Composer, cursor: TokenCursor) -> Composed:
     composer.say(")")
     if not cursor.at_end:
         start = cursor.offset
-        composer.say(" ", Span(start, cursor.rest()[-1].end + 1))
+        composer.say(" ", TextSpan(start, cursor.rest()[-1].end + 1))
     return composer.finish()

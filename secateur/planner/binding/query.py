@@ -1,4 +1,4 @@
-"""A query bound to the catalog: every mention of a table is a scan with a relation name of its own.
+"""A query bound to the catalog: every reference to a table is a scan with a relation name of its own.
 
 The text that DuckDB runs is the user's own text with the table names exchanged, not a text made from a tree: what the user wrote is what runs.
 """
@@ -17,7 +17,7 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.planner.binding.functions import doubtful_calls, refuse_calls
 from secateur.planner.binding.refused import WORDS as REFUSED_WORDS
 from secateur.planner.binding.refused import refuse_parts
-from secateur.planner.binding.suggestions import near_names
+from secateur.planner.binding.suggestions import similar_names
 from secateur.planner.system.information_schema import SCHEMA as INFORMATION_SCHEMA
 from secateur.planner.system.names import MAIN, find_relation
 from secateur.planner.system.show import described_relation_sql
@@ -27,19 +27,19 @@ from secateur.planner.text.folding import folded
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located, position_of
 from secateur.planner.text.splicing import Splice, Spliced, splice, spliced
-from secateur.planner.views.view import Read, ViewDef
+from secateur.planner.views.view import ViewDef, ViewRead
 
 __all__ = [
     "Query",
-    "Scan",
+    "TableReference",
     "bind_query",
     "holds_query",
     "is_columns_call",
     "joins_unnamed",
     "may_recur",
-    "near_names",
     "reads_of",
     "renames_columns",
+    "similar_names",
     "spliced",
 ]
 
@@ -54,15 +54,15 @@ _COUNTS_DISTINCT_ROWS: Final = ("distinct", "group", "having", "qualify", "limit
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
-    """One mention of a table.
+class TableReference:
+    """One reference to a table.
 
     Attributes:
         relation: ``s0``, ``s1``, ... in the order of the text.
         table: The table.
         alias: The name by which the statement calls it.
         columns: The columns that the statement may need, in table order; at least one.
-        node: The mention in the tree.
+        node: The reference in the tree.
         system: The name of a system table; None for a table of the user.
     """
 
@@ -92,7 +92,7 @@ class Query:
     text: str
     spliced: Spliced
     tree: exp.Expr
-    scans: tuple[Scan, ...]
+    scans: tuple[TableReference, ...]
     parameters: Parameters
     views: tuple[int, ...] = ()
     is_placed: bool = False
@@ -146,8 +146,8 @@ def bind_query(text: str, tokens: Sequence[Token], parameters: Parameters, find:
         refuse_calls(doubtful, tree.find_all(exp.Anonymous), text)
     binder = _Binder(find, is_placed=_has_relation_names(tree, words), every_column=every_column)
     splices: list[Splice] = []
-    for (start, end), mention in binder.bind(text, words, tree):
-        splices.append((start, end, mention))
+    for (start, end), reference in binder.bind(text, words, tree):
+        splices.append((start, end, reference))
     qualified = _qualified_columns(tree, words)
     first, last = tokens[0].start, tokens[-1].end + 1
     common = [*qualified, *((start, end, f"${index + 1}") for start, end, index in parameters.spans)]
@@ -172,14 +172,14 @@ class _Binder:
     """Resolves names, those in views among them.
 
     Attributes:
-        scans: The mentions of tables so far, in the order in which they stand in the text that runs.
+        scans: The references to tables so far, in the order in which they stand in the text that runs.
         views: The ids of the views that were opened.
         is_rewritten: Whether the text that runs has more than other names in it, such as the query of a view.
         is_placed: Whether relations are named with their place, which no common table expression can take from them.
     """
 
     def __init__(self, find: Callable[[str], TableDef | ViewDef], *, is_placed: bool, every_column: bool) -> None:
-        self.scans: list[Scan] = []
+        self.scans: list[TableReference] = []
         self.views: set[int] = set()
         self.is_placed = is_placed
         self.is_rewritten = False
@@ -189,7 +189,7 @@ class _Binder:
         self._inside: list[str] = []
 
     def bind(self, text: str, words: Set[str], tree: exp.Expr) -> Iterator[tuple[tuple[int, int], str]]:
-        """The place of each mention of a table or view in a query, and the text that is to stand there."""
+        """The place of each reference to a table or view in a query, and the text that is to stand there."""
         everything, starred = _star_uses(tree)
         everything = everything or self._every_column
         for node in _collect_tables(tree):
@@ -201,9 +201,9 @@ class _Binder:
                         yield _span_of_description(text, node), described_relation_sql(relation)
                         continue
                     case TableDef() as table:
-                        mention = self._scan(node, table, [column.name for column in table.columns if wide or folded(column.name) in words])
+                        reference = self._scan(node, table, [column.name for column in table.columns if wide or folded(column.name) in words])
                     case ViewDef() as view:
-                        mention = self._open(node, view)
+                        reference = self._open(node, view)
             except DatabaseError as error:
                 if self._inside:
                     raise
@@ -211,21 +211,21 @@ class _Binder:
                 if isinstance(error, UnknownTableError) and folded(node.name) == "show":
                     error = NotSupportedError("SHOW inside of a query is not supported: read secateur.tables")
                 raise located(type(error), error.message, text, start, end - start, **error.details) from None
-            yield _span(node), mention
+            yield _span(node), reference
 
     def _scan(self, node: exp.Table, table: TableDef, columns: Sequence[str]) -> str:
         number = len(self.scans)
         alias = node.alias or node.name
         place, renamed = "temp." if self.is_placed else "", "" if node.alias else f" AS {quoted(alias)}"
         system = table.name if folded(node.db) == SYSTEM_SCHEMA else None
-        self.scans.append(Scan(f"s{number}", table, alias, tuple(columns) or table.primary_key[:1], node, system))
-        mention = f"{place}s{number}{renamed}"
-        return self._as_query(mention) if isinstance(node.parent, exp.Summarize) else mention
+        self.scans.append(TableReference(f"s{number}", table, alias, tuple(columns) or table.primary_key[:1], node, system))
+        reference = f"{place}s{number}{renamed}"
+        return self._as_query(reference) if isinstance(node.parent, exp.Summarize) else reference
 
-    def _as_query(self, mention: str) -> str:
+    def _as_query(self, reference: str) -> str:
         """Where a name stands by itself and a query does as well: ``SUMMARIZE t``."""
         self.is_rewritten = True
-        return f"SELECT * FROM {mention}"
+        return f"SELECT * FROM {reference}"
 
     def _open(self, node: exp.Table, view: ViewDef) -> str:
         """The query of a view in parentheses.
@@ -260,13 +260,13 @@ class _Binder:
         if changed is not None:
             raise ProgrammingError(f"view {view.name!r} cannot be read: table {changed.table!r} has other columns than when it was made; CREATE OR REPLACE it")
         length = len(view.query)
-        query = spliced(view.query, 0, length, [*((*span, mention) for span, mention in found), *qualified])
+        query = spliced(view.query, 0, length, [*((*span, reference) for span, reference in found), *qualified])
         return _as_subquery(query, view, node)
 
 
-def reads_of(scans: Sequence[Scan]) -> tuple[Read, ...]:
+def reads_of(scans: Sequence[TableReference]) -> tuple[ViewRead, ...]:
     """What some scans read, as a view remembers it."""
-    return tuple(Read(scan.table.name, tuple((name, str(scan.table.column(name).type)) for name in scan.columns)) for scan in scans)
+    return tuple(ViewRead(scan.table.name, tuple((name, str(scan.table.column(name).type)) for name in scan.columns)) for scan in scans)
 
 
 def _as_subquery(query: str, view: ViewDef, node: exp.Table) -> str:
@@ -321,13 +321,13 @@ def _has_relation_names(tree: exp.Expr, words: Set[str]) -> bool:
 
 
 def _relation_nodes(tree: exp.Expr) -> list[exp.Table]:
-    """The mentions of relations in the tree of the text that runs, in their order."""
+    """The references to relations in the tree of the text that runs, in their order."""
     nodes = [node for node in _collect_tables(tree) if _RELATION_NAME.fullmatch(node.name)]
     return sorted(nodes, key=lambda node: int(node.name[1:]))
 
 
 def _collect_tables(tree: exp.Expr) -> list[exp.Table]:
-    """The mentions of tables in the order of the text. A name that a common table expression has taken is none, within its reach."""
+    """The references to tables in the order of the text. A name that a common table expression has taken is none, within its reach."""
     found: list[exp.Table] = []
     # Not recursive: a WHERE clause of ten thousand ORs is a tree as deep.
     pending: list[tuple[exp.Expr, frozenset[str]]] = [(tree, frozenset())]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-__all__ = ["near_names"]
+__all__ = ["similar_names"]
 
 
-def near_names(name: str, names: Sequence[str]) -> str:
+def similar_names(name: str, names: Sequence[str]) -> str:
     """``did you mean a or b?`` for a name that is none of ``names``, or the names there are."""
     by_name = {candidate.casefold(): candidate for candidate in names}
     near = [by_name[match] for match in difflib.get_close_matches(name.casefold(), list(by_name), n=3)]

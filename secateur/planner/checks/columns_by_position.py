@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from secateur.planner.checks.select_node import Node
 from secateur.planner.text.folding import folded
-from secateur.planner.text.second_reading import SecondReading
+from secateur.planner.text.parser_cross_check import DuckDBParse
 
 __all__ = ["read_by_position"]
 
@@ -20,7 +20,7 @@ _LOOKING_AT_ALL: Final = frozenset({"NATURAL", "POSITIONAL"})
 """The joins that look at columns which they do not name."""
 
 
-def read_by_position(reading: SecondReading) -> frozenset[str]:
+def read_by_position(reading: DuckDBParse) -> frozenset[str]:
     """The names, folded and with their schemas, of the tables of which a statement may look at columns that it does not name.
 
     Common table expressions are among them.

@@ -28,15 +28,15 @@ from typing import Any, Final
 
 from secateur.engine.processors.row_limit import RowLimit
 from secateur.engine.processors.sort_key import SortKey
-from secateur.planner.binding.query import Scan
+from secateur.planner.binding.query import TableReference
 from secateur.planner.checks.columns_by_position import read_by_position
 from secateur.planner.checks.conjuncts import Equalities, base_of, conditions_of, flat_and, inner_leaves, leaves, references, said_in
 from secateur.planner.checks.recomposed import tree_difference
 from secateur.planner.checks.select_node import Node, is_plain_star
-from secateur.planner.fragments.two_stage import Halves
+from secateur.planner.fragments.partial_final import PartialFinal
 from secateur.planner.fragments.unstable import CLOCKS
 from secateur.planner.text.folding import folded
-from secateur.planner.text.second_reading import SecondReading, read_statements
+from secateur.planner.text.parser_cross_check import DuckDBParse, read_statements
 
 __all__ = ["Cutting", "PlacedText", "Source", "clocks_difference", "placed_difference", "unsaid_filters"]
 
@@ -60,7 +60,7 @@ class Source:
     rows: object
 
     @classmethod
-    def of(cls, scan: Scan, rows: object = None) -> Source:
+    def of(cls, scan: TableReference, rows: object = None) -> Source:
         """That of a scan; ``rows`` says which it reads."""
         return cls(scan.columns, frozenset(column.name for column in scan.table.columns if not column.nullable), rows)
 
@@ -70,13 +70,13 @@ class Cutting:
     """What is claimed of a relation of which a SELECT is the final part.
 
     Attributes:
-        whole: The SELECT before it was cut.
-        halves: The two parts.
+        whole: The SELECT before it was split.
+        partial_final: The two parts.
         star: The columns that a ``*`` of its SELECT list stands for.
     """
 
     whole: str
-    halves: Halves
+    partial_final: PartialFinal
     star: Callable[[Node], Sequence[Node]]
 
 
@@ -103,7 +103,7 @@ class PlacedText:
     limit: RowLimit | None = None
 
 
-def placed_difference(user: SecondReading, texts: Sequence[PlacedText], sources: Mapping[str, Source], clock: int | None) -> str | None:
+def placed_difference(user: DuckDBParse, texts: Sequence[PlacedText], sources: Mapping[str, Source], clock: int | None) -> str | None:
     """What of a statement the texts of its stages do not say, or say beside it.
 
     Args:
@@ -129,7 +129,7 @@ def placed_difference(user: SecondReading, texts: Sequence[PlacedText], sources:
     return None if check.is_statement() else check.first or "the statement"
 
 
-def unsaid_filters(user: SecondReading, filters: Mapping[str, str], sources: Mapping[str, Source]) -> frozenset[str]:
+def unsaid_filters(user: DuckDBParse, filters: Mapping[str, str], sources: Mapping[str, Source]) -> frozenset[str]:
     """The scans whose filters are not what the statement says.
 
     Args:
@@ -143,7 +143,7 @@ def unsaid_filters(user: SecondReading, filters: Mapping[str, str], sources: Map
     return frozenset(filters) - said
 
 
-def clocks_difference(user: SecondReading, settled: SecondReading | None, clock: int) -> str | None:
+def clocks_difference(user: DuckDBParse, settled: DuckDBParse | None, clock: int) -> str | None:
     """What else than clocks, which have become a parameter, differs in the text of a statement; arguments and answer as for :func:`placed_difference`."""
     if settled is None:
         return "the statement"
@@ -152,8 +152,8 @@ def clocks_difference(user: SecondReading, settled: SecondReading | None, clock:
 
 
 def _texts_of(cutting: Cutting) -> list[str]:
-    halves = cutting.halves
-    return [cutting.whole, *([halves.partial, halves.final, halves.passing] if halves.passing is not None else [])]
+    partial_final = cutting.partial_final
+    return [cutting.whole, *([partial_final.partial, partial_final.final, partial_final.passing] if partial_final.passing is not None else [])]
 
 
 @dataclass(frozen=True)
@@ -170,9 +170,9 @@ class _Around:
 
 
 class _Placed:
-    def __init__(self, user: SecondReading, texts: Sequence[PlacedText], sources: Mapping[str, Source], clock: int | None, trees: Mapping[str, Node]) -> None:
+    def __init__(self, user: DuckDBParse, texts: Sequence[PlacedText], sources: Mapping[str, Source], clock: int | None, trees: Mapping[str, Node]) -> None:
         self.first: str | None = None
-        self._user = user = user if clock is None else SecondReading(_settled(user.tree, clock))
+        self._user = user = user if clock is None else DuckDBParse(_settled(user.tree, clock))
         self._texts = {f"x{number}": text for number, text in enumerate(texts)}
         self._sources = sources
         self._trees = trees
@@ -291,28 +291,28 @@ class _Placed:
     def _moved(self, table: Any) -> PlacedText | None:
         return self._texts.get(table["table_name"]) if isinstance(table, dict) and table.get("type") == "BASE_TABLE" else None
 
-    # What is cut in two
+    # What is split in two
 
     def _is_cut(self, moved: PlacedText, cutting: Cutting, whole: Node, final: Node, limit: RowLimit | None) -> bool:
-        halves, partial = cutting.halves, self._trees[moved.sql]
+        partial_final, partial = cutting.partial_final, self._trees[moved.sql]
         if tuple(item.get("alias") for item in partial.get("select_list", ())) != moved.columns:
             return self._differs("the columns of the part at the members")
         if moved.order or limit is not None:
-            if halves.passing is None or limit != halves.limit or not self._is_sorted(moved, halves, partial):
+            if partial_final.passing is None or limit != partial_final.limit or not self._is_sorted(moved, partial_final, partial):
                 return self._differs("ORDER BY or LIMIT")
-            if final != self._trees[halves.passing]:
+            if final != self._trees[partial_final.passing]:
                 return self._differs("the part at the coordinator")
-            partial, final = self._trees[halves.partial], self._trees[halves.final]
-        found = tree_difference(whole, partial, final, halves, cutting.star, is_one_table=False)
+            partial, final = self._trees[partial_final.partial], self._trees[partial_final.final]
+        found = tree_difference(whole, partial, final, partial_final, cutting.star, is_one_table=False)
         return found is None or self._differs(found)
 
-    def _is_sorted(self, moved: PlacedText, halves: Halves, partial: Node) -> bool:
+    def _is_sorted(self, moved: PlacedText, partial_final: PartialFinal, partial: Node) -> bool:
         """Whether a stage runs the first part, sorted as the SELECT says."""
-        first = {key.column: key for key in reversed(halves.order)}
-        wanted = [key for key in halves.order if first[key.column] is key]
-        whole = self._trees[halves.partial]
+        first = {key.column: key for key in reversed(partial_final.order)}
+        wanted = [key for key in partial_final.order if first[key.column] is key]
+        whole = self._trees[partial_final.partial]
         if not moved.order:
-            return bool(not wanted or halves.limit is not None) and partial == whole
+            return bool(not wanted or partial_final.limit is not None) and partial == whole
         said = [
             (moved.columns[int(item["expression"]["literal"]["text"]) - 1], item["type"] == "DESCENDING", item["null_order"] == "NULLS FIRST")
             for modifier in partial["modifiers"]

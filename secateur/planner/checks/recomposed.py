@@ -1,15 +1,15 @@
-"""Whether the two texts into which a SELECT was cut are, put together again, that SELECT.
+"""Whether the two texts into which a SELECT was split are, put together again, that SELECT.
 
-A statement that is cut in two is parsed, changed and printed: what runs is not the user's text any more. Here both texts are read by DuckDB's parser, the
-columns that the final reads are replaced by what the partial computes for them, and the outcome has to be DuckDB's tree of the SELECT before the cut, clause
-by clause. What the cut changes on purpose is checked by what it claims:
+A statement that is split in two is parsed, changed and printed: what runs is not the user's text any more. Here both texts are read by DuckDB's parser, the
+columns that the final reads are replaced by what the partial computes for them, and the outcome has to be DuckDB's tree of the SELECT before the split, clause
+by clause. What the split changes on purpose is checked by what it claims:
 
 * an aggregate in two parts is one that :mod:`~secateur.planner.fragments.aggregates` combines, of the same argument, with the same filter;
 * a partial that groups groups by exactly the keys of the whole, and of aggregates of distinct values by what they are about;
 * a LIMIT of the partial takes as many rows as LIMIT and OFFSET of the whole, in the order of the whole;
 * rows that come in order, or end when there are enough, do so as ORDER BY and LIMIT of the whole say.
 
-This reads positions, aliases and stars by rules of its own, from a tree without parentheses. So a defect of the cut, of the printer or of sqlglot's parser
+This reads positions, aliases and stars by rules of its own, from a tree without parentheses. So a defect of the split, of the printer or of sqlglot's parser
 shows here as a difference, and the statement runs undivided.
 
 Source: translation validation (Pnueli, Siegel, Singerman, 1998): each outcome of a translation is checked, instead of the translator.
@@ -24,9 +24,9 @@ from typing import Any, Final
 
 from secateur.planner.checks.select_node import Node, OrderItem, SelectNode
 from secateur.planner.fragments.aggregates import AGGREGATES
-from secateur.planner.fragments.two_stage import Halves
+from secateur.planner.fragments.partial_final import PartialFinal
 from secateur.planner.text.folding import folded
-from secateur.planner.text.second_reading import SecondReading
+from secateur.planner.text.parser_cross_check import DuckDBParse
 
 __all__ = ["difference", "spelling_difference", "tree_difference"]
 
@@ -51,10 +51,10 @@ class _Column:
 
 
 def difference(
-    whole: SecondReading | None,
-    partial: SecondReading | None,
-    final: SecondReading | None,
-    halves: Halves,
+    whole: DuckDBParse | None,
+    partial: DuckDBParse | None,
+    final: DuckDBParse | None,
+    partial_final: PartialFinal,
     star: Callable[[Node], Sequence[Node]],
     *,
     is_one_table: bool,
@@ -62,10 +62,10 @@ def difference(
     """What of a SELECT its two parts do not say.
 
     Args:
-        whole: DuckDB's reading of the SELECT as it was before it was cut.
+        whole: DuckDB's reading of the SELECT as it was before it was split.
         partial: Of the text that the members run.
         final: Of the text that combines their rows.
-        halves: Both, with what is claimed of them.
+        partial_final: Both, with what is claimed of them.
         star: The columns that a ``*`` of the SELECT list stands for.
         is_one_table: Whether FROM has one table, whose alias is not used by the parts.
 
@@ -76,21 +76,23 @@ def difference(
     """
     if whole is None or partial is None or final is None:
         return "the statement"
-    return tree_difference(whole.tree, partial.tree, final.tree, halves, star, is_one_table=is_one_table)
+    return tree_difference(whole.tree, partial.tree, final.tree, partial_final, star, is_one_table=is_one_table)
 
 
-def tree_difference(whole: Node, partial: Node, final: Node, halves: Halves, star: Callable[[Node], Sequence[Node]], *, is_one_table: bool) -> str | None:
+def tree_difference(
+    whole: Node, partial: Node, final: Node, partial_final: PartialFinal, star: Callable[[Node], Sequence[Node]], *, is_one_table: bool
+) -> str | None:
     """:func:`difference` of DuckDB's trees of the three texts."""
     a, p, f = SelectNode.of(whole, star), SelectNode.of(partial), SelectNode.of(final)
     if a is None or p is None or f is None:
         return "the statement"
-    columns = _columns_of(p, halves)
+    columns = _columns_of(p, partial_final)
     if columns is None:
         return "the columns of the part at the members"
-    return _Recomposition(a, p, f, columns, halves, is_one_table=is_one_table).difference()
+    return _Recomposition(a, p, f, columns, partial_final, is_one_table=is_one_table).difference()
 
 
-def spelling_difference(whole: SecondReading | None, other: SecondReading | None, star: Callable[[Node], Sequence[Node]]) -> str | None:
+def spelling_difference(whole: DuckDBParse | None, other: DuckDBParse | None, star: Callable[[Node], Sequence[Node]]) -> str | None:
     """What of a SELECT of one table another spelling of it, which runs in its place, does not say; arguments and answer as for :func:`difference`."""
     if whole is None or other is None:
         return "the statement"
@@ -99,10 +101,10 @@ def spelling_difference(whole: SecondReading | None, other: SecondReading | None
         return "the statement"
     source = SelectNode({**f.node, "modifiers": [], "group_expressions": [], "group_sets": [], "aggregate_handling": "", **dict.fromkeys(_BEHIND_WHERE)}, ())
     rest = SelectNode({**f.node, "where_clause": None}, f.items)
-    return _Recomposition(a, source, rest, {}, Halves("", ""), is_one_table=True).difference()
+    return _Recomposition(a, source, rest, {}, PartialFinal("", ""), is_one_table=True).difference()
 
 
-def _columns_of(partial: SelectNode, halves: Halves) -> Mapping[str, _Column] | None:
+def _columns_of(partial: SelectNode, partial_final: PartialFinal) -> Mapping[str, _Column] | None:
     """What each column of the partial is, by its name; None where two have one name or one has none."""
     groups = partial.grouping_sets
     keys = {id(expression) for keys in groups for expression in keys}
@@ -112,9 +114,9 @@ def _columns_of(partial: SelectNode, halves: Halves) -> Mapping[str, _Column] | 
         if not name or name in found:
             return None
         part = _Part.VALUE
-        if halves.combines and id(item) not in keys:
+        if partial_final.combines and id(item) not in keys:
             part = _Part.AGGREGATE
-        elif halves.combines and name in halves.distinct_keys:
+        elif partial_final.combines and name in partial_final.distinct_keys:
             part = _Part.DISTINCT_KEY
         found[name] = _Column(item, part)
     return found
@@ -123,10 +125,10 @@ def _columns_of(partial: SelectNode, halves: Halves) -> Mapping[str, _Column] | 
 class _Recomposition:
     """The whole ``a`` beside partial ``p`` and final ``f``."""
 
-    def __init__(self, a: SelectNode, p: SelectNode, f: SelectNode, columns: Mapping[str, _Column], halves: Halves, *, is_one_table: bool) -> None:
+    def __init__(self, a: SelectNode, p: SelectNode, f: SelectNode, columns: Mapping[str, _Column], partial_final: PartialFinal, *, is_one_table: bool) -> None:
         self._a, self._p, self._f = a, p, f
         self._columns = columns
-        self._halves = halves
+        self._partial_final = partial_final
         self._is_one_table = is_one_table
 
     def difference(self) -> str | None:
@@ -156,7 +158,7 @@ class _Recomposition:
     def _groups(self) -> bool:
         whole, partial, final = self._a.grouping_sets, self._p.grouping_sets, self._f.grouping_sets
         by_all = self._a.groups_by_all
-        if not self._halves.combines:
+        if not self._partial_final.combines:
             if partial:
                 # Groups that no two members share.
                 return not final and not self._f.groups_by_all and self._p.groups_by_all == by_all and self._same_sets(whole, partial, None)
@@ -187,7 +189,7 @@ class _Recomposition:
     def _behind_where(self) -> bool:
         for clause in _BEHIND_WHERE:
             was, partial, final = (select.node[clause] for select in (self._a, self._p, self._f))
-            if partial is not None and (final is not None or self._halves.combines):
+            if partial is not None and (final is not None or self._partial_final.combines):
                 return False
             holds = self._same(was, partial, None) if partial is not None else self._same(was, final, self._columns)
             if not holds:
@@ -196,7 +198,7 @@ class _Recomposition:
 
     def _distinct(self) -> bool:
         whole, partial, final = self._a, self._p, self._f
-        if whole.is_distinct != final.is_distinct or (partial.is_distinct and (not whole.is_distinct or self._halves.combines)):
+        if whole.is_distinct != final.is_distinct or (partial.is_distinct and (not whole.is_distinct or self._partial_final.combines)):
             return False
         on = whole.distinct_on
         if bool(on) != bool(final.distinct_on) or not self._listed(on, final.distinct_on):
@@ -212,7 +214,7 @@ class _Recomposition:
         whole, partial, final = self._a.order, self._p.order, self._f.order
         if not self._same_order(whole, final, self._columns):
             return False
-        return not partial or (not self._halves.combines and self._same_order(whole, partial, None))
+        return not partial or (not self._partial_final.combines and self._same_order(whole, partial, None))
 
     def _same_order(self, whole: Sequence[OrderItem], other: Sequence[OrderItem], columns: Mapping[str, _Column] | None) -> bool:
         return len(whole) == len(other) and all(
@@ -232,28 +234,33 @@ class _Recomposition:
         # Rows that the final would still remove, or order otherwise, must not take the place of others.
         removed = [final.node[clause] for clause in _BEHIND_WHERE] + final.grouping_sets
         alike = partial.is_distinct == whole.is_distinct and len(partial.order) == len(whole.order) and not any(removed)
-        if kept is None or skipped is not None or limit is None or not alike or self._halves.combines:
+        if kept is None or skipped is not None or limit is None or not alike or self._partial_final.combines:
             return False
         return whole.limits_by_rows and _is_sum(kept, limit, offset)
 
     def _passing(self) -> bool:
         """Whether the final does nothing but pass rows on, where they are to come in order or to end when there are enough."""
-        halves = self._halves
-        if halves.passing is None:
-            return not halves.order and halves.limit is None
-        if not halves.final.startswith(halves.passing) or self._f.is_distinct or any(self._f.node[clause] for clause in _BEHIND_WHERE) or self._f.grouping_sets:
+        partial_final = self._partial_final
+        if partial_final.passing is None:
+            return not partial_final.order and partial_final.limit is None
+        if (
+            not partial_final.final.startswith(partial_final.passing)
+            or self._f.is_distinct
+            or any(self._f.node[clause] for clause in _BEHIND_WHERE)
+            or self._f.grouping_sets
+        ):
             return False
-        if halves.order:
+        if partial_final.order:
             named = [(folded(_name(item.expression)), item.direction == "DESCENDING", item.nulls == "NULLS FIRST") for item in self._f.order]
-            if named != [(folded(key.column), key.descending, key.nulls_first) for key in halves.order]:
+            if named != [(folded(key.column), key.descending, key.nulls_first) for key in partial_final.order]:
                 return False
         elif self._f.order:
             return False
         limit, offset = (None if clause is None else _number(clause) for clause in self._f.limit)
         said = self._f.limit != (None, None)
-        if halves.limit is None:
+        if partial_final.limit is None:
             return not said
-        return (offset or 0, limit) == (halves.limit.skipped, halves.limit.taken)
+        return (offset or 0, limit) == (partial_final.limit.skipped, partial_final.limit.taken)
 
     # Expressions
 
@@ -284,7 +291,7 @@ class _Recomposition:
                         continue
                 if was.get("class") == "COLUMN_REF" or now.get("class") == "COLUMN_REF":
                     return False
-                if columns is not None and self._halves.combines and _is_aggregate(was):
+                if columns is not None and self._partial_final.combines and _is_aggregate(was):
                     if not self._is_combined(was, now, columns):
                         return False
                     continue

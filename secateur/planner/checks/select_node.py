@@ -12,7 +12,7 @@ from secateur.planner.text.folding import folded
 __all__ = ["Node", "OrderItem", "SelectNode", "is_plain_star", "named_columns"]
 
 Node: TypeAlias = Mapping[str, Any]
-"""A node of DuckDB's parse tree, as :class:`~secateur.planner.text.second_reading.SecondReading` has it."""
+"""A node of DuckDB's parse tree, as :class:`~secateur.planner.text.parser_cross_check.DuckDBParse` has it."""
 
 
 @dataclass(frozen=True, slots=True)

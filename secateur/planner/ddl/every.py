@@ -12,7 +12,7 @@ from typing import Final
 
 from sqlglot import TokenType
 
-from secateur.partitioning.schemes.interval import Every, EveryUnit
+from secateur.partitioning.schemes.interval import IntervalPartitioning, IntervalUnit
 from secateur.planner.text.literals import read_literal
 from secateur.planner.text.positions import syntax_error
 from secateur.planner.text.token_cursor import TokenCursor
@@ -20,20 +20,20 @@ from secateur.planner.text.token_cursor import TokenCursor
 __all__ = ["read_every"]
 
 _UNITS: Final = {
-    "YEAR": (EveryUnit.MONTH, 12),
-    "QUARTER": (EveryUnit.MONTH, 3),
-    "MONTH": (EveryUnit.MONTH, 1),
-    "WEEK": (EveryUnit.DAY, 7),
-    "DAY": (EveryUnit.DAY, 1),
-    "HOUR": (EveryUnit.MICROSECOND, 3_600_000_000),
-    "MINUTE": (EveryUnit.MICROSECOND, 60_000_000),
-    "SECOND": (EveryUnit.MICROSECOND, 1_000_000),
-    "MILLISECOND": (EveryUnit.MICROSECOND, 1_000),
-    "MICROSECOND": (EveryUnit.MICROSECOND, 1),
+    "YEAR": (IntervalUnit.MONTH, 12),
+    "QUARTER": (IntervalUnit.MONTH, 3),
+    "MONTH": (IntervalUnit.MONTH, 1),
+    "WEEK": (IntervalUnit.DAY, 7),
+    "DAY": (IntervalUnit.DAY, 1),
+    "HOUR": (IntervalUnit.MICROSECOND, 3_600_000_000),
+    "MINUTE": (IntervalUnit.MICROSECOND, 60_000_000),
+    "SECOND": (IntervalUnit.MICROSECOND, 1_000_000),
+    "MILLISECOND": (IntervalUnit.MICROSECOND, 1_000),
+    "MICROSECOND": (IntervalUnit.MICROSECOND, 1),
 }
 
 
-def read_every(cursor: TokenCursor) -> Every:
+def read_every(cursor: TokenCursor) -> IntervalPartitioning:
     """Read the clause; whether it fits the column is for the scheme to say.
 
     Raises:
@@ -44,11 +44,11 @@ def read_every(cursor: TokenCursor) -> Every:
     if cursor.accept("INTERVAL"):
         count, (unit, factor) = _read_interval(cursor)
     else:
-        count, (unit, factor) = cursor.natural("a number, or INTERVAL 1 DAY"), (EveryUnit.NUMBER, 1)
-    return Every(count * factor, unit, read_literal(cursor) if cursor.accept("STARTING") else None)
+        count, (unit, factor) = cursor.natural("a number, or INTERVAL 1 DAY"), (IntervalUnit.NUMBER, 1)
+    return IntervalPartitioning(count * factor, unit, read_literal(cursor) if cursor.accept("STARTING") else None)
 
 
-def _read_interval(cursor: TokenCursor) -> tuple[int, tuple[EveryUnit, int]]:
+def _read_interval(cursor: TokenCursor) -> tuple[int, tuple[IntervalUnit, int]]:
     token = cursor.peek()
     if token is None or token.token_type is not TokenType.STRING:
         return cursor.natural("how many units"), _read_unit(cursor)
@@ -60,7 +60,7 @@ def _read_interval(cursor: TokenCursor) -> tuple[int, tuple[EveryUnit, int]]:
     return int(count), unit
 
 
-def _read_unit(cursor: TokenCursor) -> tuple[EveryUnit, int]:
+def _read_unit(cursor: TokenCursor) -> tuple[IntervalUnit, int]:
     token = cursor.peek()
     unit = None if token is None else _UNITS.get(_singular(token.text))
     if unit is None:

@@ -18,7 +18,7 @@ from typing import Final
 from sqlglot import TokenType
 
 from secateur.partitioning.schemes.components import HashComponent
-from secateur.partitioning.schemes.interval import Every
+from secateur.partitioning.schemes.interval import IntervalPartitioning
 from secateur.partitioning.schemes.range_spec import RangeSpec, catch_all, single_value, split_at
 from secateur.planner.ddl.every import read_every
 from secateur.planner.text.literals import at_literal, read_tuple
@@ -36,7 +36,7 @@ class PartitionBy:
     hashes: tuple[HashComponent, ...] = ()
     range_columns: tuple[str, ...] = ()
     ranges: tuple[RangeSpec, ...] = ()
-    every: Every | None = None
+    every: IntervalPartitioning | None = None
 
 
 def read_partition_by(cursor: TokenCursor) -> PartitionBy:
@@ -48,7 +48,7 @@ def read_partition_by(cursor: TokenCursor) -> PartitionBy:
     hashes: list[HashComponent] = []
     columns: tuple[str, ...] = ()
     ranges: tuple[RangeSpec, ...] = ()
-    every: Every | None = None
+    every: IntervalPartitioning | None = None
     while True:
         if cursor.at("HASH"):
             hashes.append(read_hash(cursor))

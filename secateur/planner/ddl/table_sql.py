@@ -13,14 +13,14 @@ from typing import Any, Final
 from uuid import UUID
 
 from secateur.partitioning.schemes.components import HashComponent, RangeComponent, RangePartition
-from secateur.partitioning.schemes.interval import Every, EveryUnit
+from secateur.partitioning.schemes.interval import IntervalPartitioning, IntervalUnit
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.text.dialect import quoted
 
 __all__ = ["partition_by_sql", "range_sql", "table_sql"]
 
-_UNITS: Final = {EveryUnit.MONTH: "MONTH", EveryUnit.DAY: "DAY", EveryUnit.MICROSECOND: "MICROSECOND"}
+_UNITS: Final = {IntervalUnit.MONTH: "MONTH", IntervalUnit.DAY: "DAY", IntervalUnit.MICROSECOND: "MICROSECOND"}
 
 
 def table_sql(table: TableDef, *, or_replace: bool = False) -> str:
@@ -60,7 +60,7 @@ def _ranges(component: RangeComponent) -> str:
     return ranges if component.every is None else f"EVERY {_every(component.every)} {ranges}".rstrip()
 
 
-def _every(every: Every) -> str:
+def _every(every: IntervalPartitioning) -> str:
     unit = _UNITS.get(every.unit)
     width = str(every.count) if unit is None else f"INTERVAL {every.count} {unit}"
     return width if every.start is None else f"{width} STARTING {_literal(every.start)}"

@@ -9,8 +9,8 @@ from sqlglot import TokenType
 
 from secateur.errors import ProgrammingError, UnknownColumnError
 from secateur.partitioning.tables.table import TableDef
-from secateur.planner.binding.suggestions import near_names
-from secateur.planner.dml.expressions import Span, is_default, read_expression
+from secateur.planner.binding.suggestions import similar_names
+from secateur.planner.dml.expressions import TextSpan, is_default, read_expression
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 
@@ -33,7 +33,7 @@ class Assignment:
     """
 
     column: str
-    value: Span | None
+    value: TextSpan | None
     end: int
 
 
@@ -74,7 +74,7 @@ def read_column(cursor: TokenCursor, table: TableDef) -> str:
     declared = {column.name.casefold(): column.name for column in table.columns}
     column = declared.get(name.casefold())
     if column is None:
-        message = f"table {table.name} has no column {name!r}; {near_names(name, list(declared.values()))}"
+        message = f"table {table.name} has no column {name!r}; {similar_names(name, list(declared.values()))}"
         raise located(UnknownColumnError, message, cursor.sql, offset, len(name), table=table.name)
     return column
 

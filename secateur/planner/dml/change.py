@@ -13,11 +13,11 @@ from typing import Any, Final
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.composed import Composed
-from secateur.planner.dml.expressions import Span
-from secateur.planner.dml.target import Target
+from secateur.planner.dml.expressions import TextSpan
+from secateur.planner.dml.target import ChangeTarget
 from secateur.planner.statement import ChangeKind, SelectStatement
+from secateur.planner.text.parser_cross_check import read_statement
 from secateur.planner.text.positions import located, syntax_error
-from secateur.planner.text.second_reading import read_statement
 from secateur.planner.text.token_cursor import TokenCursor
 
 __all__ = ["ChangeQuery", "check_columns", "check_reading", "is_local", "read_clause"]
@@ -36,7 +36,7 @@ class ChangeQuery:
         columns: The columns of its result.
     """
 
-    target: Target
+    target: ChangeTarget
     kind: ChangeKind
     query: Composed
     columns: tuple[str, ...]
@@ -46,7 +46,7 @@ class ChangeQuery:
         return self.target.table
 
 
-def read_clause(cursor: TokenCursor, expected: str) -> Span | None:
+def read_clause(cursor: TokenCursor, expected: str) -> TextSpan | None:
     """From WHERE to RETURNING or the end of the statement, WHERE itself included; None when there is no WHERE.
 
     Raises:
@@ -60,7 +60,7 @@ def read_clause(cursor: TokenCursor, expected: str) -> Span | None:
     end = start
     while not (cursor.at_end or cursor.at("RETURNING")):
         end = cursor.take().end + 1
-    return Span(start, max(end, start + len("WHERE")))
+    return TextSpan(start, max(end, start + len("WHERE")))
 
 
 def check_reading(sql: str, query: Composed, what: str, offset: int) -> None:

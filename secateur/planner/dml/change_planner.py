@@ -14,10 +14,10 @@ from sqlglot import Token
 
 from secateur.planner.dml.change import ChangeQuery, check_columns, check_reading, is_local
 from secateur.planner.dml.delete import Delete
-from secateur.planner.dml.effects import EffectsQuery
-from secateur.planner.dml.insert import Insert, InsertValues, Rows
-from secateur.planner.dml.insert_effects import insert_effects
+from secateur.planner.dml.insert import Insert, InsertValues, ValuesRows
+from secateur.planner.dml.insert_row_changes import insert_row_changes
 from secateur.planner.dml.merge import Merge
+from secateur.planner.dml.row_changes import RowChangesQuery
 from secateur.planner.dml.update import Update
 from secateur.planner.statement import ChangeStatement, InsertMode, InsertSelect, SelectStatement, WholeChange
 from secateur.planner.text.parameters import Parameters
@@ -92,7 +92,7 @@ class ChangePlanner:
         Raises:
             Error: What is wrong with it, with its position.
         """
-        if isinstance(insert.source, Rows):
+        if isinstance(insert.source, ValuesRows):
             assert insert.columns is not None
             if insert.is_load and insert.ctes is None:
                 if not insert.is_computed:
@@ -101,7 +101,7 @@ class ChangePlanner:
                 if not _needs_one_moment(select, insert):
                     assert isinstance(insert.conflict, InsertMode)
                     return InsertSelect(insert.target.table, insert.columns, select, insert.conflict)
-            change = self._whole(insert_effects(insert, insert.columns))
+            change = self._whole(insert_row_changes(insert, insert.columns))
             # What looks at other rows would see those of before the first, not of before its own.
             return replace(change, many=insert.many()) if len(change.select.plan.scans) == 1 else change
         select = insert.query().plan(self._plan_source)
@@ -113,19 +113,19 @@ class ChangePlanner:
             raise syntax_error(f"the query has {len(names)} columns for the {len(columns)} columns {', '.join(columns)}", self._sql, insert.source.start)
         is_partial = insert.conflict is InsertMode.UPSERT and len(columns) < len(table.columns)
         if not insert.is_load or is_partial or _needs_one_moment(select, insert):
-            return self._whole(insert_effects(insert, columns))
+            return self._whole(insert_row_changes(insert, columns))
         if [str(table.column(name).type) for name in columns] != [text for _, text in select.plan.columns]:
             select = insert.cast_query(columns).plan(self._plan_source)
         assert isinstance(insert.conflict, InsertMode)
         return InsertSelect(table, columns, select, insert.conflict)
 
-    def _whole(self, query: EffectsQuery) -> WholeChange:
+    def _whole(self, query: RowChangesQuery) -> WholeChange:
         returning = None
         if query.returning is not None:
             returning = query.returning.plan(self._plan_with_action if query.names_action else self._plan)
         select = query.effects.plan(self._plan)
-        is_narrow = query.is_narrow and len(select.plan.scans) == 1 and not query.table.replicated
-        return WholeChange(query.table, select, query.meeting, returning, query.names_action, is_narrow)
+        is_single_partition = query.is_single_partition and len(select.plan.scans) == 1 and not query.table.replicated
+        return WholeChange(query.table, select, query.duplicate_match, returning, query.names_action, is_single_partition)
 
 
 def _needs_one_moment(select: SelectStatement, insert: Insert) -> bool:

@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 from sqlglot import Token
 
 from secateur.errors import Error
-from secateur.planner.dml.expressions import Span
+from secateur.planner.dml.expressions import TextSpan
 from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.positions import located
@@ -97,10 +97,10 @@ class Composer:
         self._pieces: list[_Piece] = []
         self._length = 0
 
-    def say(self, *parts: str | Span) -> Composer:
+    def say(self, *parts: str | TextSpan) -> Composer:
         """Add words of ours, and pieces of the user's."""
         for part in parts:
-            if isinstance(part, Span):
+            if isinstance(part, TextSpan):
                 self._quote(part)
             else:
                 self._add(part)
@@ -110,7 +110,7 @@ class Composer:
         """The text so far."""
         return Composed(self._sql, "".join(self._parts), self._parameters, tuple(self._pieces))
 
-    def _quote(self, span: Span) -> None:
+    def _quote(self, span: TextSpan) -> None:
         position = span.start
         for start, end, index in sorted(self._parameters.spans):
             if span.start <= start and end <= span.end:

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.assignments import Assignment, read_assignments, read_column
-from secateur.planner.dml.expressions import Span, read_expression
+from secateur.planner.dml.expressions import TextSpan, read_expression
 from secateur.planner.statement import InsertMode
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
@@ -33,7 +33,7 @@ class DoUpdate:
     """
 
     assignments: tuple[Assignment, ...]
-    condition: Span | None
+    condition: TextSpan | None
 
 
 Conflict: TypeAlias = InsertMode | DoUpdate

@@ -17,7 +17,7 @@ from typing import Final, assert_never
 
 from sqlglot import Token, TokenType
 
-from secateur.client.copy.file_options import OPTIONS, SYNONYMS, Direction, FileFormat, FileOptions, OptionKind, OptionValue
+from secateur.client.copy.file_options import OPTIONS, SYNONYMS, CopyFormat, Direction, FileOptions, OptionKind, OptionValue
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.assignments import read_column
@@ -86,7 +86,7 @@ def _read_file(cursor: TokenCursor, direction: Direction) -> FileOptions:
     cursor.accept("WITH")
     written = _read_options(cursor) if cursor.accept("(") else {}
     cursor.expect_end()
-    file_format = _read_format(written.pop("FORMAT")) if "FORMAT" in written else FileFormat.of_path(path)
+    file_format = _read_format(written.pop("FORMAT")) if "FORMAT" in written else CopyFormat.of_path(path)
     known = OPTIONS[file_format, direction]
     for name, values in written.items():
         if name not in known:
@@ -132,11 +132,11 @@ def _read_options(cursor: TokenCursor) -> dict[str, _Option]:
             return found
 
 
-def _read_format(option: _Option) -> FileFormat:
+def _read_format(option: _Option) -> CopyFormat:
     token = option.value.peek()
     name = option.read(OptionKind.TEXT)
     try:
-        return FileFormat(str(name).lower())
+        return CopyFormat(str(name).lower())
     except ValueError:
         assert token is not None
         message = f"{name!r} is no format of COPY: use csv, parquet or json"

@@ -12,14 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from secateur.engine.sql.row_effects import Action, Meeting
+from secateur.engine.sql.row_changes import DuplicateMatchPolicy, RowAction
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.change import ChangeQuery, read_clause
 from secateur.planner.dml.composed import Composed, Composer
-from secateur.planner.dml.effects import EffectsQuery, Value, action_text, column_of, say_effects, target_text
-from secateur.planner.dml.expressions import Span, read_expression
+from secateur.planner.dml.expressions import TextSpan, read_expression
 from secateur.planner.dml.returning import read_returning
-from secateur.planner.dml.target import Target, read_table, read_target
+from secateur.planner.dml.row_changes import RowChangesQuery, Value, action_text, column_of, row_changes_items, target_text
+from secateur.planner.dml.target import ChangeTarget, read_table, read_target
 from secateur.planner.statement import ChangeKind
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.token_cursor import TokenCursor
@@ -41,10 +41,10 @@ class Delete:
 
     sql: str
     parameters: Parameters
-    target: Target
-    ctes: Span | None = None
-    sources: Span | None = None
-    where: Span | None = None
+    target: ChangeTarget
+    ctes: TextSpan | None = None
+    sources: TextSpan | None = None
+    where: TextSpan | None = None
     returning: tuple[Composed, bool] | None = None
 
     @property
@@ -61,7 +61,7 @@ class Delete:
             composer.say(" ", self.where)
         return ChangeQuery(self.target, ChangeKind.DELETE, composer.finish(), keys)
 
-    def effects(self) -> EffectsQuery:
+    def effects(self) -> RowChangesQuery:
         """The query for effects; the rows themselves are read only where they are to be returned."""
         table = self.target.table
         unread: dict[str, Value] = {} if self.returning is not None else {column.name: ("NULL",) for column in table.columns}
@@ -69,7 +69,7 @@ class Delete:
         if self.ctes is not None:
             composer.say(self.ctes, " ")
         composer.say("SELECT ")
-        say_effects(composer, self.target, (action_text(Action.DELETE),), unread)
+        row_changes_items(composer, self.target, (action_text(RowAction.DELETE),), unread)
         composer.say(" FROM ")
         if self.sources is not None:
             # In front of the target: behind it, a subquery among the sources could name columns of the target, which the dialect refuses.
@@ -78,10 +78,10 @@ class Delete:
         if self.where is not None:
             composer.say(" ", self.where)
         query, names_action = self.returning or (None, False)
-        return EffectsQuery(table, composer.finish(), Meeting.FIRST, query, names_action)
+        return RowChangesQuery(table, composer.finish(), DuplicateMatchPolicy.FIRST, query, names_action)
 
 
-def read_delete(cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef], ctes: Span | None) -> Delete:
+def read_delete(cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef], ctes: TextSpan | None) -> Delete:
     """Read a DELETE statement.
 
     Args:

@@ -11,21 +11,21 @@ from secateur.errors import SqlSyntaxError
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 
-__all__ = ["Span", "is_default", "read_expression", "read_parenthesized"]
+__all__ = ["TextSpan", "is_default", "read_expression", "read_parenthesized"]
 
 _OPENING: Final = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
 _CLOSING: Final = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TextSpan:
     """A part of the user's text: its first offset and the one behind it."""
 
     start: int
     end: int
 
 
-def read_expression(cursor: TokenCursor, *ends: str, what: str = "a value") -> Span:
+def read_expression(cursor: TokenCursor, *ends: str, what: str = "a value") -> TextSpan:
     """Step over an expression.
 
     Args:
@@ -53,10 +53,10 @@ def read_expression(cursor: TokenCursor, *ends: str, what: str = "a value") -> S
         raise cursor.expected("more")
     if start == end:
         raise cursor.expected(what)
-    return Span(start, end)
+    return TextSpan(start, end)
 
 
-def read_parenthesized(cursor: TokenCursor) -> Span:
+def read_parenthesized(cursor: TokenCursor) -> TextSpan:
     """Step over what stands in parentheses, from the opening one, which comes next, to the one that closes it.
 
     Raises:
@@ -67,7 +67,7 @@ def read_parenthesized(cursor: TokenCursor) -> Span:
         token = cursor.take()
         depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
         if not depth:
-            return Span(start, token.end + 1)
+            return TextSpan(start, token.end + 1)
     raise cursor.expected("more")
 
 

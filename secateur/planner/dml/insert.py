@@ -25,16 +25,16 @@ from secateur.planner.binding.evaluation import calls_only_bounded
 from secateur.planner.dml.assignments import read_column
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.conflict import Conflict, DoUpdate, read_conflict
-from secateur.planner.dml.expressions import Span, is_default, read_expression
+from secateur.planner.dml.expressions import TextSpan, is_default, read_expression
 from secateur.planner.dml.returning import read_returning
-from secateur.planner.dml.target import Target, read_insert_target
+from secateur.planner.dml.target import ChangeTarget, read_insert_target
 from secateur.planner.statement import InsertMode, InsertRows, InsertShape, ManyRows
 from secateur.planner.text.dialect import quoted
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 
-__all__ = ["Insert", "InsertValues", "Rows", "read_insert"]
+__all__ = ["Insert", "InsertValues", "ValuesRows", "read_insert"]
 
 _LITERALS: Final = frozenset({TokenType.STRING, TokenType.NUMBER, TokenType.NULL, TokenType.TRUE, TokenType.FALSE})
 _QUERY: Final = re.compile(r"\b(?:SELECT|FROM|TABLE)\b", re.IGNORECASE)
@@ -60,7 +60,7 @@ class InsertValues:
     sql: str
     mode: InsertMode
     shape: InsertShape | None
-    rows: Span
+    rows: TextSpan
 
     def evaluate(self, params: Sequence[Any]) -> InsertRows:
         """The rows for these parameters.
@@ -76,7 +76,7 @@ class InsertValues:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class ValuesRows:
     """The rows of a VALUES clause.
 
     Attributes:
@@ -85,7 +85,7 @@ class Rows:
     """
 
     values: tuple[tuple[Value, ...], ...]
-    span: Span
+    span: TextSpan
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +103,10 @@ class Insert:
 
     sql: str
     parameters: Parameters
-    target: Target
+    target: ChangeTarget
     columns: tuple[str, ...] | None
-    ctes: Span | None
-    source: Rows | Span
+    ctes: TextSpan | None
+    source: ValuesRows | TextSpan
     conflict: Conflict
     returning: tuple[Composed, bool] | None
 
@@ -121,13 +121,13 @@ class Insert:
     @property
     def is_computed(self) -> bool:
         """Whether values of a VALUES clause may be those of queries, or of functions that planning does not evaluate: then members compute the rows."""
-        values = (value for row in self.source.values for value in row) if isinstance(self.source, Rows) else ()
+        values = (value for row in self.source.values for value in row) if isinstance(self.source, ValuesRows) else ()
         texts = (self.sql[value.span.start : value.span.end] for value in values if value.span is not None and not value.is_literal)
         return any(_QUERY.search(text) or not calls_only_bounded(text) for text in texts)
 
     def values(self) -> InsertValues:
         """The rows of a VALUES clause, for a statement that is a load."""
-        assert isinstance(self.source, Rows)
+        assert isinstance(self.source, ValuesRows)
         assert isinstance(self.conflict, InsertMode)
         assert self.columns is not None
         shape = _shape(self.columns, self.source.values, self.parameters, self.conflict)
@@ -136,11 +136,11 @@ class Insert:
     def query(self) -> Composed:
         """The query for the rows; that of VALUES has each value cast to the type of its column."""
         composer = Composer(self.sql, self.parameters)
-        if isinstance(self.source, Span) and self.ctes is None:
+        if isinstance(self.source, TextSpan) and self.ctes is None:
             return composer.say(self.source).finish()
         if self.ctes is not None:
             composer.say(self.ctes, " ")
-        if isinstance(self.source, Span):
+        if isinstance(self.source, TextSpan):
             return composer.say("SELECT * FROM (", self.source, ")").finish()
         assert self.columns is not None
         self.say_rows(composer.say("SELECT * FROM "), self.columns)
@@ -149,7 +149,7 @@ class Insert:
     def many(self) -> ManyRows | None:
         """The statement for many rows at once; None unless it has one row, of parameters and literals, and no parameter elsewhere."""
         source, columns = self.source, self.columns
-        if not isinstance(source, Rows) or columns is None or len(source.values) != 1 or self.ctes is not None or self.returning is not None:
+        if not isinstance(source, ValuesRows) or columns is None or len(source.values) != 1 or self.ctes is not None or self.returning is not None:
             return None
         (row,) = source.values
         found = [value.parameter(self.parameters) for value in row]
@@ -177,7 +177,7 @@ class Insert:
     def say_rows(self, composer: Composer, columns: Sequence[str]) -> None:
         """Say the rows as an item of a FROM clause, with the names and types of these columns of the table."""
         types = [self.target.table.column(name).type for name in columns]
-        if isinstance(self.source, Span):
+        if isinstance(self.source, TextSpan):
             names = [f"c{position}" for position in range(len(columns))]
             casts = zip(names, types, columns, strict=True)
             items = ", ".join(f"CAST({name} AS {type_}) AS {quoted(column)}" for name, type_, column in casts)
@@ -192,7 +192,7 @@ class Insert:
         composer.say(f") AS v({', '.join(map(quoted, columns))})")
 
 
-def read_insert(cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef], ctes: Span | None) -> Insert:
+def read_insert(cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef], ctes: TextSpan | None) -> Insert:
     """Read an INSERT statement.
 
     Args:
@@ -224,17 +224,17 @@ def read_insert(cursor: TokenCursor, parameters: Parameters, find: Callable[[str
         columns = None
     elif cursor.accept("BY"):
         cursor.expect("POSITION")
-    source: Rows | Span
+    source: ValuesRows | TextSpan
     start = cursor.offset
     if cursor.accept("DEFAULT", "VALUES"):
         columns = tuple(column.name for column in table.columns)
-        source = Rows((tuple(_DEFAULT for _ in columns),), Span(start, start))
+        source = ValuesRows((tuple(_DEFAULT for _ in columns),), TextSpan(start, start))
     elif cursor.at("VALUES"):
         if columns is None:
             raise cursor.unsupported("BY NAME with VALUES", "name the columns behind the table")
         rows = _read_rows(cursor, columns)
         last = cursor.peek(-1)
-        source = Rows(rows, Span(start, start if last is None else last.end + 1))
+        source = ValuesRows(rows, TextSpan(start, start if last is None else last.end + 1))
     else:
         source = read_expression(cursor, "ON CONFLICT", "RETURNING", what="VALUES or a query")
     conflict = read_conflict(cursor, table, mode)
@@ -266,11 +266,11 @@ class Value:
         is_literal: Whether it is a single literal, or DEFAULT.
     """
 
-    span: Span | None
+    span: TextSpan | None
     is_literal: bool
 
     @property
-    def words(self) -> tuple[str | Span, ...]:
+    def words(self) -> tuple[str | TextSpan, ...]:
         """It, to be said in a query."""
         return ("NULL",) if self.span is None else (self.span,)
 

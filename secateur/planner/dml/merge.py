@@ -18,15 +18,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from secateur.engine.sql.row_effects import Action, Meeting
+from secateur.engine.sql.row_changes import DuplicateMatchPolicy, RowAction
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.assignments import read_assignments, read_column
 from secateur.planner.dml.composed import Composed, Composer
-from secateur.planner.dml.effects import EffectsQuery, Value, action_text, column_of, say_effects, target_text
-from secateur.planner.dml.expressions import Span, is_default, read_expression, read_parenthesized
+from secateur.planner.dml.expressions import TextSpan, is_default, read_expression, read_parenthesized
 from secateur.planner.dml.returning import read_returning
-from secateur.planner.dml.target import Target, read_target
+from secateur.planner.dml.row_changes import RowChangesQuery, Value, action_text, column_of, row_changes_items, target_text
+from secateur.planner.dml.target import ChangeTarget, read_target
 from secateur.planner.dml.update import assigned_values
 from secateur.planner.text.dialect import quoted
 from secateur.planner.text.parameters import Parameters
@@ -68,10 +68,10 @@ class _Clause:
     """
 
     kind: _Kind
-    condition: Span | None
-    action: Action | None
+    condition: TextSpan | None
+    action: RowAction | None
     values: dict[str, Value] | _Columns
-    error: Span | None = None
+    error: TextSpan | None = None
     is_error: bool = False
 
 
@@ -91,11 +91,11 @@ class Merge:
 
     sql: str
     parameters: Parameters
-    target: Target
-    ctes: Span | None
-    source: Span
+    target: ChangeTarget
+    ctes: TextSpan | None
+    source: TextSpan
     alias: str
-    on: Span | tuple[str, ...]
+    on: TextSpan | tuple[str, ...]
     clauses: tuple[_Clause, ...]
     returning: tuple[Composed, bool] | None
 
@@ -109,9 +109,9 @@ class Merge:
     @property
     def needs_columns(self) -> bool:
         """Whether :meth:`effects` has to know the columns of the source."""
-        return any(isinstance(clause.values, _Columns) and clause.action in (Action.INSERT, Action.UPDATE) for clause in self.clauses)
+        return any(isinstance(clause.values, _Columns) and clause.action in (RowAction.INSERT, RowAction.UPDATE) for clause in self.clauses)
 
-    def effects(self, columns: Sequence[str]) -> EffectsQuery:
+    def effects(self, columns: Sequence[str]) -> RowChangesQuery:
         """The query for effects.
 
         Args:
@@ -130,7 +130,7 @@ class Merge:
             composer.say(" UNION ALL " if number else " ")
             self._say_part(composer, kind, [clause for clause in self.clauses if clause.kind is kind], columns)
         query, names_action = self.returning or (None, False)
-        return EffectsQuery(self.target.table, composer.finish(), Meeting.REFUSED, query, names_action)
+        return RowChangesQuery(self.target.table, composer.finish(), DuplicateMatchPolicy.REFUSED, query, names_action)
 
     def _say_part(self, composer: Composer, kind: _Kind, clauses: Sequence[_Clause], columns: Sequence[str]) -> None:
         """The effects of the clauses of one kind."""
@@ -144,7 +144,7 @@ class Merge:
             each = [("CAST((", *own[column.name], f") AS {column.type})") if column.name in own else stays for own in values]
             chosen[column.name] = stays if all(value == stays for value in each) else _decided(clauses, each)
         actions = [_action(clause) for clause in clauses]
-        say_effects(composer, target, _decided(clauses, actions), chosen, is_there=is_there)
+        row_changes_items(composer, target, _decided(clauses, actions), chosen, is_there=is_there)
         item, key = target_text(target), column_of(target, table.primary_key[0])
         source, alias = f"{_SOURCE} AS {quoted(self.alias)}", quoted(self.alias)
         match kind:
@@ -158,14 +158,14 @@ class Merge:
                 composer.say(f" FROM (SELECT {own}.* FROM {item} LEFT JOIN {marked} ON ", *self._condition(), f' WHERE {alias}."is source" IS NULL) AS {own}')
 
     def _condition(self) -> Value:
-        if isinstance(self.on, Span):
+        if isinstance(self.on, TextSpan):
             return ("(", self.on, ")")
         return (" AND ".join(f"{column_of(self.target, name)} = {quoted(self.alias)}.{quoted(name)}" for name in self.on),)
 
     def _values(self, clause: _Clause, columns: Sequence[str]) -> dict[str, Value]:
         if not isinstance(clause.values, _Columns):
             return clause.values
-        if clause.action not in (Action.INSERT, Action.UPDATE):
+        if clause.action not in (RowAction.INSERT, RowAction.UPDATE):
             return {}
         table = self.target.table
         if clause.values is _Columns.BY_NAME:
@@ -176,7 +176,7 @@ class Merge:
         return {column.name: (f"{quoted(self.alias)}.{quoted(name)}",) for column, name in zip(table.columns, columns, strict=True)}
 
 
-def read_merge(cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef], ctes: Span | None) -> Merge:
+def read_merge(cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef], ctes: TextSpan | None) -> Merge:
     """Read a MERGE statement.
 
     Args:
@@ -194,7 +194,7 @@ def read_merge(cursor: TokenCursor, parameters: Parameters, find: Callable[[str]
     target = read_target(cursor, find)
     cursor.expect("USING")
     source, alias = _read_source(cursor)
-    on: Span | tuple[str, ...]
+    on: TextSpan | tuple[str, ...]
     if cursor.accept("ON"):
         on = read_expression(cursor, "WHEN", what="a condition")
     else:
@@ -214,7 +214,7 @@ def read_merge(cursor: TokenCursor, parameters: Parameters, find: Callable[[str]
     return Merge(cursor.sql, parameters, target, ctes, source, alias, on, tuple(clauses), returning)
 
 
-def _read_source(cursor: TokenCursor) -> tuple[Span, str]:
+def _read_source(cursor: TokenCursor) -> tuple[TextSpan, str]:
     """``u``, ``u AS s``, ``(query) AS s`` or ``(query) AS s(a, b)``, and the name by which the statement calls it."""
     start, alias = cursor.offset, ""
     if cursor.at("("):
@@ -232,7 +232,7 @@ def _read_source(cursor: TokenCursor) -> tuple[Span, str]:
             end = read_parenthesized(cursor).end
     if not alias:
         raise cursor.expected("AS and a name for the query")
-    return Span(start, end), alias
+    return TextSpan(start, end), alias
 
 
 def _read_clause(cursor: TokenCursor, table: TableDef) -> _Clause:
@@ -258,12 +258,12 @@ def _read_clause(cursor: TokenCursor, table: TableDef) -> _Clause:
     if kind is _Kind.NOT_MATCHED:
         if not cursor.accept("INSERT"):
             raise cursor.expected("INSERT, DO NOTHING or ERROR")
-        return _Clause(kind, condition, Action.INSERT, _read_insert(cursor, table))
+        return _Clause(kind, condition, RowAction.INSERT, _read_insert(cursor, table))
     if cursor.accept("DELETE"):
-        return _Clause(kind, condition, Action.DELETE, {})
+        return _Clause(kind, condition, RowAction.DELETE, {})
     if not cursor.accept("UPDATE"):
         raise cursor.expected("UPDATE, DELETE, DO NOTHING or ERROR")
-    return _Clause(kind, condition, Action.UPDATE, _read_update(cursor, table, kind))
+    return _Clause(kind, condition, RowAction.UPDATE, _read_update(cursor, table, kind))
 
 
 def _read_update(cursor: TokenCursor, table: TableDef, kind: _Kind) -> dict[str, Value] | _Columns:
@@ -326,7 +326,7 @@ def _action(clause: _Clause) -> Value:
 
 def _decided(clauses: Sequence[_Clause], values: Sequence[Value]) -> Value:
     """Of values of clauses that of the first whose condition is true; NULL when there is none."""
-    words: list[str | Span] = ["CASE"]
+    words: list[str | TextSpan] = ["CASE"]
     for clause, value in zip(clauses, values, strict=True):
         if clause.condition is None:
             if len(words) == 1:

@@ -11,9 +11,9 @@ from sqlglot import exp
 
 from secateur.errors import ProgrammingError
 from secateur.planner.dml.composed import Composed, Composer
-from secateur.planner.dml.effects import target_text
 from secateur.planner.dml.expressions import read_expression
-from secateur.planner.dml.target import Target
+from secateur.planner.dml.row_changes import target_text
+from secateur.planner.dml.target import ChangeTarget
 from secateur.planner.text.dialect import parse_query, tokenize
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
@@ -27,7 +27,7 @@ MERGE_ACTION: Final = "merge_action"
 _NOT_OF_ONE_ROW: Final = (exp.AggFunc, exp.Window, exp.Query, exp.Unnest, exp.Explode)
 
 
-def read_returning(cursor: TokenCursor, target: Target, parameters: Parameters, *, with_action: bool = False) -> tuple[Composed, bool] | None:
+def read_returning(cursor: TokenCursor, target: ChangeTarget, parameters: Parameters, *, with_action: bool = False) -> tuple[Composed, bool] | None:
     """Read the clause, which ends the statement; None when the statement ends without it.
 
     Args:

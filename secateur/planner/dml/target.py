@@ -11,7 +11,7 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor, is_name
 
-__all__ = ["Target", "read_insert_target", "read_relation", "read_table", "read_target"]
+__all__ = ["ChangeTarget", "read_insert_target", "read_relation", "read_table", "read_target"]
 
 _R = TypeVar("_R")
 
@@ -20,7 +20,7 @@ _BEHIND: Final = ("WHERE", "SET", "USING", "FROM", "RETURNING")
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ChangeTarget:
     """The table that a statement changes.
 
     Attributes:
@@ -62,7 +62,7 @@ def read_relation(cursor: TokenCursor, find: Callable[[str], _R]) -> _R:
         raise located(UnknownTableError, error.message, cursor.sql, token.start, token.end - token.start + 1, **error.details) from None
 
 
-def read_target(cursor: TokenCursor, find: Callable[[str], TableDef]) -> Target:
+def read_target(cursor: TokenCursor, find: Callable[[str], TableDef]) -> ChangeTarget:
     """The table that comes next, with its alias if it has one.
 
     Raises:
@@ -78,10 +78,10 @@ def read_target(cursor: TokenCursor, find: Callable[[str], TableDef]) -> Target:
     assert last is not None
     if cursor.at("("):
         raise cursor.unsupported("a list of columns behind the table", "use the columns' own names")
-    return Target(table, alias, start, last.end + 1)
+    return ChangeTarget(table, alias, start, last.end + 1)
 
 
-def read_insert_target(cursor: TokenCursor, find: Callable[[str], TableDef]) -> Target:
+def read_insert_target(cursor: TokenCursor, find: Callable[[str], TableDef]) -> ChangeTarget:
     """As :func:`read_target`, for INSERT: there an alias comes behind AS only, and the columns behind it.
 
     Raises:
@@ -95,7 +95,7 @@ def read_insert_target(cursor: TokenCursor, find: Callable[[str], TableDef]) -> 
         last = cursor.peek()
         alias = cursor.name("an alias")
     assert last is not None
-    return Target(table, alias, start, last.end + 1)
+    return ChangeTarget(table, alias, start, last.end + 1)
 
 
 def _is_alias(cursor: TokenCursor) -> bool:

@@ -13,15 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from secateur.engine.sql.row_effects import Action, Meeting
+from secateur.engine.sql.row_changes import DuplicateMatchPolicy, RowAction
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.assignments import Assignment, read_assignments
 from secateur.planner.dml.change import ChangeQuery, read_clause
 from secateur.planner.dml.composed import Composed, Composer
-from secateur.planner.dml.effects import EffectsQuery, Value, action_text, column_of, say_effects, target_text
-from secateur.planner.dml.expressions import Span, read_expression
+from secateur.planner.dml.expressions import TextSpan, read_expression
 from secateur.planner.dml.returning import read_returning
-from secateur.planner.dml.target import Target, read_target
+from secateur.planner.dml.row_changes import RowChangesQuery, Value, action_text, column_of, row_changes_items, target_text
+from secateur.planner.dml.target import ChangeTarget, read_target
 from secateur.planner.statement import ChangeKind
 from secateur.planner.text.dialect import quoted
 from secateur.planner.text.parameters import Parameters
@@ -45,11 +45,11 @@ class Update:
 
     sql: str
     parameters: Parameters
-    target: Target
+    target: ChangeTarget
     assignments: tuple[Assignment, ...]
-    ctes: Span | None
-    sources: Span | None
-    where: Span | None
+    ctes: TextSpan | None
+    sources: TextSpan | None
+    where: TextSpan | None
     returning: tuple[Composed, bool] | None
 
     @property
@@ -75,13 +75,13 @@ class Update:
             composer.say(" ", self.where)
         return ChangeQuery(self.target, ChangeKind.UPDATE, composer.finish(), columns)
 
-    def effects(self) -> EffectsQuery:
+    def effects(self) -> RowChangesQuery:
         """The query for effects."""
         composer = Composer(self.sql, self.parameters)
         if self.ctes is not None:
             composer.say(self.ctes, " ")
         composer.say("SELECT ")
-        say_effects(composer, self.target, (action_text(Action.UPDATE),), assigned_values(self.assignments))
+        row_changes_items(composer, self.target, (action_text(RowAction.UPDATE),), assigned_values(self.assignments))
         composer.say(" FROM ")
         if self.sources is not None:
             # In front of the target: behind it, a subquery among the sources could name columns of the target, which the dialect refuses.
@@ -90,10 +90,10 @@ class Update:
         if self.where is not None:
             composer.say(" ", self.where)
         query, names_action = self.returning or (None, False)
-        return EffectsQuery(self.target.table, composer.finish(), Meeting.FIRST, query, names_action)
+        return RowChangesQuery(self.target.table, composer.finish(), DuplicateMatchPolicy.FIRST, query, names_action)
 
 
-def read_update(cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef], ctes: Span | None) -> Update:
+def read_update(cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef], ctes: TextSpan | None) -> Update:
     """Read an UPDATE statement.
 
     Args:

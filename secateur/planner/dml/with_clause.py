@@ -7,14 +7,14 @@ from typing import Final
 
 from sqlglot import Token, TokenType
 
-from secateur.planner.dml.expressions import Span
+from secateur.planner.dml.expressions import TextSpan
 
 __all__ = ["split_with"]
 
 _VERBS: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "PIVOT", "UNPIVOT"})
 
 
-def split_with(tokens: Sequence[Token]) -> tuple[Span | None, Sequence[Token]]:
+def split_with(tokens: Sequence[Token]) -> tuple[TextSpan | None, Sequence[Token]]:
     """The WITH clause of a statement that changes or turns rows, and the tokens of that statement; None and all the tokens for everything else."""
     if tokens[0].text.upper() != "WITH":
         return None, tokens
@@ -23,5 +23,5 @@ def split_with(tokens: Sequence[Token]) -> tuple[Span | None, Sequence[Token]]:
         depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
         closes = position and tokens[position - 1].token_type is TokenType.R_PAREN
         if closes and not depth and token.text.upper() in _VERBS and token.token_type is not TokenType.IDENTIFIER:
-            return Span(tokens[0].start, tokens[position - 1].end + 1), tokens[position:]
+            return TextSpan(tokens[0].start, tokens[position - 1].end + 1), tokens[position:]
     return None, tokens

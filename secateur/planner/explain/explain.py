@@ -16,8 +16,8 @@ from secateur.partitioning.pruning.nodes import All, Everywhere
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.topology.topology import Topology
 from secateur.planner.explain.lines import dag_text, head_text, listed, stages_text
-from secateur.planner.explain.scan_facts import ScanFacts, is_one_key, rung, scan_facts, scan_json
-from secateur.planner.explain.steps import ExplainedStep, rung_in_all
+from secateur.planner.explain.scan_facts import ScanExplanation, execution_mode, is_one_key, scan_facts, scan_json
+from secateur.planner.explain.steps import ExplainedStep, combined_execution_mode
 from secateur.planner.explain.writes import copy_holders, insert_pruning, publication, write_dag
 from secateur.planner.statement import (
     AlterTable,
@@ -44,9 +44,9 @@ from secateur.planner.statement import (
 )
 from secateur.planner.steps.join_keys import RULE as JOIN_KEYS_FIRST
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
-from secateur.planner.text.long_lists import fold_lists
+from secateur.planner.text.hoisted_lists import fold_lists
 
-__all__ = ["Explain", "explain"]
+__all__ = ["ExplainedStatement", "explain"]
 
 
 class TopologyView(Protocol):
@@ -59,7 +59,7 @@ class TopologyView(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Explain:
+class ExplainedStatement:
     """How a statement would run.
 
     Attributes:
@@ -71,7 +71,7 @@ class Explain:
     json: dict[str, Any]
 
 
-def explain(statement: Statement, params: Sequence[Any] | Mapping[str, Any], view: TopologyView, settings: Mapping[str, Any]) -> Explain:
+def explain(statement: Statement, params: Sequence[Any] | Mapping[str, Any], view: TopologyView, settings: Mapping[str, Any]) -> ExplainedStatement:
     """Explain a planned statement.
 
     Args:
@@ -89,16 +89,17 @@ def explain(statement: Statement, params: Sequence[Any] | Mapping[str, Any], vie
             return _explain_select(statement, view.topology, enabled=enabled)
         case CopyTo(select, options):
             explained = _explain_select(select, view.topology, enabled=enabled)
-            return Explain(f"COPY to {options.path}, written by the client, from:\n{explained.text}", explained.json)
+            return ExplainedStatement(f"COPY to {options.path}, written by the client, from:\n{explained.text}", explained.json)
         case CopyFrom(table, _, options):
             return _explain_other(f"COPY: the client reads {options.path} and loads its rows into {table.name}", view.topology, enabled=enabled)
         case InsertSelect(table, _, select):
             explained = _explain_select(select, view.topology, enabled=enabled)
-            return Explain(f"INSERT into {table.name} from:\n{explained.text}", explained.json)
-        case WholeChange(table=table, select=select, is_narrow=is_narrow):
+            return ExplainedStatement(f"INSERT into {table.name} from:\n{explained.text}", explained.json)
+        case WholeChange(table=table, select=select, is_single_partition=is_single_partition):
             explained = _explain_select(select, view.topology, enabled=enabled)
-            return Explain(
-                f"change of {table.name}, worked out by one member from:\n{explained.text}\n{publication(table, None if is_narrow else 0)}", explained.json
+            return ExplainedStatement(
+                f"change of {table.name}, worked out by one member from:\n{explained.text}\n{publication(table, None if is_single_partition else 0)}",
+                explained.json,
             )
         case ChangeStatement():
             return _explain_change(statement, view.topology, enabled=enabled)
@@ -106,7 +107,7 @@ def explain(statement: Statement, params: Sequence[Any] | Mapping[str, Any], vie
             return _explain_insert(statement, view.topology, enabled=enabled)
         case CreateTableAs(table, select=SelectStatement() as select):
             explained = _explain_select(select, view.topology, enabled=enabled)
-            return Explain(f"CREATE TABLE {table.name} at the controller, and its rows from:\n{explained.text}", explained.json)
+            return ExplainedStatement(f"CREATE TABLE {table.name} at the controller, and its rows from:\n{explained.text}", explained.json)
         case CreateTable() | CreateTableAs() | CreateIndex() | DropIndex() | AlterTable() | DropTable() | CreateView() | DropView():
             return _explain_other("DDL runs at the controller and reads no partition", view.topology, enabled=enabled)
         case ShowSettings():
@@ -117,7 +118,7 @@ def explain(statement: Statement, params: Sequence[Any] | Mapping[str, Any], vie
             assert_never(statement)
 
 
-def _explain_change(change: ChangeStatement, topology: Topology, *, enabled: bool) -> Explain:
+def _explain_change(change: ChangeStatement, topology: Topology, *, enabled: bool) -> ExplainedStatement:
     """What the query of a change says, and beside it who keeps copies of the rows."""
     table = change.table
     pruning, facts = _pruning(change.select, change.select, (), topology, enabled=enabled)
@@ -136,10 +137,10 @@ def _explain_change(change: ChangeStatement, topology: Topology, *, enabled: boo
     if not is_empty:
         lines.append(f"backups:{listed(backups) or ' none'}")
         lines.append(publication(table, len(target.possible) if target.known else 1 if is_one_key(target.scan) else None))
-    return Explain("\n".join(lines + dag_text(dag)), {"pruning": pruning, "dag": dag})
+    return ExplainedStatement("\n".join(lines + dag_text(dag)), {"pruning": pruning, "dag": dag})
 
 
-def _explain_insert(insert: InsertRows, topology: Topology, *, enabled: bool) -> Explain:
+def _explain_insert(insert: InsertRows, topology: Topology, *, enabled: bool) -> ExplainedStatement:
     table = insert.table
     pruning = insert_pruning(table, insert.rows, topology, enabled=enabled)
     dag = write_dag(f"insert into {table.name}", pruning["required_members"])
@@ -153,10 +154,10 @@ def _explain_insert(insert: InsertRows, topology: Topology, *, enabled: bool) ->
         f"backups:{listed(pruning['backup_members']) or ' none'}",
         publication(table, None if partitions is None else len(partitions)),
     ]
-    return Explain("\n".join(lines + dag_text(dag)), {"pruning": pruning, "dag": dag})
+    return ExplainedStatement("\n".join(lines + dag_text(dag)), {"pruning": pruning, "dag": dag})
 
 
-def _explain_other(what: str, topology: Topology, *, enabled: bool) -> Explain:
+def _explain_other(what: str, topology: Topology, *, enabled: bool) -> ExplainedStatement:
     pruning = {
         "enabled": enabled,
         "applicable": False,
@@ -168,10 +169,10 @@ def _explain_other(what: str, topology: Topology, *, enabled: bool) -> Explain:
         "members_total": len(topology.members),
         "scans": [],
     }
-    return Explain(what, {"pruning": pruning, "dag": {"vertices": [], "edges": []}})
+    return ExplainedStatement(what, {"pruning": pruning, "dag": {"vertices": [], "edges": []}})
 
 
-def _explain_select(statement: SelectStatement, topology: Topology, *, enabled: bool) -> Explain:
+def _explain_select(statement: SelectStatement, topology: Topology, *, enabled: bool) -> ExplainedStatement:
     steps: list[ExplainedStep] = []
     outer = statement
     while enabled and outer.materialized is not None:
@@ -181,13 +182,13 @@ def _explain_select(statement: SelectStatement, topology: Topology, *, enabled: 
             first += step.parameter_count
         outer = outer.materialized.outer
     pruning, facts = _pruning(statement, outer, steps, topology, enabled=enabled)
-    dag = _dag(outer.plan, facts, statement.params, topology, *rung(outer.plan, facts, topology))
-    return Explain(_text(outer.plan, pruning, facts, steps, dag), {"pruning": pruning, "dag": dag})
+    dag = _dag(outer.plan, facts, statement.params, topology, *execution_mode(outer.plan, facts, topology))
+    return ExplainedStatement(_text(outer.plan, pruning, facts, steps, dag), {"pruning": pruning, "dag": dag})
 
 
 def _pruning(
     statement: SelectStatement, outer: SelectStatement, steps: Sequence[ExplainedStep], topology: Topology, *, enabled: bool
-) -> tuple[dict[str, Any], list[ScanFacts]]:
+) -> tuple[dict[str, Any], list[ScanExplanation]]:
     """The member ``pruning`` of the document, and the facts about the scans of ``outer`` that it is made from."""
     plan = outer.plan
     params = statement.params
@@ -200,8 +201,8 @@ def _pruning(
     facts = [scan_facts(scan, bounds, tree, known, count, enabled=enabled, found=found) for scan, bounds, tree in scans]
     prunable = any(fact.scan.reason is None and not isinstance(tree.root, (All, Everywhere)) for fact, tree in zip(facts, trees, strict=True))
     reasons = list(dict.fromkeys(fact.reason for fact in facts if fact.reason is not None))
-    own_execution, own_members = rung(plan, facts, topology)
-    execution, members = rung_in_all(own_execution, own_members, steps, topology.member_ids)
+    own_execution, own_members = execution_mode(plan, facts, topology)
+    execution, members = combined_execution_mode(own_execution, own_members, steps, topology.member_ids)
     unpruned = [fact for fact in facts if fact.partitions is None and not fact.scan.replicated]
     pruning: dict[str, Any] = {
         "enabled": enabled,
@@ -241,7 +242,7 @@ def _explain_step(step: Step, first: int, whole: SelectStatement, topology: Topo
 
 
 def _dag(
-    plan: SelectPlan, facts: Sequence[ScanFacts], params: Sequence[Any] | None, topology: Topology, execution: str, members: Sequence[str]
+    plan: SelectPlan, facts: Sequence[ScanExplanation], params: Sequence[Any] | None, topology: Topology, execution: str, members: Sequence[str]
 ) -> dict[str, Any]:
     if execution == "none" or not members:
         return {"vertices": [], "edges": []}
@@ -254,7 +255,7 @@ def _dag(
     return describe_select(plan, [fact.possible for fact in facts], values, topology, members[0])
 
 
-def _text(plan: SelectPlan, pruning: dict[str, Any], facts: Sequence[ScanFacts], steps: Sequence[ExplainedStep], dag: dict[str, Any]) -> str:
+def _text(plan: SelectPlan, pruning: dict[str, Any], facts: Sequence[ScanExplanation], steps: Sequence[ExplainedStep], dag: dict[str, Any]) -> str:
     lines = head_text(pruning, facts)
     match plan.strategy:
         case Strategy.TWO_STAGE:

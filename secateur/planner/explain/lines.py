@@ -7,23 +7,23 @@ from itertools import islice
 from typing import Any, Final, assert_never
 
 from secateur.engine.sql.select_plan import SelectPlan
-from secateur.engine.sql.stage import Exchange, stage_relation
+from secateur.engine.sql.stage import ExchangeKind, stage_relation
 from secateur.partitioning.pruning.key_range import IndexSlice, KeyPrefix, KeyRanges, KeySlice
 from secateur.partitioning.pruning.tree_text import value_text
-from secateur.planner.explain.scan_facts import ScanFacts, json_values
+from secateur.planner.explain.scan_facts import ScanExplanation, json_values
 
 __all__ = ["dag_text", "head_text", "listed", "stages_text"]
 
 _PARTITIONS_SHOWN_MAX: Final = 16
 _GOES: Final = {
-    Exchange.GATHER: ", to the coordinator",
-    Exchange.BROADCAST: ", to every member",
-    Exchange.ROUTE: ", to the owners of the keys",
-    Exchange.SHUFFLE: ", to members by hash",
+    ExchangeKind.GATHER: ", to the coordinator",
+    ExchangeKind.BROADCAST: ", to every member",
+    ExchangeKind.ROUTE: ", to the owners of the keys",
+    ExchangeKind.SHUFFLE: ", to members by hash",
 }
 
 
-def head_text(pruning: dict[str, Any], facts: Sequence[ScanFacts]) -> list[str]:
+def head_text(pruning: dict[str, Any], facts: Sequence[ScanExplanation]) -> list[str]:
     """Where the statement runs, its tree, what was rewritten, and each scan."""
     members = pruning["required_members"]
     may = "" if all(fact.known for fact in facts) else "at most "
@@ -40,7 +40,7 @@ def head_text(pruning: dict[str, Any], facts: Sequence[ScanFacts]) -> list[str]:
     return lines
 
 
-def _scan_text(fact: ScanFacts) -> list[str]:
+def _scan_text(fact: ScanExplanation) -> list[str]:
     scan = fact.scan
     name = scan.table if scan.alias == scan.table else f"{scan.table} AS {scan.alias}"
     total = scan.tree.total

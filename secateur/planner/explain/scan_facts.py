@@ -15,20 +15,20 @@ from secateur.partitioning.pruning.expression import UNKNOWN
 from secateur.partitioning.pruning.key_range import IndexSlice, KeyPrefix, KeyRanges, KeySlice
 from secateur.partitioning.pruning.nodes import Keys
 from secateur.partitioning.pruning.operand import Constant, Parameter, ParameterList
-from secateur.partitioning.pruning.select_partitions import reach
+from secateur.partitioning.pruning.select_partitions import select_partitions
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.pruning.tree_text import node_text, value_text
 from secateur.partitioning.topology.topology import Topology
 from secateur.planner.explain.steps import needs_values
 from secateur.planner.scans.scan_bounds import ScanBounds, overflow_reason
 
-__all__ = ["ScanFacts", "is_one_key", "json_values", "rung", "scan_facts", "scan_json"]
+__all__ = ["ScanExplanation", "execution_mode", "is_one_key", "json_values", "scan_facts", "scan_json"]
 
 _KEYS_SHOWN_MAX: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class ScanFacts:
+class ScanExplanation:
     """One scan, bound.
 
     Attributes:
@@ -49,7 +49,9 @@ class ScanFacts:
     reason: str | None
 
 
-def scan_facts(scan: ScanPlan, bounds: ScanBounds, shown: PartitionTree, params: Sequence[Any] | None, count: int, *, enabled: bool, found: str) -> ScanFacts:
+def scan_facts(
+    scan: ScanPlan, bounds: ScanBounds, shown: PartitionTree, params: Sequence[Any] | None, count: int, *, enabled: bool, found: str
+) -> ScanExplanation:
     """What is known of a scan.
 
     Args:
@@ -66,25 +68,25 @@ def scan_facts(scan: ScanPlan, bounds: ScanBounds, shown: PartitionTree, params:
     values = () if params is None else params
     keys = scan.keys.bind(values) if enabled and (params is not None or scan.keys.is_constant) else None
     if scan.replicated:
-        return ScanFacts(scan, key, (0,), (0,), True, None, keys, None)
+        return ScanExplanation(scan, key, (0,), (0,), True, None, keys, None)
     if not enabled:
-        return ScanFacts(scan, key, None, live, True, None, None, "pruning is off: SET pruning = on")
+        return ScanExplanation(scan, key, None, live, True, None, None, "pruning is off: SET pruning = on")
     if scan.reason is not None:
-        return ScanFacts(scan, key, None, live, True, None, keys, scan.reason)
+        return ScanExplanation(scan, key, None, live, True, None, keys, scan.reason)
     if needs_values(scan.tree.root, count):
         later = f"{found} known at run time: the partitions are those of {node_text(scan.tree.root, scan.tree.scheme)}"
-        return ScanFacts(scan, key, None, live, False, None, keys, later)
+        return ScanExplanation(scan, key, None, live, False, None, keys, later)
     if params is None and not scan.tree.is_constant:
         listed = shown.bind(()) if shown.is_constant else None
         if listed is not None and not listed.is_all:
-            return ScanFacts(scan, key, listed.ids, listed.ids, True, None, keys, None)
+            return ScanExplanation(scan, key, listed.ids, listed.ids, True, None, keys, None)
         unbound = f"the parameters are not bound: the partitions are those of {node_text(shown.root, shown.scheme)}"
-        return ScanFacts(scan, key, None, live, False, None, keys, unbound)
+        return ScanExplanation(scan, key, None, live, False, None, keys, unbound)
     ids = scan.tree.bind(values)
     reason = _bound_reason(scan, bounds, values) if ids.is_all else None
     if reason is not None:
-        return ScanFacts(scan, key, None, live, True, None, keys, reason)
-    return ScanFacts(scan, key, ids.ids, ids.ids, True, _key_values(scan, bounds, values), keys, None)
+        return ScanExplanation(scan, key, None, live, True, None, keys, reason)
+    return ScanExplanation(scan, key, ids.ids, ids.ids, True, _key_values(scan, bounds, values), keys, None)
 
 
 def _bound_reason(scan: ScanPlan, bounds: ScanBounds, params: Sequence[Any]) -> str | None:
@@ -95,14 +97,14 @@ def _bound_reason(scan: ScanPlan, bounds: ScanBounds, params: Sequence[Any]) -> 
         for column, constraint in box.constraints:
             for test in constraint.tests:
                 values = test.values(params, types[column])
-                if allowed(test.subject, test.comparison, values, types[column]) is None:
+                if allowed(test.comparison_target, test.comparison, values, types[column]) is None:
                     if UNKNOWN in values and not any(isinstance(operand, ParameterList) for operand in test.operands):
                         return f"what {column} is compared with is known to DuckDB alone for these parameters: pass the value itself"
                     if UNKNOWN in values:
                         return f"what {column} is compared with is not a list of {types[column]} values: pass one"
                     shown = ", ".join(value_text(value) for value in values[:3])
                     return f"{shown} does not compare in the type of {column}: pass a {types[column]}"
-        overflows = reach(scheme, box.resolve(params, types), scan.tree.limit).overflows
+        overflows = select_partitions(scheme, box.resolve(params, types), scan.tree.limit).overflows
         if overflows:
             return "; ".join(dict.fromkeys(map(overflow_reason, overflows)))
     return None
@@ -128,8 +130,8 @@ def _key_values(scan: ScanPlan, bounds: ScanBounds, params: Sequence[Any]) -> li
     return [[_json_value(value) for value in key] for key in sorted(found)]
 
 
-def rung(plan: SelectPlan, facts: Sequence[ScanFacts], topology: Topology) -> tuple[str, list[str]]:
-    """The rung and the members that are needed, or may be where parameters are open."""
+def execution_mode(plan: SelectPlan, facts: Sequence[ScanExplanation], topology: Topology) -> tuple[str, list[str]]:
+    """The execution mode and the members that are needed, or may be where parameters are open."""
     if all(fact.known and not fact.possible for fact in facts):
         return ("none", []) if plan.empty is not None else ("local", [])
     owners = {member for fact in facts if not fact.scan.replicated and fact.possible for member in topology.primaries(fact.scan.group, list(fact.possible))}
@@ -159,7 +161,7 @@ def _names_one_value(box: Box, column: str) -> bool:
     return False
 
 
-def scan_json(fact: ScanFacts) -> dict[str, Any]:
+def scan_json(fact: ScanExplanation) -> dict[str, Any]:
     """A member of ``scans`` in DESIGN section 7."""
     return {
         "table": fact.scan.table,

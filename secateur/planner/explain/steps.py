@@ -10,7 +10,7 @@ from secateur.partitioning.pruning.nodes import Node, boxes_of
 from secateur.partitioning.pruning.operand import parameters_of
 from secateur.planner.statement import SubqueryUse
 
-__all__ = ["ExplainedStep", "needs_values", "rung_in_all"]
+__all__ = ["ExplainedStep", "combined_execution_mode", "needs_values"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ def needs_values(node: Node, parameter_count: int) -> bool:
     return False
 
 
-def rung_in_all(execution: str, members: Sequence[str], steps: Sequence[ExplainedStep], member_ids: Sequence[str]) -> tuple[str, list[str]]:
-    """The rung and the members of a query with its steps: local when one member does all of it."""
+def combined_execution_mode(execution: str, members: Sequence[str], steps: Sequence[ExplainedStep], member_ids: Sequence[str]) -> tuple[str, list[str]]:
+    """The execution mode and the members of a query with its steps: local when one member does all of it."""
     if not steps:
         return execution, list(members)
     needed = {*members, *(member for step in steps for member in step.pruning["required_members"])}

@@ -1,1 +1,1 @@
-"""What runs: a statement cut in two, and the forms of its pieces for the arrow kernel."""
+"""What runs: a statement split in two, and the forms of its pieces for the arrow kernel."""

@@ -1,4 +1,4 @@
-"""Aggregates cut in two: what each owner computes, and how the coordinator combines it, exactly.
+"""Aggregates split in two: what each owner computes, and how the coordinator combines it, exactly.
 
 ==================  ==================  =============================================
 aggregate           partial             final
@@ -28,7 +28,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.planner.fragments.canonical import Cut
+from secateur.planner.fragments.qualified import NotDistributable
 from secateur.planner.text.dialect import to_sql
 
 __all__ = ["AGGREGATES", "AVERAGE_TYPE", "PartialColumns", "aggregate_name", "combine"]
@@ -43,7 +43,7 @@ AVERAGE_TYPE: Final = "DOUBLE"
 """The type of an average that is a quotient of a sum and a count."""
 
 AGGREGATES: Final = _SAME | {"count", "count_star", "avg"}
-"""DuckDB's names of the aggregates that are cut; a statement with any other is not."""
+"""DuckDB's names of the aggregates that are split; a statement with any other is not."""
 
 
 @dataclass(slots=True)
@@ -71,12 +71,12 @@ def combine(node: exp.Expr, partial: PartialColumns, type_of: Callable[[str], st
     """The final expression for an aggregate, or None when the node is none.
 
     Args:
-        node: In a canonical SELECT.
+        node: In a qualified SELECT.
         partial: Gets the columns that the final needs.
         type_of: The SQL type text of an expression over the scanned relation.
 
     Raises:
-        Cut: An aggregate that cannot be cut: ORDER BY inside, more arguments than one, or over a type whose average is not a quotient.
+        NotDistributable: An aggregate that cannot be split: ORDER BY inside, more arguments than one, or over a type whose average is not a quotient.
     """
     call = node.this if isinstance(node, exp.Filter) else node
     name = aggregate_name(call)
@@ -92,7 +92,7 @@ def combine(node: exp.Expr, partial: PartialColumns, type_of: Callable[[str], st
         return f"CAST(coalesce(sum({column}), 0) AS {type_of(whole)})"
     if name == "avg":
         if type_of(whole) != AVERAGE_TYPE:
-            raise Cut(f"{whole} is not a quotient of a sum and a count")
+            raise NotDistributable(f"{whole} is not a quotient of a sum and a count")
         total = partial.column(f"sum({argument}){suffix}")
         count = partial.column(f"count({argument}){suffix}")
         return f"CAST(CAST(sum({total}) AS {type_of(f'sum({argument})')}) AS DOUBLE) / sum({count})"
@@ -113,7 +113,7 @@ def _distinct(node: exp.Expr, call: exp.Expr, name: str, partial: PartialColumns
     """An aggregate of distinct values: the partial groups by the value as well, so that each member sends it once."""
     extra = [key for key, value in call.args.items() if value and key not in ("this", "big_int")]
     if extra or len(call.this.expressions) != 1 or call.this.args.get("on"):
-        raise Cut(f"{to_sql(node)} needs all rows in one place")
+        raise NotDistributable(f"{to_sql(node)} needs all rows in one place")
     argument = to_sql(call.this.expressions[0])
     if isinstance(node, exp.Filter):
         condition = node.expression.this if isinstance(node.expression, exp.Where) else node.expression
@@ -128,7 +128,7 @@ def _argument(call: exp.Expr) -> str:
     if not operands or isinstance(operands[0], exp.Star):
         if isinstance(call, exp.Count) and not extra:
             return "*"
-        raise Cut(f"{to_sql(call)} has no argument")
+        raise NotDistributable(f"{to_sql(call)} has no argument")
     if extra or len(operands) > 1 or isinstance(operands[0], (exp.Distinct, exp.Order, exp.Limit, exp.IgnoreNulls, exp.RespectNulls)):
-        raise Cut(f"{to_sql(call)} needs all rows in one place")
+        raise NotDistributable(f"{to_sql(call)} needs all rows in one place")
     return to_sql(operands[0])

@@ -13,16 +13,16 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.engine.kernels.arrow.doubles import SCALE_MAX
-from secateur.engine.kernels.arrow.expression import Column, Constant, Expression, Parameter
-from secateur.engine.kernels.arrow.fragment import Aggregate, AggregateFunction, ArrowFragment, SortKey, slot_name
+from secateur.engine.kernels.arrow.expression import ColumnExpression, ConstantExpression, Expression, ParameterExpression
+from secateur.engine.kernels.arrow.fragment import AggregateFunction, ArrowAggregate, ArrowFragment, OrderTerm, slot_name
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.planner.fragments.arrow_constants import constant_operand, is_constant
 from secateur.planner.fragments.arrow_values import (
     BOOLEAN,
     DOUBLE,
     DeclineError,
+    NameScope,
     RowScope,
-    Scope,
     cast_type,
     compile_value,
     is_orderable,
@@ -31,7 +31,7 @@ from secateur.planner.fragments.arrow_values import (
 )
 from secateur.planner.text.folding import folded
 
-__all__ = ["Declined", "compile_arrow"]
+__all__ = ["KernelDeclined", "compile_arrow"]
 
 _BIGINT: Final = SqlType(TypeKind.BIGINT)
 _HUGEINT: Final = SqlType(TypeKind.HUGEINT)
@@ -47,13 +47,13 @@ _AGGREGATES: Final[dict[type[exp.Expr], AggregateFunction]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Declined:
+class KernelDeclined:
     """The arrow kernel cannot answer; ``reason`` says what stands in its way."""
 
     reason: str
 
 
-def compile_arrow(select: exp.Select, schema: Mapping[str, SqlType], relation: str, columns: Sequence[tuple[str, str]]) -> ArrowFragment | Declined:
+def compile_arrow(select: exp.Select, schema: Mapping[str, SqlType], relation: str, columns: Sequence[tuple[str, str]]) -> ArrowFragment | KernelDeclined:
     """Compile a SELECT over one relation.
 
     Args:
@@ -68,7 +68,7 @@ def compile_arrow(select: exp.Select, schema: Mapping[str, SqlType], relation: s
     try:
         return _Compiler(select, schema, relation, columns).compile()
     except DeclineError as decline:
-        return Declined(str(decline))
+        return KernelDeclined(str(decline))
 
 
 class _Compiler:
@@ -92,7 +92,7 @@ class _Compiler:
         groups = self._groups() if self._is_aggregation() else None
         if groups is None and having is not None:
             raise DeclineError("HAVING without groups")
-        scope: Scope = self._rows if groups is None else groups
+        scope: NameScope = self._rows if groups is None else groups
         outputs = tuple((name, self._output(item, text, scope)) for item, (name, text) in zip(self._items, self._columns, strict=True))
         if distinct is not None:
             _require_orderable([expression for _, expression in outputs], "DISTINCT", floats=False)
@@ -138,7 +138,7 @@ class _Compiler:
         ordinal = self._ordinal(node)
         return node.unnest() if ordinal is None else ordinal
 
-    def _output(self, item: exp.Expr, text: str, scope: Scope) -> Expression:
+    def _output(self, item: exp.Expr, text: str, scope: NameScope) -> Expression:
         given = _given_value(item.unalias()) if scope is self._rows and "distinct" not in self._clauses else None
         expression = compile_value(item.unalias(), scope) if given is None else given
         if str(expression.type) != text:
@@ -147,7 +147,7 @@ class _Compiler:
             raise DeclineError(f"a column of {expression.type}")
         return expression
 
-    def _order(self, order: exp.Expr, scope: Scope, outputs: Sequence[tuple[str, Expression]], *, distinct: bool) -> tuple[SortKey, ...]:
+    def _order(self, order: exp.Expr, scope: NameScope, outputs: Sequence[tuple[str, Expression]], *, distinct: bool) -> tuple[OrderTerm, ...]:
         keys = []
         for term in order.expressions:
             if not isinstance(term, exp.Ordered) or isinstance(term.this, exp.Var):
@@ -157,7 +157,7 @@ class _Compiler:
             expression = compile_value(self._resolved(term.this.unnest(), whole=True) if ordinal is None else ordinal, scope)
             if distinct:
                 expression = _among_outputs(expression, outputs)
-            keys.append(SortKey(expression, bool(term.args.get("desc")), bool(term.args.get("nulls_first"))))
+            keys.append(OrderTerm(expression, bool(term.args.get("desc")), bool(term.args.get("nulls_first"))))
         _require_orderable([key.expression for key in keys], "ORDER BY", floats=True)
         return tuple(keys)
 
@@ -210,14 +210,14 @@ class _GroupScope:
     def __init__(self, rows: RowScope, keys: tuple[Expression, ...]) -> None:
         self._rows = rows
         self.keys = keys
-        self.aggregates: list[Aggregate] = []
+        self.aggregates: list[ArrowAggregate] = []
 
     def resolve(self, node: exp.Expr) -> Expression | None:
         if isinstance(node, exp.AggFunc):
             return self._aggregate(node)
         if node.find(exp.AggFunc) is not None:
             return None
-        if isinstance(node, exp.Column) or not all(isinstance(key, Column) for key in self.keys):
+        if isinstance(node, exp.Column) or not all(isinstance(key, ColumnExpression) for key in self.keys):
             return self._key(node)
         return None
 
@@ -229,7 +229,7 @@ class _GroupScope:
                 raise
             return None
         if expression in self.keys:
-            return Column(slot_name(self.keys.index(expression)), expression.type)
+            return ColumnExpression(slot_name(self.keys.index(expression)), expression.type)
         if isinstance(node, exp.Column):
             raise DeclineError(f"{node.sql(dialect='duckdb')} is neither a group key nor in an aggregate")
         return None
@@ -242,33 +242,33 @@ class _GroupScope:
         aggregate = self._count(node) if function is AggregateFunction.COUNT else _computed(function, compile_value(node.this, self._rows))
         if aggregate not in self.aggregates:
             self.aggregates.append(aggregate)
-        return Column(slot_name(len(self.keys) + self.aggregates.index(aggregate)), aggregate.type)
+        return ColumnExpression(slot_name(len(self.keys) + self.aggregates.index(aggregate)), aggregate.type)
 
-    def _count(self, node: exp.AggFunc) -> Aggregate:
+    def _count(self, node: exp.AggFunc) -> ArrowAggregate:
         if node.this is None or isinstance(node.this, exp.Star):
-            return Aggregate(AggregateFunction.COUNT_ROWS, None, _BIGINT)
-        return Aggregate(AggregateFunction.COUNT, compile_value(node.this, self._rows), _BIGINT)
+            return ArrowAggregate(AggregateFunction.COUNT_ROWS, None, _BIGINT)
+        return ArrowAggregate(AggregateFunction.COUNT, compile_value(node.this, self._rows), _BIGINT)
 
 
-def _computed(function: AggregateFunction, argument: Expression) -> Aggregate:
+def _computed(function: AggregateFunction, argument: Expression) -> ArrowAggregate:
     """The aggregate with the type that DuckDB gives it."""
     type_ = argument.type
     if function in (AggregateFunction.MIN, AggregateFunction.MAX):
         if not is_orderable(type_):
             raise DeclineError(f"{function.value} of {type_}")
-        return Aggregate(function, argument, type_)
+        return ArrowAggregate(function, argument, type_)
     is_decimal = type_.kind is TypeKind.DECIMAL
     if not (type_.is_integer or type_.is_float or is_decimal):
         raise DeclineError(f"{function.value} of {type_}")
     if function is AggregateFunction.AVG:
         if type_.scale > SCALE_MAX:
             raise DeclineError(f"avg of {type_}")
-        return Aggregate(function, argument, DOUBLE)
+        return ArrowAggregate(function, argument, DOUBLE)
     total = DOUBLE if type_.is_float else SqlType(TypeKind.DECIMAL, 38, type_.scale) if is_decimal else _HUGEINT
-    return Aggregate(function, argument, total)
+    return ArrowAggregate(function, argument, total)
 
 
-def _given_value(node: exp.Expr) -> Constant | Parameter | None:
+def _given_value(node: exp.Expr) -> ConstantExpression | ParameterExpression | None:
     """A literal or parameter that is cast to a type of which it is a value as it stands, as in ``UPDATE t SET v = ?``."""
     if type(node) is not exp.Cast or not is_constant(node):
         return None
@@ -317,7 +317,7 @@ def _select_list(items: Sequence[exp.Expr], schema: Mapping[str, SqlType]) -> li
 def _among_outputs(expression: Expression, outputs: Sequence[tuple[str, Expression]]) -> Expression:
     for position, (_, output) in enumerate(outputs):
         if output == expression:
-            return Column(slot_name(position), expression.type)
+            return ColumnExpression(slot_name(position), expression.type)
     raise DeclineError("ORDER BY of something that DISTINCT has merged")
 
 
@@ -325,7 +325,7 @@ def _require_orderable(expressions: Sequence[Expression], clause: str, *, floats
     for expression in expressions:
         if not is_orderable(expression.type) or (expression.type.is_float and not floats):
             raise DeclineError(f"{clause} of {expression.type}")
-        if not isinstance(expression, Column) and expression.type == BOOLEAN:
+        if not isinstance(expression, ColumnExpression) and expression.type == BOOLEAN:
             raise DeclineError(f"{clause} of a condition")
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from sqlglot import exp
 
 from secateur.engine.kernels.arrow.exact_values import InexactError, exact_scalar
-from secateur.engine.kernels.arrow.expression import Constant, Parameter
+from secateur.engine.kernels.arrow.expression import ConstantExpression, ParameterExpression
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX, negated
 
@@ -50,13 +50,13 @@ def is_constant(node: exp.Expr) -> bool:
     return isinstance(node, (exp.Literal, exp.Boolean, exp.Null, exp.Placeholder, exp.Parameter))
 
 
-def constant_operand(node: exp.Expr, type_: SqlType) -> Constant | Parameter | None:
+def constant_operand(node: exp.Expr, type_: SqlType) -> ConstantExpression | ParameterExpression | None:
     """The operand that :func:`is_constant` found, as a value of the type of the column it meets; None when only DuckDB knows what it means there."""
     if isinstance(node, exp.Paren):
         return constant_operand(node.this, type_)
     if isinstance(node, (exp.Placeholder, exp.Parameter)):
         number = str(node.name)
-        return Parameter(int(number), type_) if number.isdecimal() else None
+        return ParameterExpression(int(number), type_) if number.isdecimal() else None
     try:
         value = _value(node, type_)
         if value is None:
@@ -64,7 +64,7 @@ def constant_operand(node: exp.Expr, type_: SqlType) -> Constant | Parameter | N
         exact_scalar(value, type_)
     except (ValueError, InexactError):  # not a date, or not in the type's range
         return None
-    return Constant(value, type_)
+    return ConstantExpression(value, type_)
 
 
 def _value(node: exp.Expr, type_: SqlType) -> Any:

@@ -14,33 +14,41 @@ from sqlglot import exp
 
 from secateur.engine.kernels.arrow.doubles import SCALE_MAX
 from secateur.engine.kernels.arrow.exact_values import LISTED_CLASSES
-from secateur.engine.kernels.arrow.expression import Call, Column, Constant, Expression, Function, Parameter, ParameterList
+from secateur.engine.kernels.arrow.expression import (
+    CallExpression,
+    ColumnExpression,
+    ConstantExpression,
+    Expression,
+    ParameterExpression,
+    ParameterListExpression,
+    ScalarFunction,
+)
 from secateur.engine.kernels.duckdb.result_types import sql_type
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.planner.fragments.arrow_constants import constant_operand, is_constant
 from secateur.planner.predicates.membership import list_membership
 from secateur.planner.text.folding import folded
 
-__all__ = ["BOOLEAN", "DOUBLE", "DeclineError", "RowScope", "Scope", "cast_type", "compile_value", "is_orderable", "refuse_unread", "require_boolean"]
+__all__ = ["BOOLEAN", "DOUBLE", "DeclineError", "NameScope", "RowScope", "cast_type", "compile_value", "is_orderable", "refuse_unread", "require_boolean"]
 
 BOOLEAN: Final = SqlType(TypeKind.BOOLEAN)
 DOUBLE: Final = SqlType(TypeKind.DOUBLE)
 
-_COMPARISONS: Final[dict[type[exp.Expr], Function]] = {
-    exp.EQ: Function.EQUAL,
-    exp.NEQ: Function.NOT_EQUAL,
-    exp.LT: Function.LESS,
-    exp.LTE: Function.LESS_EQUAL,
-    exp.GT: Function.GREATER,
-    exp.GTE: Function.GREATER_EQUAL,
+_COMPARISONS: Final[dict[type[exp.Expr], ScalarFunction]] = {
+    exp.EQ: ScalarFunction.EQUAL,
+    exp.NEQ: ScalarFunction.NOT_EQUAL,
+    exp.LT: ScalarFunction.LESS,
+    exp.LTE: ScalarFunction.LESS_EQUAL,
+    exp.GT: ScalarFunction.GREATER,
+    exp.GTE: ScalarFunction.GREATER_EQUAL,
 }
 _FLIPPED: Final = {
-    Function.LESS: Function.GREATER,
-    Function.LESS_EQUAL: Function.GREATER_EQUAL,
-    Function.GREATER: Function.LESS,
-    Function.GREATER_EQUAL: Function.LESS_EQUAL,
+    ScalarFunction.LESS: ScalarFunction.GREATER,
+    ScalarFunction.LESS_EQUAL: ScalarFunction.GREATER_EQUAL,
+    ScalarFunction.GREATER: ScalarFunction.LESS,
+    ScalarFunction.GREATER_EQUAL: ScalarFunction.LESS_EQUAL,
 }
-_ARITHMETIC: Final[dict[type[exp.Expr], Function]] = {exp.Add: Function.ADD, exp.Sub: Function.SUBTRACT, exp.Mul: Function.MULTIPLY}
+_ARITHMETIC: Final[dict[type[exp.Expr], ScalarFunction]] = {exp.Add: ScalarFunction.ADD, exp.Sub: ScalarFunction.SUBTRACT, exp.Mul: ScalarFunction.MULTIPLY}
 #: What is read of a node beside its operands. sqlglot grows such arguments from version to version (LIKE's ``negate`` once was a NOT around it): one that is
 #: not read here would be a #: wrong answer, so that a node that has another one is declined.
 _READ: Final[dict[type[exp.Expr], frozenset[str]]] = {
@@ -65,7 +73,7 @@ class DeclineError(Exception):
     """A part of the statement that the arrow kernel leaves to DuckDB, in words for EXPLAIN; never leaves the compiler."""
 
 
-class Scope(Protocol):
+class NameScope(Protocol):
     """What names, and whatever else a stage knows, mean."""
 
     def resolve(self, node: exp.Expr) -> Expression | None:
@@ -76,7 +84,7 @@ class RowScope:
     """The columns of one relation, found by name without regard to case."""
 
     def __init__(self, schema: Mapping[str, SqlType], qualifiers: frozenset[str]) -> None:
-        self._columns = {folded(name): Column(name, type_) for name, type_ in schema.items()}
+        self._columns = {folded(name): ColumnExpression(name, type_) for name, type_ in schema.items()}
         self._qualifiers = qualifiers
 
     def resolve(self, node: exp.Expr) -> Expression | None:
@@ -92,7 +100,7 @@ class RowScope:
         return folded(name) in self._columns
 
 
-def compile_value(node: exp.Expr, scope: Scope) -> Expression:
+def compile_value(node: exp.Expr, scope: NameScope) -> Expression:
     """Compile a node that has a value for each row (or group) of the scope.
 
     Raises:
@@ -114,14 +122,14 @@ def compile_value(node: exp.Expr, scope: Scope) -> Expression:
     if isinstance(node, (exp.And, exp.Or)):
         return _connective(node, scope)
     if isinstance(node, exp.Not):
-        return Call(Function.NOT, (require_boolean(compile_value(node.this, scope)),), BOOLEAN)
+        return CallExpression(ScalarFunction.NOT, (require_boolean(compile_value(node.this, scope)),), BOOLEAN)
     if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
-        return Call(Function.IS_NULL, (_operand(node.this, scope),), BOOLEAN)
+        return CallExpression(ScalarFunction.IS_NULL, (_operand(node.this, scope),), BOOLEAN)
     if isinstance(node, exp.In):
         return _membership(node, scope)
     if isinstance(node, exp.Between):
-        low = _comparison(Function.GREATER_EQUAL, node.this, node.args["low"], scope)
-        return Call(Function.AND, (low, _comparison(Function.LESS_EQUAL, node.this, node.args["high"], scope)), BOOLEAN)
+        low = _comparison(ScalarFunction.GREATER_EQUAL, node.this, node.args["low"], scope)
+        return CallExpression(ScalarFunction.AND, (low, _comparison(ScalarFunction.LESS_EQUAL, node.this, node.args["high"], scope)), BOOLEAN)
     if type(node) is exp.Like:
         return _like(node, scope)
     if type(node) in _ARITHMETIC:
@@ -162,109 +170,113 @@ def is_orderable(type_: SqlType) -> bool:
     return type_.kind not in (TypeKind.INTERVAL, TypeKind.LIST)
 
 
-def _comparison(function: Function, left: exp.Expr, right: exp.Expr, scope: Scope) -> Expression:
+def _comparison(function: ScalarFunction, left: exp.Expr, right: exp.Expr, scope: NameScope) -> Expression:
     if is_constant(left):
         left, right, function = right, left, _FLIPPED.get(function, function)
     if is_constant(left):
         raise DeclineError("a comparison of two constants")
-    subject = _operand(left, scope)
-    if not is_orderable(subject.type) or (subject.type == BOOLEAN and function not in (Function.EQUAL, Function.NOT_EQUAL)):
-        raise DeclineError(f"{function.value} of {subject.type}")
+    comparison_target = _operand(left, scope)
+    if not is_orderable(comparison_target.type) or (comparison_target.type == BOOLEAN and function not in (ScalarFunction.EQUAL, ScalarFunction.NOT_EQUAL)):
+        raise DeclineError(f"{function.value} of {comparison_target.type}")
     if is_constant(right):
-        return Call(function, _with_constant(subject, right), BOOLEAN)
+        return CallExpression(function, _with_constant(comparison_target, right), BOOLEAN)
     other = _operand(right, scope)
-    if subject.type.is_float or other.type.is_float:
+    if comparison_target.type.is_float or other.type.is_float:
         raise DeclineError("two columns of which one may be NaN")
-    if subject.type != other.type:
-        subject, other = _same_width(subject, other)
-    return Call(function, (subject, other), BOOLEAN)
+    if comparison_target.type != other.type:
+        comparison_target, other = _same_width(comparison_target, other)
+    return CallExpression(function, (comparison_target, other), BOOLEAN)
 
 
-def _with_constant(subject: Expression, node: exp.Expr) -> tuple[Expression, Constant | Parameter]:
-    constant = constant_operand(node, subject.type)
+def _with_constant(comparison_target: Expression, node: exp.Expr) -> tuple[Expression, ConstantExpression | ParameterExpression]:
+    constant = constant_operand(node, comparison_target.type)
     if constant is None:
-        raise DeclineError(f"{node.sql(dialect='duckdb')} against {subject.type}")
-    if subject.type.kind is TypeKind.FLOAT:
-        return _converted(subject, DOUBLE), replace(constant, type=DOUBLE)
-    return subject, constant
+        raise DeclineError(f"{node.sql(dialect='duckdb')} against {comparison_target.type}")
+    if comparison_target.type.kind is TypeKind.FLOAT:
+        return _converted(comparison_target, DOUBLE), replace(constant, type=DOUBLE)
+    return comparison_target, constant
 
 
-def _operand(node: exp.Expr, scope: Scope) -> Expression:
+def _operand(node: exp.Expr, scope: NameScope) -> Expression:
     """A side of a comparison: no condition, because the two parsers may disagree where one begins (``a = b IS NULL``)."""
     expression = compile_value(node, scope)
-    if expression.type == BOOLEAN and isinstance(expression, Call) and not isinstance(node, exp.Paren):
+    if expression.type == BOOLEAN and isinstance(expression, CallExpression) and not isinstance(node, exp.Paren):
         raise DeclineError("a condition inside a comparison")
     return expression
 
 
-def _connective(node: exp.And | exp.Or, scope: Scope) -> Expression:
-    function = Function.AND if isinstance(node, exp.And) else Function.OR
-    return Call(function, tuple(require_boolean(compile_value(term, scope)) for term in node.flatten()), BOOLEAN)
+def _connective(node: exp.And | exp.Or, scope: NameScope) -> Expression:
+    function = ScalarFunction.AND if isinstance(node, exp.And) else ScalarFunction.OR
+    return CallExpression(function, tuple(require_boolean(compile_value(term, scope)) for term in node.flatten()), BOOLEAN)
 
 
-def _membership(node: exp.In, scope: Scope) -> Expression:
+def _membership(node: exp.In, scope: NameScope) -> Expression:
     items = node.expressions
     if not items or not all(map(is_constant, items)):
         raise DeclineError("IN of something else than a list of constants")
-    subject = _operand(node.this, scope)
+    comparison_target = _operand(node.this, scope)
     # Arrow looks values up by their bits, by which 0.0 and -0.0 differ
-    if not is_orderable(subject.type) or subject.type.is_float:
-        raise DeclineError(f"IN of {subject.type}")
-    return Call(Function.IN, (subject, *(_with_constant(subject, item)[1] for item in items)), BOOLEAN)
+    if not is_orderable(comparison_target.type) or comparison_target.type.is_float:
+        raise DeclineError(f"IN of {comparison_target.type}")
+    return CallExpression(ScalarFunction.IN, (comparison_target, *(_with_constant(comparison_target, item)[1] for item in items)), BOOLEAN)
 
 
-def _element(needle: exp.Expr, index: int, scope: Scope) -> Expression:
-    subject = _operand(needle, scope)
-    if subject.type.kind not in LISTED_CLASSES:
-        raise DeclineError(f"a list of {subject.type}")
-    return Call(Function.IN, (subject, ParameterList(index + 1, subject.type)), BOOLEAN)
+def _element(needle: exp.Expr, index: int, scope: NameScope) -> Expression:
+    comparison_target = _operand(needle, scope)
+    if comparison_target.type.kind not in LISTED_CLASSES:
+        raise DeclineError(f"a list of {comparison_target.type}")
+    return CallExpression(ScalarFunction.IN, (comparison_target, ParameterListExpression(index + 1, comparison_target.type)), BOOLEAN)
 
 
-def _like(node: exp.Like, scope: Scope) -> Expression:
-    subject, pattern = _operand(node.this, scope), node.expression
-    if subject.type.kind is not TypeKind.VARCHAR or not (isinstance(pattern, exp.Literal) and pattern.is_string):
+def _like(node: exp.Like, scope: NameScope) -> Expression:
+    comparison_target, pattern = _operand(node.this, scope), node.expression
+    if comparison_target.type.kind is not TypeKind.VARCHAR or not (isinstance(pattern, exp.Literal) and pattern.is_string):
         raise DeclineError("LIKE of something else than a text and a literal")
     text = str(pattern.this)
     body = text.strip("%")
     if not body or any(char in body for char in "%_\\") or text not in (f"{body}%", f"%{body}", f"%{body}%"):
         raise DeclineError("LIKE with another pattern than 'abc%', '%abc' or '%abc%'")
-    function = {f"{body}%": Function.STARTS_WITH, f"%{body}": Function.ENDS_WITH}.get(text, Function.CONTAINS)
-    matches = Call(function, (subject, Constant(body, subject.type)), BOOLEAN)
-    return Call(Function.NOT, (matches,), BOOLEAN) if node.args.get("negate") else matches
+    function = {f"{body}%": ScalarFunction.STARTS_WITH, f"%{body}": ScalarFunction.ENDS_WITH}.get(text, ScalarFunction.CONTAINS)
+    matches = CallExpression(function, (comparison_target, ConstantExpression(body, comparison_target.type)), BOOLEAN)
+    return CallExpression(ScalarFunction.NOT, (matches,), BOOLEAN) if node.args.get("negate") else matches
 
 
-def _arithmetic(function: Function, left: exp.Expr, right: exp.Expr, scope: Scope) -> Expression:
+def _arithmetic(function: ScalarFunction, left: exp.Expr, right: exp.Expr, scope: NameScope) -> Expression:
     if is_constant(left) and is_constant(right):
         raise DeclineError("arithmetic of two constants")
     if is_constant(left):
         other = _number(right, scope)
-        return Call(function, (_number_beside(left, other), other), other.type)
-    subject = _number(left, scope)
+        return CallExpression(function, (_number_beside(left, other), other), other.type)
+    comparison_target = _number(left, scope)
     if is_constant(right):
-        return Call(function, (subject, _number_beside(right, subject)), subject.type)
+        return CallExpression(function, (comparison_target, _number_beside(right, comparison_target)), comparison_target.type)
     other = _number(right, scope)
-    if subject.type != other.type:
-        subject, other = (_converted(subject, DOUBLE), _converted(other, DOUBLE)) if DOUBLE in (subject.type, other.type) else _same_width(subject, other)
-    elif subject.type.kind is TypeKind.FLOAT:
+    if comparison_target.type != other.type:
+        comparison_target, other = (
+            (_converted(comparison_target, DOUBLE), _converted(other, DOUBLE))
+            if DOUBLE in (comparison_target.type, other.type)
+            else _same_width(comparison_target, other)
+        )
+    elif comparison_target.type.kind is TypeKind.FLOAT:
         raise DeclineError("arithmetic of FLOAT")
-    return Call(function, (subject, other), subject.type)
+    return CallExpression(function, (comparison_target, other), comparison_target.type)
 
 
-def _number(node: exp.Expr, scope: Scope) -> Expression:
+def _number(node: exp.Expr, scope: NameScope) -> Expression:
     expression = compile_value(node, scope)
     if expression.type.kind not in (*_SIGNED, *_UNSIGNED, TypeKind.DOUBLE, TypeKind.FLOAT):
         raise DeclineError(f"arithmetic of {expression.type}")
     return expression
 
 
-def _number_beside(node: exp.Expr, subject: Expression) -> Expression:
-    constant = constant_operand(node, subject.type)
-    if constant is None or subject.type.kind is TypeKind.FLOAT or (isinstance(constant, Parameter) and subject.type != DOUBLE):
-        raise DeclineError(f"arithmetic of {subject.type} with {node.sql(dialect='duckdb')}, which decides the type of the result")
+def _number_beside(node: exp.Expr, comparison_target: Expression) -> Expression:
+    constant = constant_operand(node, comparison_target.type)
+    if constant is None or comparison_target.type.kind is TypeKind.FLOAT or (isinstance(constant, ParameterExpression) and comparison_target.type != DOUBLE):
+        raise DeclineError(f"arithmetic of {comparison_target.type} with {node.sql(dialect='duckdb')}, which decides the type of the result")
     return constant
 
 
-def _division(node: exp.Div, scope: Scope) -> Expression:
+def _division(node: exp.Div, scope: NameScope) -> Expression:
     """DuckDB divides as DOUBLE, but FLOAT by anything short of DOUBLE as FLOAT."""
     sides = (node.this, node.expression)
     values = [None if is_constant(side) else compile_value(side, scope) for side in sides]
@@ -274,17 +286,17 @@ def _division(node: exp.Div, scope: Scope) -> Expression:
     operands = [constant_operand(side, DOUBLE) if value is None else _converted(value, DOUBLE) for side, value in zip(sides, values, strict=True)]
     if operands[0] is None or operands[1] is None:
         raise DeclineError(f"{node.sql(dialect='duckdb')}: a constant that is no DOUBLE")
-    return Call(Function.DIVIDE, (operands[0], operands[1]), DOUBLE)
+    return CallExpression(ScalarFunction.DIVIDE, (operands[0], operands[1]), DOUBLE)
 
 
-def _negation(node: exp.Neg, scope: Scope) -> Expression:
+def _negation(node: exp.Neg, scope: NameScope) -> Expression:
     inner = compile_value(node.this, scope)
     if inner.type.kind not in (*_SIGNED, TypeKind.DOUBLE):
         raise DeclineError(f"the negative of {inner.type}")
-    return Call(Function.NEGATE, (inner,), inner.type)
+    return CallExpression(ScalarFunction.NEGATE, (inner,), inner.type)
 
 
-def _cast(node: exp.Cast, scope: Scope) -> Expression:
+def _cast(node: exp.Cast, scope: NameScope) -> Expression:
     inner = compile_value(node.this, scope)
     wanted = cast_type(node)
     if wanted is None:
@@ -300,14 +312,14 @@ def _same_width(left: Expression, right: Expression) -> tuple[Expression, Expres
     raise DeclineError(f"{left.type} together with {right.type}")
 
 
-def _coalesce(node: exp.Coalesce, scope: Scope) -> Expression:
-    subject = compile_value(node.this, scope)
-    if len(node.expressions) != 1 or not (subject.type.is_integer or subject.type.kind in (TypeKind.DOUBLE, TypeKind.VARCHAR)):
-        raise DeclineError(f"coalesce of {subject.type}")
-    default = constant_operand(node.expressions[0], subject.type)
-    if not isinstance(default, Constant):
+def _coalesce(node: exp.Coalesce, scope: NameScope) -> Expression:
+    comparison_target = compile_value(node.this, scope)
+    if len(node.expressions) != 1 or not (comparison_target.type.is_integer or comparison_target.type.kind in (TypeKind.DOUBLE, TypeKind.VARCHAR)):
+        raise DeclineError(f"coalesce of {comparison_target.type}")
+    default = constant_operand(node.expressions[0], comparison_target.type)
+    if not isinstance(default, ConstantExpression):
         raise DeclineError(f"coalesce with {node.expressions[0].sql(dialect='duckdb')}")
-    return Call(Function.COALESCE, (subject, default), subject.type)
+    return CallExpression(ScalarFunction.COALESCE, (comparison_target, default), comparison_target.type)
 
 
 def _converted(expression: Expression, wanted: SqlType) -> Expression:
@@ -317,7 +329,7 @@ def _converted(expression: Expression, wanted: SqlType) -> Expression:
     is_number = given.is_integer or given.kind is TypeKind.FLOAT or (given.kind is TypeKind.DECIMAL and given.scale <= SCALE_MAX)
     if not (given.is_integer and wanted.is_integer) and not (is_number and wanted == DOUBLE):
         raise DeclineError(f"a cast of {given} to {wanted}")
-    return Call(Function.CAST, (expression,), wanted)
+    return CallExpression(ScalarFunction.CAST, (expression,), wanted)
 
 
 def _named(node: exp.Expr) -> str:

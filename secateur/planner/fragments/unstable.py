@@ -11,10 +11,10 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.planner.fragments.canonical import Cut
+from secateur.planner.fragments.qualified import NotDistributable
 from secateur.planner.relations.calls import aggregates_in
 from secateur.planner.text.folding import folded
-from secateur.planner.text.second_reading import SecondReading
+from secateur.planner.text.parser_cross_check import DuckDBParse
 
 __all__ = ["CLOCKS", "is_stable", "settle_unstable"]
 
@@ -28,7 +28,7 @@ CLOCKS: Final = {
 _RANDOM: Final = frozenset({"random", "uuid", "uuidv4", "uuidv7", "gen_random_uuid"})
 
 
-def settle_unstable(tree: exp.Expr, reading: SecondReading, clock: int) -> bool:
+def settle_unstable(tree: exp.Expr, reading: DuckDBParse, clock: int) -> bool:
     """Make a statement one whose parts can be evaluated anywhere.
 
     Args:
@@ -40,7 +40,7 @@ def settle_unstable(tree: exp.Expr, reading: SecondReading, clock: int) -> bool:
         Whether it reads the clock.
 
     Raises:
-        Cut: It has something else that depends on when and where it is evaluated, or has a random number elsewhere than in the rows of the outermost SELECT.
+        NotDistributable: It has something else that depends on when and where it is evaluated, or has a random number elsewhere than in the rows of the outermost SELECT.
     """
     unstable = reading.unstable()
     if not unstable:
@@ -48,10 +48,10 @@ def settle_unstable(tree: exp.Expr, reading: SecondReading, clock: int) -> bool:
     calls = [(name, node) for node in tree.walk() if (name := _name(node)) in CLOCKS or name in _RANDOM]
     strange = sorted(unstable.keys() - CLOCKS.keys() - _RANDOM)
     if strange or len(calls) != sum(unstable.values()):
-        raise Cut(f"what {', '.join(strange or sorted(unstable))} gives depends on when and where it is evaluated")
+        raise NotDistributable(f"what {', '.join(strange or sorted(unstable))} gives depends on when and where it is evaluated")
     for name, node in calls:
         if name in _RANDOM and not _is_for_each_row(node, tree, reading):
-            raise Cut(f"{name}() is evaluated elsewhere than for each row of the outermost SELECT", node)
+            raise NotDistributable(f"{name}() is evaluated elsewhere than for each row of the outermost SELECT", node)
     clocks = [(name, node) for name, node in calls if name in CLOCKS]
     for name, node in clocks:
         shown = exp.cast(exp.Parameter(this=exp.Literal.number(clock)), "TIMESTAMPTZ", dialect="duckdb")
@@ -79,7 +79,7 @@ def _name(node: exp.Expr) -> str:
             return ""
 
 
-def _is_for_each_row(node: exp.Expr, tree: exp.Expr, reading: SecondReading) -> bool:
+def _is_for_each_row(node: exp.Expr, tree: exp.Expr, reading: DuckDBParse) -> bool:
     if not isinstance(tree, exp.Select) or node.parent_select is not tree:
         return False
     clause = node
@@ -91,7 +91,7 @@ def _is_for_each_row(node: exp.Expr, tree: exp.Expr, reading: SecondReading) -> 
     return clause.arg_key == "where" or (clause.arg_key in ("expressions", "order") and not _is_aggregated(tree, reading))
 
 
-def _is_aggregated(select: exp.Select, reading: SecondReading) -> bool:
+def _is_aggregated(select: exp.Select, reading: DuckDBParse) -> bool:
     parts = [part for key in ("expressions", "order") for part in _listed(select.args.get(key))]
     return bool(select.args.get("group") or select.args.get("having")) or any(True for part in parts for _ in aggregates_in(part, reading.aggregates()))
 

@@ -23,11 +23,11 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.planner.placement.blocks import nested_queries
-from secateur.planner.placement.mentions import mention_of, moved_mention
 from secateur.planner.placement.scan_rows import is_applied
+from secateur.planner.placement.select_blocks import nested_queries
+from secateur.planner.placement.table_references import exchanged_reference, relation_of
 from secateur.planner.predicates.predicate import flat
-from secateur.planner.relations.names import Names
+from secateur.planner.relations.names import VisibleNames
 from secateur.planner.text.folding import folded
 from secateur.planner.text.trees import children_of
 
@@ -59,10 +59,10 @@ class Lookup:
         conditions = [exp.EQ(this=_column(f"k{position}"), expression=outer.copy()) for position, outer in enumerate(self.outer)]
         condition = exp.and_(*conditions, copy=False)
         item: exp.Expr = _column("v") if self.has_value else exp.Literal.number(1)
-        return exp.Select(expressions=[item], from_=exp.From(this=moved_mention(relation)), where=exp.Where(this=condition))
+        return exp.Select(expressions=[item], from_=exp.From(this=exchanged_reference(relation)), where=exp.Where(this=condition))
 
 
-def lookup_of(query: exp.Expr, names: Names) -> Lookup | None:
+def lookup_of(query: exp.Expr, names: VisibleNames) -> Lookup | None:
     """The look-up that a correlated subquery is, or None where it is none.
 
     Args:
@@ -104,7 +104,7 @@ def lookup_of(query: exp.Expr, names: Names) -> Lookup | None:
     return Lookup(rows, tuple(outer), has_value)
 
 
-def with_asked_keys(lookup: Lookup, around: exp.Select, names: Names) -> Lookup:
+def with_asked_keys(lookup: Lookup, around: exp.Select, names: VisibleNames) -> Lookup:
     """A look-up without the keys that no row around asks for.
 
     Args:
@@ -132,7 +132,7 @@ def with_asked_keys(lookup: Lookup, around: exp.Select, names: Names) -> Lookup:
     return replace(lookup, rows=rows)
 
 
-def _asked_keys(outer: exp.Expr, around: exp.Select, conjuncts: Sequence[exp.Expr], names: Names) -> exp.Select | None:
+def _asked_keys(outer: exp.Expr, around: exp.Select, conjuncts: Sequence[exp.Expr], names: VisibleNames) -> exp.Select | None:
     """The keys of the rows of the table around that pass its own filter; None where it has none that leaves out much."""
     if not isinstance(outer, exp.Column):
         return None
@@ -141,7 +141,7 @@ def _asked_keys(outer: exp.Expr, around: exp.Select, conjuncts: Sequence[exp.Exp
     tables = [item.this for item in items if isinstance(item.this, exp.Table) and [folded(item.this.alias_or_name)] == holders]
     if len(tables) != 1 or tables[0].args.get("joins"):
         return None
-    relation = mention_of(tables[0])
+    relation = relation_of(tables[0])
     applied = [conjunct for conjunct in conjuncts if relation is not None and is_applied(conjunct, relation)]
     if not any(isinstance(conjunct, (exp.EQ, exp.In, exp.Like)) for conjunct in applied):
         return None
@@ -175,7 +175,7 @@ def _is_null_of_none(select: exp.Select) -> bool:
     return found
 
 
-def _key_and_outer(conjunct: exp.Expr, names: Names) -> tuple[exp.Expr, exp.Expr] | None:
+def _key_and_outer(conjunct: exp.Expr, names: VisibleNames) -> tuple[exp.Expr, exp.Expr] | None:
     """The own and the outer side of an equality."""
     if not isinstance(conjunct, exp.EQ):
         return None
@@ -186,12 +186,12 @@ def _key_and_outer(conjunct: exp.Expr, names: Names) -> tuple[exp.Expr, exp.Expr
     return None
 
 
-def _is_foreign(column: exp.Column, names: Names) -> bool:
+def _is_foreign(column: exp.Column, names: VisibleNames) -> bool:
     qualified = bool(column.table)
     return not names.is_local(column) and (qualified or not any(source.may_have(column.name.casefold()) for source in names.sources))
 
 
-def _is_own(part: exp.Expr, names: Names) -> bool:
+def _is_own(part: exp.Expr, names: VisibleNames) -> bool:
     """Whether an expression is about the subquery's own rows alone."""
     if nested_queries(part) or isinstance(part, exp.Query):
         return False

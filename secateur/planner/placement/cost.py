@@ -22,7 +22,7 @@ from secateur.planner.placement.scan_rows import is_about_scan
 from secateur.planner.predicates.predicate import flat
 from secateur.planner.scans.scan_reading import ScanReading
 
-__all__ = ["Estimate", "estimate_of", "share_of"]
+__all__ = ["Estimate", "estimate_of", "selectivity_of"]
 
 _UNKNOWN_BYTES: Final = 1e6
 _UNKNOWN_ROWS: Final = 1e4
@@ -54,7 +54,7 @@ class Estimate:
 
 def estimate_of(read: ScanReading, statistics: TableStatistics | None) -> Estimate:
     """The estimate of a scan, of its predicates and of the statistics of its table, if there are any."""
-    share = share_of([conjunct for conjunct in read.scope.local if is_about_scan(conjunct, read.scope)], read, statistics)
+    share = selectivity_of([conjunct for conjunct in read.scope.local if is_about_scan(conjunct, read.scope)], read, statistics)
     if statistics is None:
         unknown = _UNKNOWN_BYTES * (1 + len(read.scan.columns) / 100)
         return Estimate(unknown, unknown, _UNKNOWN_ROWS, share)
@@ -63,7 +63,7 @@ def estimate_of(read: ScanReading, statistics: TableStatistics | None) -> Estima
     return Estimate(max(width * share, 1.0), float(width), statistics.rows * share, share, distinct)
 
 
-def share_of(conjuncts: Iterable[exp.Expr], read: ScanReading, statistics: TableStatistics | None) -> float:
+def selectivity_of(conjuncts: Iterable[exp.Expr], read: ScanReading, statistics: TableStatistics | None) -> float:
     """About what share of the rows of a scan meets some conjuncts about it."""
     return _Selectivity(read, statistics).of_all(conjunct.unnest() for conjunct in conjuncts)
 

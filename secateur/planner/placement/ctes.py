@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from secateur.planner.fragments.canonical import Cut
-from secateur.planner.placement.mentions import mention_of, moved_mention
+from secateur.planner.fragments.qualified import NotDistributable
+from secateur.planner.placement.table_references import exchanged_reference, relation_of
 from secateur.planner.text.folding import folded
 
 __all__ = ["without_ctes"]
@@ -26,7 +26,7 @@ def without_ctes(tree: exp.Expr, compute: Callable[[exp.CTE], str], recurse: Cal
         recurse: The same for one that mentions itself.
 
     Raises:
-        Cut: A mention that is more than a name.
+        NotDistributable: A reference that is more than a name.
     """
     if tree.find(exp.With) is None:
         return tree
@@ -56,9 +56,9 @@ def _drop_unused(tree: exp.Expr) -> None:
                 cte.pop()
 
 
-def _is_taken(mention: exp.Table, name: str, holder: exp.Expr) -> bool:
-    """Whether a query between a mention and ``holder`` has a common table expression of that name itself, which is then the one that is mentioned."""
-    node: exp.Expr = mention
+def _is_taken(reference: exp.Table, name: str, holder: exp.Expr) -> bool:
+    """Whether a query between a reference and ``holder`` has a common table expression of that name itself, which is then the one that is mentioned."""
+    node: exp.Expr = reference
     while node.parent is not None and node.parent is not holder:
         around = node.parent
         with_ = around if isinstance(around, exp.With) else around.args.get("with_")
@@ -78,13 +78,13 @@ def _put(holder: exp.Expr, cte: exp.CTE, compute: Callable[[exp.CTE], str], *, o
     """Put one where it is mentioned: in those behind it, and in the query itself. ``once`` says whether it may stand where it is mentioned once."""
     name = folded(cte.alias)
     if any(folded(inner.alias) == name for inner in holder.find_all(exp.CTE)):
-        raise Cut(f"two common table expressions are named {cte.alias}")
+        raise NotDistributable(f"two common table expressions are named {cte.alias}")
     found = [node for node in holder.find_all(exp.Table) if _is_mention(node, name)]
     if not found:
         return
     strange = [key for node in found for key, value in node.args.items() if value and key not in ("this", "alias", "joins")]
     if strange:
-        raise Cut(f"{strange[0].upper()} of a common table expression")
+        raise NotDistributable(f"{strange[0].upper()} of a common table expression")
     if len(found) == 1 and once:
         (node,) = found
         body = cte.this
@@ -93,18 +93,18 @@ def _put(holder: exp.Expr, cte: exp.CTE, compute: Callable[[exp.CTE], str], *, o
         return
     relation = compute(cte)
     for node in found:
-        node.replace(_with_joins(moved_mention(relation, _alias(node, cte)), node))
+        node.replace(_with_joins(exchanged_reference(relation, _alias(node, cte)), node))
 
 
 def _with_joins(item: exp.Expr, node: exp.Table) -> exp.Expr:
-    """An item of FROM with what a mention is joined with in parentheses: ``(cte JOIN t ON ...)``."""
+    """An item of FROM with what a reference is joined with in parentheses: ``(cte JOIN t ON ...)``."""
     item.set("joins", node.args.get("joins"))
     return item
 
 
 def _is_mention(node: exp.Table, name: str) -> bool:
     plain = isinstance(node.this, exp.Identifier) and node.args.get("db") is None
-    return plain and mention_of(node) is None and folded(node.name) == name
+    return plain and relation_of(node) is None and folded(node.name) == name
 
 
 def _modified(subquery: exp.Subquery) -> bool:
@@ -112,7 +112,7 @@ def _modified(subquery: exp.Subquery) -> bool:
 
 
 def _alias(node: exp.Table, cte: exp.CTE) -> exp.TableAlias:
-    """The alias of a mention, with the names that it or the definition gives to columns."""
+    """The alias of a reference, with the names that it or the definition gives to columns."""
     given, defined = node.args.get("alias"), cte.args["alias"]
     renamed = list(given.columns) if isinstance(given, exp.TableAlias) else []
     columns = [*renamed, *defined.columns[len(renamed) :]]

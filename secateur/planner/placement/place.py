@@ -2,12 +2,12 @@
 
 A SELECT is taken apart from the inside. A query in it that cannot be computed piece by piece becomes rows of its own, computed first. Of what remains, the
 scans that are co-located stay where they are and the others move (:mod:`~secateur.planner.placement.search`): FROM and WHERE are then one fragment at the
-members. What is about all rows, such as groups and limits, is cut in two, or done at the coordinator over the columns that it needs.
+members. What is about all rows, such as groups and limits, is split in two, or done at the coordinator over the columns that it needs.
 
-Whatever is not certain raises :class:`~secateur.planner.fragments.canonical.Cut`; the statement is then gathered as a whole. The text of each stage is bound by
+Whatever is not certain raises :class:`~secateur.planner.fragments.qualified.NotDistributable`; the statement is then gathered as a whole. The text of each stage is bound by
 DuckDB, and the last one has to have the types of the statement.
 
-Source: exchanges as operators of their own (Graefe, "Volcano", 1994); fragments between exchanges (Presto, Trino); the rung *local* of Ignite is not here, for
+Source: exchanges as operators of their own (Graefe, "Volcano", 1994); fragments between exchanges (Presto, Trino); the execution mode *local* of Ignite is not here, for
 it needs no stages.
 """
 
@@ -21,21 +21,28 @@ from sqlglot import exp
 from secateur.errors import DatabaseError
 from secateur.planner.binding.query import Query, holds_query
 from secateur.planner.checks.placed import placed_difference
-from secateur.planner.fragments.canonical import Cut, Differs
 from secateur.planner.fragments.merged_order import is_worth_merging
-from secateur.planner.placement.blocks import ORDERING, core_of, inside_of, is_source, nested_queries, ordered_source, title_of, without_order
+from secateur.planner.fragments.qualified import NotDistributable, RecompositionMismatch
 from secateur.planner.placement.correlated import Lookup, lookup_of, with_asked_keys
 from secateur.planner.placement.cost import Estimate
 from secateur.planner.placement.ctes import without_ctes
-from secateur.planner.placement.cut_select import cut_select, named_as_asked, passing, without_order_and_limit
-from secateur.planner.placement.drafts import Columns, Draft, Schema
-from secateur.planner.placement.mentions import moved_mention, moved_query, passed_relation, passes_rows_on, relations_in, tagged_tree
+from secateur.planner.placement.distribution import HashPartitioned, UnsupportedDistribution
+from secateur.planner.placement.placement_context import PlacementContext
 from secateur.planner.placement.scan_rows import ScanRows, mark_applied
-from secateur.planner.placement.search import Found
-from secateur.planner.placement.spread import Pieces, Scattered
-from secateur.planner.placement.workbench import Workbench
+from secateur.planner.placement.search import PlacementChoice
+from secateur.planner.placement.select_blocks import ORDERING, core_of, inside_of, is_source, nested_queries, ordered_source, title_of, without_order
+from secateur.planner.placement.split_select import named_as_asked, pass_through_of, split_block, without_order_and_limit
+from secateur.planner.placement.stage_builder import Columns, Schema, StageDraft
+from secateur.planner.placement.table_references import (
+    exchanged_query,
+    exchanged_reference,
+    pass_through_relation,
+    passed_through_relation,
+    relations_in,
+    tagged_tree,
+)
 from secateur.planner.text.dialect import to_sql
-from secateur.planner.text.second_reading import SecondReading
+from secateur.planner.text.parser_cross_check import DuckDBParse
 from secateur.planner.text.trees import copied
 
 __all__ = ["place"]
@@ -48,14 +55,14 @@ _EXACT: Final = frozenset({"VARCHAR", "DATE", "UUID", "BOOLEAN", "TIMESTAMP"})
 
 def place(
     query: Query,
-    reading: SecondReading,
+    reading: DuckDBParse,
     columns: Columns,
     schemas: Mapping[str, Schema],
     describe: Callable[[str, Mapping[str, Schema]], Columns],
     rows_of: Mapping[str, ScanRows],
     estimate_of: Callable[[str], Estimate],
     clock: int | None = None,
-) -> tuple[tuple[Draft, ...], str | None]:
+) -> tuple[tuple[StageDraft, ...], str | None]:
     """Place a query.
 
     Args:
@@ -72,51 +79,51 @@ def place(
         Its stages in the order in which they can run, the last one has the answer; and what the coordinator gathers for them, and why, or None.
 
     Raises:
-        Cut: It is not taken apart; the message says why.
-        Differs: The texts of the stages are not the statement.
+        NotDistributable: It is not taken apart; the message says why.
+        RecompositionMismatch: The texts of the stages are not the statement.
     """
     if reading.has_collations:
-        raise Cut("a collation decides what is equal")
-    bench = Workbench(query.scans, reading, schemas, describe, rows_of, estimate_of)
-    placer = _Placer(query, bench)
+        raise NotDistributable("a collation decides what is equal")
+    context = PlacementContext(query.scans, reading, schemas, describe, rows_of, estimate_of)
+    placer = _Placer(query, context)
     try:
         drafts = placer.place(columns)
-        found = placed_difference(reading, [draft.placed_text for draft in drafts], bench.sources(), clock)
+        found = placed_difference(reading, [draft.placed_text for draft in drafts], context.sources(), clock)
         if found is not None:
-            raise Differs(found)
+            raise RecompositionMismatch(found)
         return drafts, placer.gathered()
     except DatabaseError as error:
-        raise Cut(f"its parts do not bind: {error.message}") from error
+        raise NotDistributable(f"its parts do not bind: {error.message}") from error
 
 
 class _Placer:
-    def __init__(self, query: Query, bench: Workbench) -> None:
+    def __init__(self, query: Query, context: PlacementContext) -> None:
         self._query = query
-        self._bench = bench
+        self._context = context
 
-    def place(self, columns: Columns) -> tuple[Draft, ...]:
+    def place(self, columns: Columns) -> tuple[StageDraft, ...]:
         """The whole statement."""
-        for relation, rows in self._bench.rows_of.items():
+        for relation, rows in self._context.rows_of.items():
             mark_applied(relation, rows)
         tree = tagged_tree(self._query)
         if sum(1 for _ in tree.walk()) > _NODES_MAX:
-            raise Cut("it is too long to be taken apart")
-        self._bench.move_system_tables(tree)
+            raise NotDistributable("it is too long to be taken apart")
+        self._context.move_system_tables(tree)
         final = self._gathered(without_ctes(tree, self._compute_cte, self._compute_recursion))
-        done = passing(final)
-        if done is not None and (done.limit or is_worth_merging(map(self._bench.cost_of, self._bench.rows_of))):
+        done = pass_through_of(final)
+        if done is not None and (done.limit or is_worth_merging(map(self._context.cost_of, self._context.rows_of))):
             final = without_order_and_limit(final)
-            self._bench.drafts.sort(done.relation, done.order)
+            self._context.drafts.sort(done.relation, done.order)
         else:
             done = None
-        relation = self._at_coordinator("final", final, columns, row_by_row=passes_rows_on(final))
+        relation = self._at_coordinator("final", final, columns, is_pipelineable=pass_through_relation(final))
         if done is not None and done.limit is not None:
-            self._bench.drafts.limit(relation, done.limit)
-        return tuple(self._bench.drafts.drafts)
+            self._context.drafts.limit(relation, done.limit)
+        return tuple(self._context.drafts.drafts)
 
     def gathered(self) -> str | None:
         """What the coordinator gets as it is, and why; None where there is nothing."""
-        found = [f"{', '.join(part.names)}, for {self._query.located(part.reason, part.node)}" for part in self._bench.gathered]
+        found = [f"{', '.join(part.names)}, for {self._query.located(part.reason, part.node)}" for part in self._context.gathered]
         return "; ".join(dict.fromkeys(found)) or None
 
     def _compute_cte(self, cte: exp.CTE) -> str:
@@ -129,19 +136,19 @@ class _Placer:
         with_ = exp.With(expressions=[cte], recursive=True)
         query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=exp.Table(this=cte.args["alias"].this.copy())), with_=with_)
         reason = f"each step of the recursion {cte.alias} needs the rows of the step before"
-        return self._at_coordinator(cte.alias, self._bench.all_moved(query, reason), self._bench.columns_as_rows(query))
+        return self._at_coordinator(cte.alias, self._context.all_moved(query, reason), self._context.columns_as_rows(query))
 
     def _compute_beside(self, node: exp.Expr) -> None:
         """Compute the queries inside that do not mention the recursion."""
-        for query in filter(self._bench.is_partitioned, nested_queries(node)):
-            if self._bench.stands_alone(query):
+        for query in filter(self._context.is_partitioned, nested_queries(node)):
+            if self._context.stands_alone(query):
                 self._compute(query)
             else:
                 self._compute_beside(query)
 
     def _gathered(self, node: exp.Expr) -> exp.Expr:
         """An equal query over what the coordinator has: replicated tables, and rows that have been sent there."""
-        if not self._bench.is_partitioned(node):
+        if not self._context.is_partitioned(node):
             return node
         match node:
             case exp.Select():
@@ -150,63 +157,63 @@ class _Placer:
                 return self._set_operation(node)
             case exp.Subquery() if holds_query(node):
                 node.set("this", named_as_asked(self._gathered(node.this)))
-                return self._bench.all_moved(node, _ORDERED)
+                return self._context.all_moved(node, _ORDERED)
             case _:
-                return self._bench.all_moved(node, "it is no SELECT")
+                return self._context.all_moved(node, "it is no SELECT")
 
     def _set_operation(self, node: exp.SetOperation) -> exp.Expr:
         bare = without_order(node)
-        found = self._bench.find(bare)
-        if isinstance(found, Found) and found.in_pieces:
-            columns = self._bench.columns_as_rows(bare)
+        found = self._context.find(bare)
+        if isinstance(found, PlacementChoice) and found.is_distributed:
+            columns = self._context.columns_as_rows(bare)
             self._move(bare, found)
-            query = moved_query(self._bench.drafts.add("set operation", to_sql(bare), relations_in(bare), columns, at_coordinator=False))
+            query = exchanged_query(self._context.drafts.add("set operation", to_sql(bare), relations_in(bare), columns, at_coordinator=False))
             for key in ORDERING:
                 query.set(key, node.args.get(key))
-            return self._bench.all_moved(query, _ORDERED)
+            return self._context.all_moved(query, _ORDERED)
         for key in ("this", "expression"):
             node.set(key, named_as_asked(self._gathered(node.args[key])))
-        return self._bench.all_moved(node, _ORDERED)
+        return self._context.all_moved(node, _ORDERED)
 
     # SELECT
 
     def _select(self, select: exp.Select) -> exp.Expr:
         source = ordered_source(select)
-        if source is not None and not self._bench.is_aggregated(select):
+        if source is not None and not self._context.is_aggregated(select):
             source.set("this", named_as_asked(self._gathered(source.this)))
-            return self._bench.all_moved(select, _ORDERED)
-        if self._bench.aggregates_from_inside(select):
-            return self._bench.all_moved(select, "a subquery aggregates the rows around it")
-        columns = self._bench.later_columns(select)
+            return self._context.all_moved(select, _ORDERED)
+        if self._context.aggregates_from_inside(select):
+            return self._context.all_moved(select, "a subquery aggregates the rows around it")
+        columns = self._context.later_columns(select)
         found = self._prepared(select)
-        if isinstance(found, Scattered):
+        if isinstance(found, UnsupportedDistribution):
             for query in self._computable(select):
                 self._compute(query)
-            found = self._bench.find(self._bench.core(select))
-        if isinstance(found, Scattered):
-            return self._bench.all_moved(select, found.reason)
-        if not isinstance(found.spread, Pieces):
-            return self._bench.all_moved(select, found.spread.once or "FROM has the same rows at every member")
-        if any(map(self._bench.is_partitioned, self._bench.queries_behind(select))):
-            return self._bench.all_moved(select, "a subquery of groups or windows reads partitioned tables")
-        whole = self._bench.find(without_order(select))
-        in_pieces = isinstance(whole, Found) and whole.in_pieces and whole.cost <= found.cost
-        self._move(select, whole if in_pieces and isinstance(whole, Found) else found)
-        if in_pieces and not any(select.args.get(key) for key in ORDERING):
-            return moved_query(self._bench.drafts.add(title_of(select), to_sql(select), relations_in(select), columns(), at_coordinator=False))
-        return cut_select(self._bench, select, columns, in_pieces=in_pieces)
+            found = self._context.find(self._context.core(select))
+        if isinstance(found, UnsupportedDistribution):
+            return self._context.all_moved(select, found.reason)
+        if not isinstance(found.distribution, HashPartitioned):
+            return self._context.all_moved(select, found.distribution.singleton_reason or "FROM has the same rows at every member")
+        if any(map(self._context.is_partitioned, self._context.queries_behind(select))):
+            return self._context.all_moved(select, "a subquery of groups or windows reads partitioned tables")
+        whole = self._context.find(without_order(select))
+        is_distributed = isinstance(whole, PlacementChoice) and whole.is_distributed and whole.cost <= found.cost
+        self._move(select, whole if is_distributed and isinstance(whole, PlacementChoice) else found)
+        if is_distributed and not any(select.args.get(key) for key in ORDERING):
+            return exchanged_query(self._context.drafts.add(title_of(select), to_sql(select), relations_in(select), columns(), at_coordinator=False))
+        return split_block(self._context, select, columns, is_distributed=is_distributed)
 
-    def _prepared(self, select: exp.Select) -> Found | Scattered:
+    def _prepared(self, select: exp.Select) -> PlacementChoice | UnsupportedDistribution:
         """Compute what has to be, and what had better be, computed before the core of a SELECT; returns what then stays."""
         self._compute_scattered(select)
-        found = self._bench.find(self._bench.core(select))
-        return self._bench.find(self._bench.core(select)) if self._compute_lookups(select, found) else found
+        found = self._context.find(self._context.core(select))
+        return self._context.find(self._context.core(select)) if self._compute_lookups(select, found) else found
 
     # Queries inside
 
     def _computable(self, node: exp.Expr) -> list[exp.Expr]:
         """The outermost queries inside that can be computed by themselves, and have rows at single members."""
-        return [query for query in nested_queries(node) if self._bench.is_partitioned(query) and self._bench.stands_alone(query)]
+        return [query for query in nested_queries(node) if self._context.is_partitioned(query) and self._context.stands_alone(query)]
 
     def _compute_scattered(self, select: exp.Select) -> None:
         """Compute the queries inside that are not computed piece by piece, and those that are needed behind the core.
@@ -214,42 +221,42 @@ class _Placer:
         A subquery of an expression for which rows have to move is computed too: what moves for it is of no use to the rows around. A query in FROM is not: its
         rows are.
         """
-        behind = {id(query) for query in self._bench.queries_behind(select)}
+        behind = {id(query) for query in self._context.queries_behind(select)}
         for query in self._computable(select):
-            found = None if id(query) in behind else self._bench.find(inside_of(query))
-            if not isinstance(found, Found) or not found.in_pieces or (found.moving and not is_source(query)):
+            found = None if id(query) in behind else self._context.find(inside_of(query))
+            if not isinstance(found, PlacementChoice) or not found.is_distributed or (found.moving and not is_source(query)):
                 self._compute(query)
             elif found.moving and isinstance(query, exp.Subquery) and isinstance(query.this, exp.Select):
                 self._prepared(query.this)
 
-    def _compute_lookups(self, select: exp.Select, found: Found | Scattered) -> bool:
+    def _compute_lookups(self, select: exp.Select, found: PlacementChoice | UnsupportedDistribution) -> bool:
         """Compute for all keys at once what correlated subqueries read that every member would need; returns whether there was something."""
-        before = len(self._bench.drafts.drafts)
+        before = len(self._context.drafts.drafts)
         for query in nested_queries(select):
-            inside = [relation for relation in relations_in(query) if self._bench.is_partitioned_scan(relation)]
-            if inside and (isinstance(found, Scattered) or found.staying.isdisjoint(inside)) and not self._bench.stands_alone(query):
+            inside = [relation for relation in relations_in(query) if self._context.is_partitioned_scan(relation)]
+            if inside and (isinstance(found, UnsupportedDistribution) or found.staying.isdisjoint(inside)) and not self._context.stands_alone(query):
                 lookup = self._lookup(query, select)
                 if lookup is not None:
-                    asked = with_asked_keys(lookup, select, self._bench.names(select))
-                    lookup = asked if self._bench.stands_alone(asked.rows) else lookup
+                    asked = with_asked_keys(lookup, select, self._context.names(select))
+                    lookup = asked if self._context.stands_alone(asked.rows) else lookup
                     relation = self._computed(lookup.rows, "keys")
-                    self._bench.drafts.note_keyed(relation, to_sql(lookup.rows))
+                    self._context.drafts.note_keyed(relation, to_sql(lookup.rows))
                     rows = lookup.over(relation)
                     query.replace(exp.Subquery(this=rows) if isinstance(query, exp.Subquery) else rows)
-        return len(self._bench.drafts.drafts) > before
+        return len(self._context.drafts.drafts) > before
 
     def _lookup(self, query: exp.Expr, around: exp.Select) -> Lookup | None:
         select = query.this if isinstance(query, exp.Subquery) else query
         if not isinstance(select, exp.Select):
             return None
-        lookup = lookup_of(query, self._bench.names(select))
+        lookup = lookup_of(query, self._context.names(select))
         # There is always a row where there is no GROUP BY: EXISTS of it is TRUE.
-        if lookup is None or (not lookup.has_value and self._makes_a_row_of_none(select)) or not self._bench.stands_alone(lookup.rows):
+        if lookup is None or (not lookup.has_value and self._makes_a_row_of_none(select)) or not self._context.stands_alone(lookup.rows):
             return None
         return lookup if not lookup.has_value or self._is_compared_alike(lookup, around) else None
 
     def _makes_a_row_of_none(self, select: exp.Select) -> bool:
-        return self._bench.is_aggregated(select) or self._bench.aggregates_from_inside(select)
+        return self._context.is_aggregated(select) or self._context.aggregates_from_inside(select)
 
     def _is_compared_alike(self, lookup: Lookup, around: exp.Select) -> bool:
         """Whether the keys that are equal to one outer value are one key: else there would be several values for it."""
@@ -257,10 +264,10 @@ class _Placer:
         from_.set("where", None)
         from_.set("expressions", [outer.copy() for outer in lookup.outer])
         try:
-            outer = [text for _, text in self._bench.drafts.describe(to_sql(from_), relations_in(from_))]
+            outer = [text for _, text in self._context.drafts.describe(to_sql(from_), relations_in(from_))]
         except DatabaseError:
             return False
-        keys = [text for _, text in self._bench.columns_as_rows(lookup.rows)]
+        keys = [text for _, text in self._context.columns_as_rows(lookup.rows)]
         return all((mine in _INTEGERS and theirs in _INTEGERS) or (mine == theirs and mine in _EXACT) for mine, theirs in zip(keys, outer, strict=False))
 
     def _compute(self, query: exp.Expr) -> None:
@@ -268,33 +275,33 @@ class _Placer:
         alias = query.args.get("alias")
         if is_source(query):
             relation = self._computed(inside_of(query), query.alias or "subquery")
-            mention = moved_mention(relation, alias.copy() if isinstance(alias, exp.TableAlias) else None)
-            mention.set("joins", query.args.get("joins"))
-            query.replace(mention)
+            reference = exchanged_reference(relation, alias.copy() if isinstance(alias, exp.TableAlias) else None)
+            reference.set("joins", query.args.get("joins"))
+            query.replace(reference)
             return
-        rows = moved_query(self._computed(inside_of(query), "subquery"))
+        rows = exchanged_query(self._computed(inside_of(query), "subquery"))
         query.replace(exp.Subquery(this=rows) if isinstance(query, exp.Subquery) else rows)
 
     def _computed(self, query: exp.Expr, title: str) -> str:
         """The relation that the rows of a query become; its columns have the names that a reader of the query in FROM knows."""
-        columns = self._bench.columns_as_rows(query)
+        columns = self._context.columns_as_rows(query)
         gathered = self._gathered(copied(query))
-        passed = passed_relation(gathered)
-        if passed is not None and self._bench.drafts.columns_of(passed) == columns:
+        passed = passed_through_relation(gathered)
+        if passed is not None and self._context.drafts.columns_of(passed) == columns:
             return passed
         return self._at_coordinator(title, gathered, columns)
 
-    def _at_coordinator(self, title: str, gathered: exp.Expr, columns: Columns, *, row_by_row: bool = False) -> str:
+    def _at_coordinator(self, title: str, gathered: exp.Expr, columns: Columns, *, is_pipelineable: bool = False) -> str:
         """A stage at the coordinator."""
-        return self._bench.drafts.add(title, to_sql(gathered), relations_in(gathered), columns, at_coordinator=True, row_by_row=row_by_row)
+        return self._context.drafts.add(title, to_sql(gathered), relations_in(gathered), columns, at_coordinator=True, is_pipelineable=is_pipelineable)
 
     # Scans
 
-    def _move(self, node: exp.Expr, found: Found) -> None:
+    def _move(self, node: exp.Expr, found: PlacementChoice) -> None:
         """Replace what moves: a query in which every scan moves by its rows, the other scans by theirs."""
-        broadcast = found.moving - found.routes.keys()
+        broadcast = found.moving - found.repartitions.keys()
         for query in self._computable(node):
-            if all(relation in broadcast for relation in relations_in(query) if self._bench.is_partitioned_scan(relation)):
+            if all(relation in broadcast for relation in relations_in(query) if self._context.is_partitioned_scan(relation)):
                 self._compute(query)
         for relation in filter(found.moving.__contains__, relations_in(node)):
-            self._bench.move_scan(node, relation, found.routes.get(relation), found.semi_joins.get(relation, ()))
+            self._context.move_scan(node, relation, found.repartitions.get(relation), found.semi_joins.get(relation, ()))

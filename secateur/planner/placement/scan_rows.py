@@ -8,9 +8,9 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.planner.binding.query import Scan, is_columns_call, joins_unnamed, renames_columns
+from secateur.planner.binding.query import TableReference, is_columns_call, joins_unnamed, renames_columns
 from secateur.planner.predicates.predicate import flat
-from secateur.planner.scans.scope import Scope
+from secateur.planner.scans.scan_predicates import ScanPredicates
 from secateur.planner.text.dialect import quoted
 from secateur.planner.text.folding import folded
 
@@ -38,7 +38,7 @@ class ScanRows:
         return f"SELECT {', '.join(map(quoted, columns))} FROM {source}" + (f" WHERE {self.where}" if self.where else "")
 
 
-def is_about_scan(conjunct: exp.Expr, scope: Scope) -> bool:
+def is_about_scan(conjunct: exp.Expr, scope: ScanPredicates) -> bool:
     """Whether a conjunct reads columns of its scan and nothing else."""
     columns = list(conjunct.find_all(exp.Column))
     # A lambda and a list comprehension have names of their own; COLUMNS() names columns by a pattern.
@@ -58,17 +58,17 @@ def is_applied(conjunct: exp.Expr, relation: str) -> bool:
     return bool(conjunct.meta.get(_APPLIED) == relation)
 
 
-def settle_applied(mention: exp.Table, relation: str) -> None:
+def settle_applied(reference: exp.Table, relation: str) -> None:
     """Replace the marked conjuncts by TRUE where every row that meets them has been filtered by them.
 
     Not where an outer join may have put NULLs in the place of the scan's columns: there a conjunct is about these as well.
     """
-    holder = mention.parent
-    select = mention.parent_select
+    holder = reference.parent
+    select = reference.parent_select
     if select is None or not isinstance(holder, (exp.From, exp.Join)) or holder.parent is not select:
         return
     where = select.args.get("where")
-    inner = _joins_inner(mention, select)
+    inner = _joins_inner(reference, select)
     if isinstance(where, exp.Where) and inner:
         _settle(where.this, relation)
     for join in _joins_of(select):
@@ -78,20 +78,20 @@ def settle_applied(mention: exp.Table, relation: str) -> None:
             _settle(condition, relation)
 
 
-def hint_selection(mention: exp.Table, scan: Scan, columns: Sequence[str]) -> None:
+def hint_selection(reference: exp.Table, scan: TableReference, columns: Sequence[str]) -> None:
     """Say in the text that the rows of a moved scan are few of its table's, by a condition that all of them meet: a column without NULLs is not NULL.
 
     DuckDB sees a relation whose filter has been applied elsewhere as the whole of something, which each row of a table finds a partner in; behind a filter it
     sees a selection, and joins it first. In q09 of TPC-H that halves the time.
 
     Args:
-        mention: That of the scan, before it is replaced.
+        reference: That of the scan, before it is replaced.
         scan: The scan.
         columns: The columns that are sent; nothing happens if all of them may be NULL.
     """
-    select = mention.parent_select
+    select = reference.parent_select
     never_null = next((column.name for column in scan.table.columns if not column.nullable and column.name in columns), None)
-    if never_null is None or select is None or not _joins_inner(mention, select):
+    if never_null is None or select is None or not _joins_inner(reference, select):
         return
     column = exp.column(exp.to_identifier(never_null, quoted=True), table=exp.to_identifier(scan.alias, quoted=True))
     hint: exp.Expr = exp.Not(this=exp.Is(this=column, expression=exp.Null()))
@@ -101,9 +101,9 @@ def hint_selection(mention: exp.Table, scan: Scan, columns: Sequence[str]) -> No
     select.set("where", exp.Where(this=hint))
 
 
-def columns_read(mention: exp.Table, scan: Scan) -> tuple[str, ...]:
-    """The columns of a scan that the SELECT around its mention may read, the only one that knows its name; at least one."""
-    node = mention.parent_select
+def columns_read(reference: exp.Table, scan: TableReference) -> tuple[str, ...]:
+    """The columns of a scan that the SELECT around its reference may read, the only one that knows its name; at least one."""
+    node = reference.parent_select
     if node is None:
         return scan.columns
     alias = folded(scan.alias)
@@ -116,8 +116,8 @@ def columns_read(mention: exp.Table, scan: Scan) -> tuple[str, ...]:
     # A row as a value looks like a column named as the table.
     whole_rows = any(not column.table and folded(column.name) == alias for column in node.find_all(exp.Column))
     by_pattern = any(map(is_columns_call, node.find_all(exp.Anonymous))) or node.find(exp.Pivot) is not None
-    # Names that the mention gives to columns go by their positions.
-    if starred or whole_rows or by_pattern or renames_columns(mention) or any(map(joins_unnamed, node.find_all(exp.Join))):
+    # Names that the reference gives to columns go by their positions.
+    if starred or whole_rows or by_pattern or renames_columns(reference) or any(map(joins_unnamed, node.find_all(exp.Join))):
         return scan.columns
     return tuple(name for name in scan.columns if folded(name) in names) or scan.columns[:1]
 
@@ -126,9 +126,9 @@ def _joins_of(select: exp.Select) -> list[exp.Join]:
     return [join for join in select.args.get("joins") or [] if isinstance(join, exp.Join)]
 
 
-def _joins_inner(mention: exp.Table, select: exp.Select) -> bool:
+def _joins_inner(reference: exp.Table, select: exp.Select) -> bool:
     """Whether a table stands in FROM itself, where there are inner joins alone."""
-    holder = mention.parent
+    holder = reference.parent
     return isinstance(holder, (exp.From, exp.Join)) and holder.parent is select and all(map(_is_inner, _joins_of(select)))
 
 

@@ -1,6 +1,6 @@
 """The search for what stays where it is: the scans of which each member reads its own partitions, while the rows of the others are sent to all members.
 
-Every assumption is tried on the spread of the relation, which says whether it is right; among those that are, the one that moves the least is taken. Scans
+Every assumption is tried on the distribution of the relation, which says whether it is right; among those that are, the one that moves the least is taken. Scans
 that are co-located stay together with the scan that is tried first, the anchor.
 
 Source: the choice between broadcast and co-located joins of Ignite's and Kudu's clients, as a search over required and delivered distributions.
@@ -12,56 +12,58 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from secateur.planner.placement.distribution import Distribution, Distributions, HashPartitioned, Repartition, Replicated, UnsupportedDistribution
 from secateur.planner.placement.semi_joins import SemiJoin
-from secateur.planner.placement.spread import Pieces, Route, Scattered, Spread, Spreads, Whole
-from secateur.planner.relations.equality import Classes
-from secateur.planner.relations.nodes import Join, JoinKind, Relation, Scan, postorder
+from secateur.planner.relations.equality import EquivalenceClasses
+from secateur.planner.relations.nodes import Join, JoinType, Relation, Scan, postorder
 
-__all__ = ["Found", "find_anchor", "is_dealt"]
+__all__ = ["PlacementChoice", "find_anchor", "is_shuffled"]
 
 _ROUTED_MIN: Final = 250_000.0
 """Bytes up to which it is quicker to send everything to everybody than to look at each row."""
 _SHUFFLED_MIN: Final = 16e6
-"""Bytes up to which tables stay where they are rather than being dealt anew."""
-_KEEPING: Final = frozenset({JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL})
+"""Bytes up to which tables stay where they are rather than being shuffled."""
+_KEEPING: Final = frozenset({JoinType.LEFT, JoinType.RIGHT, JoinType.FULL})
 _SHUFFLE_SHARE: Final = 0.5
 """What it costs to send each row to one member, to a member of its own among others, of what it costs to send it to all of a few members."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PlacementChoice:
     """An assumption under which a relation is computed piece by piece.
 
     Attributes:
         staying: The scans that stay, by the names of their relations.
         moving: Those whose rows every member has to have, or those that it owns the partitions for.
-        routes: How the latter are routed, by the names of their relations.
+        repartitions: How the latter are routed, by the names of their relations.
         cost: How much moves.
-        spread: What comes of it.
+        distribution: What comes of it.
         semi_joins: What reduces scans that move, by the names of their relations.
     """
 
     staying: frozenset[str]
     moving: frozenset[str]
     cost: float
-    spread: Pieces | Whole
-    routes: Mapping[str, Route] = field(default_factory=dict)
+    distribution: HashPartitioned | Replicated
+    repartitions: Mapping[str, Repartition] = field(default_factory=dict)
     semi_joins: Mapping[str, tuple[SemiJoin, ...]] = field(default_factory=dict)
 
     @property
-    def in_pieces(self) -> bool:
+    def is_distributed(self) -> bool:
         """Whether each member computes some of the rows."""
-        return isinstance(self.spread, Pieces)
+        return isinstance(self.distribution, HashPartitioned)
 
 
-def find_anchor(relation: Relation, beside: Sequence[Relation], cost_of: Callable[[str], float], *, orderless: bool) -> Found | Scattered:
+def find_anchor(
+    relation: Relation, beside: Sequence[Relation], cost_of: Callable[[str], float], *, orderless: bool
+) -> PlacementChoice | UnsupportedDistribution:
     """Find what stays.
 
     Args:
         relation: What is to be computed.
         beside: Relations that are evaluated along with it, without being its inputs: their scans have to be read as a whole.
         cost_of: What it costs to send the rows of a scan to every member.
-        orderless: As :class:`~secateur.planner.placement.spread.Spreads`.
+        orderless: As :class:`~secateur.planner.placement.distribution.Distributions`.
 
     Returns:
         The cheapest assumption found, or the reason why everything would have to move.
@@ -72,41 +74,41 @@ def find_anchor(relation: Relation, beside: Sequence[Relation], cost_of: Callabl
     forced = frozenset(_partitioned_in(beside))
     free = [name for name in sorted(inside, key=cost_of, reverse=True) if name not in forced]
 
-    spreads = Spreads(relation, orderless=orderless)
-    tried_spreads: dict[frozenset[str], Spread] = {}
+    distributions = Distributions(relation, orderless=orderless)
+    tried_distributions: dict[frozenset[str], Distribution] = {}
 
-    def spread(staying: frozenset[str]) -> Spread:
-        found = tried_spreads.get(staying)
+    def distribution(staying: frozenset[str]) -> Distribution:
+        found = tried_distributions.get(staying)
         if found is None:
-            found = tried_spreads[staying] = spreads.under(frozenset(inside) - staying | forced)
+            found = tried_distributions[staying] = distributions.under(frozenset(inside) - staying | forced)
         return found
 
-    best: Found | None = None
-    everything = spread(frozenset(free))
-    if not isinstance(everything, Scattered):
-        return Found(frozenset(free), forced, sum(map(cost_of, forced)), everything)
+    best: PlacementChoice | None = None
+    everything = distribution(frozenset(free))
+    if not isinstance(everything, UnsupportedDistribution):
+        return PlacementChoice(frozenset(free), forced, sum(map(cost_of, forced)), everything)
     tried: set[str] = set()
     for anchor in free:
         if anchor in tried:
             continue
         staying = frozenset({anchor})
-        if isinstance(spread(staying), Scattered):
+        if isinstance(distribution(staying), UnsupportedDistribution):
             continue
         for other in free:
-            if other not in staying and isinstance(spread(staying | {other}), Pieces):
+            if other not in staying and isinstance(distribution(staying | {other}), HashPartitioned):
                 staying |= {other}
         tried |= staying
-        found = spread(staying)
-        assert not isinstance(found, Scattered)
+        found = distribution(staying)
+        assert not isinstance(found, UnsupportedDistribution)
         moving = frozenset(inside) - staying | forced
         cost = sum(map(cost_of, moving))
         if best is None or cost < best.cost:
-            best = Found(staying, moving, cost, found)
+            best = PlacementChoice(staying, moving, cost, found)
     scans = {node.scan.relation: node for node in postorder(relation) if isinstance(node, Scan)}
     has_outer_joins = any(isinstance(node, Join) and node.kind in _KEEPING for node in postorder(relation))
     routable = best is not None and any(cost_of(name) > _ROUTED_MIN for name in best.moving)
     if routable or best is None or best.cost > _SHUFFLED_MIN:
-        ways = _Ways(scans, Classes.of(spreads.equalities()), spreads, inside, forced, cost_of)
+        ways = _Alternatives(scans, EquivalenceClasses.of(distributions.equalities()), distributions, inside, forced, cost_of)
         if best is not None and routable:
             best = ways.to_owners(best)
         if has_outer_joins:
@@ -116,32 +118,32 @@ def find_anchor(relation: Relation, beside: Sequence[Relation], cost_of: Callabl
     return everything if best is None else best
 
 
-def is_dealt(cost: float) -> bool:
-    """Whether rows are so many that they are dealt anew to the members by hash, rather than being brought to one place."""
+def is_shuffled(cost: float) -> bool:
+    """Whether rows are so many that they are shuffled: sent to the members by hash, rather than being brought to one place."""
     return cost > _SHUFFLED_MIN
 
 
 @dataclass(frozen=True, slots=True)
-class _Ways:
+class _Alternatives:
     """How rows that are joined get to each other, if not all of them go to everybody. Each way answers with what it was given where it finds nothing cheaper.
 
     Attributes:
         scans: By the names of their relations.
         classes: Which of their columns are equal.
-        spreads: What comes of an assumption.
+        distributions: What comes of an assumption.
         inside: The scans of partitioned tables.
         forced: Those that everybody has to have.
         cost_of: What it costs to send the rows of a scan to every member.
     """
 
     scans: Mapping[str, Scan]
-    classes: Classes
-    spreads: Spreads
+    classes: EquivalenceClasses
+    distributions: Distributions
     inside: Sequence[str]
     forced: frozenset[str]
     cost_of: Callable[[str], float]
 
-    def around_one(self, best: Found | None) -> Found | None:
+    def around_one(self, best: PlacementChoice | None) -> PlacementChoice | None:
         """One scan stays, and those that are joined with it by its partitioning key come to it, also with rows that find none: what an outer join has to keep.
 
         Returns:
@@ -151,66 +153,66 @@ class _Ways:
             found = {
                 other: _route(self.scans[other], self.scans[anchor], self.classes) for other in self.inside if other != anchor and other not in self.forced
             }
-            routes = {other: replace(route, keeps_unmatched=True) for other, route in found.items() if route is not None}
+            repartitions = {other: replace(route, keeps_unmatched=True) for other, route in found.items() if route is not None}
             moving = frozenset(self.inside) - {anchor} | self.forced
-            cost = sum(self.cost_of(name) * (_SHUFFLE_SHARE if name in routes else 1.0) for name in moving)
-            if routes and (best is None or cost < best.cost):
-                spread = self.spreads.under(moving - routes.keys(), routes)
-                if isinstance(spread, Pieces):
-                    best = Found(frozenset({anchor}), moving, cost, spread, routes)
+            cost = sum(self.cost_of(name) * (_SHUFFLE_SHARE if name in repartitions else 1.0) for name in moving)
+            if repartitions and (best is None or cost < best.cost):
+                distribution = self.distributions.under(moving - repartitions.keys(), repartitions)
+                if isinstance(distribution, HashPartitioned):
+                    best = PlacementChoice(frozenset({anchor}), moving, cost, distribution, repartitions)
         return best
 
-    def shuffled(self, best: Found | None) -> Found | None:
-        """All scans that are joined by one column dealt anew by it, the others sent to everybody; ``best`` where that is not cheaper."""
+    def shuffled(self, best: PlacementChoice | None) -> PlacementChoice | None:
+        """All scans that are joined by one column shuffled by it, the others sent to everybody; ``best`` where that is not cheaper."""
         tried: set[frozenset[tuple[str, str]]] = set()
         for name in self.inside:
             for attribute in self.scans[name].attributes:
-                dealt = {name: attribute} | {
+                shuffled = {name: attribute} | {
                     other: equal
                     for other in self.inside
                     if other != name and other not in self.forced
                     for equal in [self.classes.equal_in(attribute, frozenset(a.owner for a in self.scans[other].attributes))]
                     if equal is not None and equal.type == attribute.type
                 }
-                key = frozenset((other, equal.name) for other, equal in dealt.items())
-                if len(dealt) < 2 or name in self.forced or key in tried:
+                key = frozenset((other, equal.name) for other, equal in shuffled.items())
+                if len(shuffled) < 2 or name in self.forced or key in tried:
                     continue
                 tried.add(key)
-                routes = {other: Route(None, f"shuffle by {attribute.name}", (equal.name,)) for other, equal in dealt.items()}
-                everybody = frozenset(self.inside) - routes.keys()
-                cost = sum(map(self.cost_of, everybody)) + _SHUFFLE_SHARE * sum(map(self.cost_of, routes))
+                repartitions = {other: Repartition(None, f"shuffle by {attribute.name}", (equal.name,)) for other, equal in shuffled.items()}
+                everybody = frozenset(self.inside) - repartitions.keys()
+                cost = sum(map(self.cost_of, everybody)) + _SHUFFLE_SHARE * sum(map(self.cost_of, repartitions))
                 if best is not None and cost >= best.cost:
                     continue
-                spread = self.spreads.under(everybody | self.forced, routes)
-                if isinstance(spread, Pieces):
-                    best = Found(frozenset(), frozenset(self.inside) | self.forced, cost, spread, routes)
+                distribution = self.distributions.under(everybody | self.forced, repartitions)
+                if isinstance(distribution, HashPartitioned):
+                    best = PlacementChoice(frozenset(), frozenset(self.inside) | self.forced, cost, distribution, repartitions)
         return best
 
-    def to_owners(self, found: Found) -> Found:
+    def to_owners(self, found: PlacementChoice) -> PlacementChoice:
         """The same where large scans are sent to the owners of the rows that they are joined with, instead of to everybody."""
-        routes: dict[str, Route] = {}
+        repartitions: dict[str, Repartition] = {}
         for moving in sorted((name for name in found.moving if name in self.scans and self.cost_of(name) > _ROUTED_MIN), key=self.cost_of, reverse=True):
             for anchor in sorted(found.staying):
                 route = _route(self.scans[moving], self.scans[anchor], self.classes)
                 if route is None:
                     continue
-                tried = {**routes, moving: route}
-                spread = self.spreads.under(found.moving - tried.keys(), tried)
-                if isinstance(spread, Pieces):
-                    routes = tried
-                    found = replace(found, spread=spread, routes=routes, cost=found.cost - (1 - _SHUFFLE_SHARE) * self.cost_of(moving))
+                tried = {**repartitions, moving: route}
+                distribution = self.distributions.under(found.moving - tried.keys(), tried)
+                if isinstance(distribution, HashPartitioned):
+                    repartitions = tried
+                    found = replace(found, distribution=distribution, repartitions=repartitions, cost=found.cost - (1 - _SHUFFLE_SHARE) * self.cost_of(moving))
                     break
         return found
 
 
-def _route(moving: Scan, anchor: Scan, classes: Classes) -> Route | None:
+def _route(moving: Scan, anchor: Scan, classes: EquivalenceClasses) -> Repartition | None:
     """How the rows of a scan get to those of another one that equal them in the partitioning key."""
     scheme = anchor.scan.table.scheme
     keys = {attribute.name: attribute for attribute in anchor.attributes}
     own = frozenset(attribute.owner for attribute in moving.attributes)
     columns = [(keys[name], classes.equal_in(keys[name], own)) for name in scheme.columns]
     named = tuple(column.name for key, column in columns if column is not None and column.type == key.type)
-    return Route(anchor.scan.relation, scheme.affinity_group(), named) if named and len(named) == len(columns) else None
+    return Repartition(anchor.scan.relation, scheme.affinity_group(), named) if named and len(named) == len(columns) else None
 
 
 def _partitioned(relation: Relation) -> list[str]:

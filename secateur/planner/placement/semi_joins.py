@@ -22,9 +22,9 @@ from sqlglot import exp
 from secateur.planner.placement.cost import Estimate
 from secateur.planner.placement.scan_rows import ScanRows
 from secateur.planner.relations.attribute import Attribute
-from secateur.planner.relations.equality import Classes
-from secateur.planner.relations.nodes import Apply, Filter, Join, JoinKind, Relation, Scan, children, postorder
-from secateur.planner.relations.restriction import Restriction
+from secateur.planner.relations.bound_predicate import BoundPredicate
+from secateur.planner.relations.equality import EquivalenceClasses
+from secateur.planner.relations.nodes import Apply, Filter, Join, JoinType, Relation, Scan, children, postorder
 from secateur.planner.text.dialect import quoted
 
 __all__ = ["SemiJoin", "reduced_sql", "reducing_scans", "semi_joins", "share_left"]
@@ -108,7 +108,7 @@ class _Block:
     """Scans of which each row of a result has one row each, for which all equalities are TRUE."""
 
     scans: tuple[Scan, ...]
-    classes: Classes
+    classes: EquivalenceClasses
 
     def reducing(self, scan: Scan, shares: Mapping[str, float], taken: frozenset[Scan]) -> tuple[SemiJoin, ...]:
         """What reduces a scan, itself reduced by nothing that is taken."""
@@ -143,7 +143,7 @@ def _blocks(root: Relation) -> Iterator[_Block]:
     roots = [root]
     while roots:
         scans: list[Scan] = []
-        equalities: list[Restriction] = []
+        equalities: list[BoundPredicate] = []
         pending = [roots.pop()]
         while pending:
             match pending.pop():
@@ -152,7 +152,7 @@ def _blocks(root: Relation) -> Iterator[_Block]:
                 case Filter(input, conjuncts):
                     equalities += filter(_is_strict, conjuncts)
                     pending.append(input)
-                case Join(JoinKind.INNER, left, right, on):
+                case Join(JoinType.INNER, left, right, on):
                     equalities += filter(_is_strict, on)
                     pending += (right, left)
                 case Apply(input, subquery):
@@ -161,9 +161,9 @@ def _blocks(root: Relation) -> Iterator[_Block]:
                 case other:
                     roots += children(other)
         if len(scans) > 1:
-            yield _Block(tuple(scans), Classes(equalities))
+            yield _Block(tuple(scans), EquivalenceClasses(equalities))
 
 
-def _is_strict(restriction: Restriction) -> bool:
+def _is_strict(bound_predicate: BoundPredicate) -> bool:
     """Whether it is FALSE or NULL for a NULL: a semi-join drops rows whose key is NULL."""
-    return isinstance(restriction.predicate.unnest(), exp.EQ)
+    return isinstance(bound_predicate.predicate.unnest(), exp.EQ)

@@ -21,7 +21,7 @@ from sqlglot import exp
 
 from secateur.engine.sql.stage import stage_relation
 from secateur.planner.placement.cost import Estimate
-from secateur.planner.placement.drafts import Columns, Draft
+from secateur.planner.placement.stage_builder import Columns, StageDraft
 from secateur.planner.text.dialect import parse_query, tokenize
 
 __all__ = ["sent_bytes"]
@@ -43,7 +43,7 @@ class _Rows:
     share: float = 1.0
 
 
-def sent_bytes(drafts: Sequence[Draft], estimates: Mapping[str, Estimate]) -> float:
+def sent_bytes(drafts: Sequence[StageDraft], estimates: Mapping[str, Estimate]) -> float:
     """About how many bytes the members send for a statement in stages, to each other and to the coordinator.
 
     Args:
@@ -57,7 +57,7 @@ def sent_bytes(drafts: Sequence[Draft], estimates: Mapping[str, Estimate]) -> fl
     for index, draft in enumerate(drafts):
         tree = parse_query(draft.sql, tokenize(draft.sql))
         # The rows of one scan are still the selection that they were.
-        is_selection = draft.row_by_row and len(draft.relations) == 1 and draft.relations[0] in known
+        is_selection = draft.is_pipelineable and len(draft.relations) == 1 and draft.relations[0] in known
         share = known[draft.relations[0]].share if is_selection else 1.0
         count = _rows_of(tree, known, estimates)
         known[stage_relation(index)] = _Rows(count, share)

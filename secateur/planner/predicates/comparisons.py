@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from secateur.partitioning.pruning.comparison import EXCLUDING, NEGATED, Comparison
 from secateur.partitioning.pruning.comparison_target import RowField, allowed
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
 from secateur.partitioning.pruning.discrete import close_spans
 from secateur.partitioning.pruning.domain import Domain, points
 from secateur.partitioning.pruning.operand import Constant, Operand, ParameterList
@@ -22,8 +22,8 @@ from secateur.partitioning.pruning.tree_text import value_text
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.planner.binding.evaluation import calls_only_bounded
 from secateur.planner.predicates.bounds import NOWHERE, UNBOUNDED, Boxes, intersect, unite
+from secateur.planner.predicates.column_equalities import equated
 from secateur.planner.predicates.constants import operand_of
-from secateur.planner.predicates.equalities import equated
 from secateur.planner.predicates.key_expression import KeyExpression, key_expression
 from secateur.planner.predicates.row_values import FieldBoxes, FieldOperands, fields_of, row_boxes
 from secateur.planner.predicates.truth import Truth
@@ -125,9 +125,9 @@ class ComparisonReader:
         operands = [node.expression] if escape is None else [node.expression, escape]
         return self._unused(node) if column is None else self._tested(KeyExpression(column), Comparison.LIKE, operands, node, wanted)
 
-    def starts_with(self, subject: exp.Expr, prefix: exp.Expr, node: exp.Expr, wanted: Truth) -> Boxes:
+    def starts_with(self, comparison_target: exp.Expr, prefix: exp.Expr, node: exp.Expr, wanted: Truth) -> Boxes:
         """``starts_with(x, prefix)`` and ``x ^@ prefix``."""
-        column = self._key(subject)
+        column = self._key(comparison_target)
         return self._unused(node) if column is None else self._tested(KeyExpression(column), Comparison.STARTS_WITH, [prefix], node, wanted)
 
     def membership(self, node: exp.Expr, needle: exp.Expr, index: int, wanted: Truth) -> Boxes:
@@ -137,10 +137,10 @@ class ComparisonReader:
             return self._unused(node)
         boxes = []
         if Truth.TRUE in wanted:
-            boxes.append(_tested_box(column, Test(Comparison.IN, (ParameterList(index),))))
+            boxes.append(_tested_box(column, ParameterComparison(Comparison.IN, (ParameterList(index),))))
         if Truth.FALSE in wanted:
             self._note(f"NOT over {shown(node)} excludes values of {column} instead of naming them")
-            boxes.append(_tested_box(column, Test(Comparison.DISTINCT, (ParameterList(index),))))
+            boxes.append(_tested_box(column, ParameterComparison(Comparison.DISTINCT, (ParameterList(index),))))
         return UNBOUNDED if Truth.NULL in wanted else unite(boxes)
 
     def boolean(self, node: exp.Column, wanted: Truth) -> Boxes:
@@ -182,9 +182,9 @@ class ComparisonReader:
             single = isinstance(whole, (exp.EQ, exp.NEQ))
             self._note(f"{shown(whole) if single else comparison.value} excludes values of {found.column} instead of naming them")
         if not all(isinstance(operand, Constant) for operand in operands):
-            return _tested_box(found.column, Test(comparison, tuple(operands), found.subject))
+            return _tested_box(found.column, ParameterComparison(comparison, tuple(operands), found.comparison_target))
         values = [operand.value for operand in operands if isinstance(operand, Constant)]
-        domain = allowed(found.subject, comparison, values, self.types[found.column])
+        domain = allowed(found.comparison_target, comparison, values, self.types[found.column])
         if domain is None:
             self._note(self._inexact(found.column, operands, whole))
             return UNBOUNDED
@@ -244,7 +244,7 @@ class ComparisonReader:
         """One field of a row against that of any row."""
         if found.column in self.nullable:
             return UNBOUNDED
-        return _tested_box(found.column, Test(Comparison.IN, found.operands, RowField(len(found.operands))))
+        return _tested_box(found.column, ParameterComparison(Comparison.IN, found.operands, RowField(len(found.operands))))
 
     def _itself(self, column: str, comparison: Comparison, wanted: Truth) -> Boxes:
         """``a = a`` and its relatives: TRUE or FALSE for all values, and NULL for none."""
@@ -309,7 +309,7 @@ class ComparisonReader:
             self.notes.append(text)
 
 
-def _tested_box(column: str, test: Test) -> Boxes:
+def _tested_box(column: str, test: ParameterComparison) -> Boxes:
     return (Box.of({column: Constraint((Choice(tests=(test,)),))}),)
 
 

@@ -9,46 +9,48 @@ from typing import Final, assert_never
 from sqlglot import exp
 
 from secateur.errors import NotSupportedError
-from secateur.partitioning.pruning.expression import Function
+from secateur.partitioning.pruning.expression import ParameterFunction
 from secateur.partitioning.pruning.operand import Cast, Computed, Constant, Operand, Parameter
 from secateur.partitioning.types.column_type import TypeKind, parse_type
 from secateur.planner.text.dialect import to_sql
 
 __all__ = ["computed"]
 
-_OPERATORS: Final[dict[type[exp.Expr], Function]] = {
-    exp.Add: Function.ADD,
-    exp.Sub: Function.SUBTRACT,
-    exp.Mul: Function.MULTIPLY,
-    exp.Mod: Function.MODULO,
-    exp.DPipe: Function.JOIN,
+_OPERATORS: Final[dict[type[exp.Expr], ParameterFunction]] = {
+    exp.Add: ParameterFunction.ADD,
+    exp.Sub: ParameterFunction.SUBTRACT,
+    exp.Mul: ParameterFunction.MULTIPLY,
+    exp.Mod: ParameterFunction.MODULO,
+    exp.DPipe: ParameterFunction.JOIN,
 }
-_ARITHMETIC: Final = frozenset({Function.ADD, Function.SUBTRACT, Function.MULTIPLY, Function.MODULO, Function.NEGATE, Function.ABS})
+_ARITHMETIC: Final = frozenset(
+    {ParameterFunction.ADD, ParameterFunction.SUBTRACT, ParameterFunction.MULTIPLY, ParameterFunction.MODULO, ParameterFunction.NEGATE, ParameterFunction.ABS}
+)
 _FUNCTIONS: Final = {
-    "abs": Function.ABS,
-    "coalesce": Function.COALESCE,
-    "concat": Function.CONCAT,
-    "date_trunc": Function.DATE_TRUNC,
-    "datetrunc": Function.DATE_TRUNC,
-    "ifnull": Function.COALESCE,
-    "lcase": Function.LOWER,
-    "left": Function.LEFT,
-    "len": Function.LENGTH,
-    "length": Function.LENGTH,
-    "lower": Function.LOWER,
-    "lpad": Function.LPAD,
-    "ltrim": Function.LTRIM,
-    "make_date": Function.MAKE_DATE,
-    "nullif": Function.NULLIF,
-    "replace": Function.REPLACE,
-    "reverse": Function.REVERSE,
-    "right": Function.RIGHT,
-    "rtrim": Function.RTRIM,
-    "substr": Function.SUBSTRING,
-    "substring": Function.SUBSTRING,
-    "trim": Function.TRIM,
-    "ucase": Function.UPPER,
-    "upper": Function.UPPER,
+    "abs": ParameterFunction.ABS,
+    "coalesce": ParameterFunction.COALESCE,
+    "concat": ParameterFunction.CONCAT,
+    "date_trunc": ParameterFunction.DATE_TRUNC,
+    "datetrunc": ParameterFunction.DATE_TRUNC,
+    "ifnull": ParameterFunction.COALESCE,
+    "lcase": ParameterFunction.LOWER,
+    "left": ParameterFunction.LEFT,
+    "len": ParameterFunction.LENGTH,
+    "length": ParameterFunction.LENGTH,
+    "lower": ParameterFunction.LOWER,
+    "lpad": ParameterFunction.LPAD,
+    "ltrim": ParameterFunction.LTRIM,
+    "make_date": ParameterFunction.MAKE_DATE,
+    "nullif": ParameterFunction.NULLIF,
+    "replace": ParameterFunction.REPLACE,
+    "reverse": ParameterFunction.REVERSE,
+    "right": ParameterFunction.RIGHT,
+    "rtrim": ParameterFunction.RTRIM,
+    "substr": ParameterFunction.SUBSTRING,
+    "substring": ParameterFunction.SUBSTRING,
+    "trim": ParameterFunction.TRIM,
+    "ucase": ParameterFunction.UPPER,
+    "upper": ParameterFunction.UPPER,
 }
 _UNITS: Final = frozenset({"microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year"})
 _INTERVAL_TEXT: Final = re.compile(r"(-?[0-9]{1,9}) ([a-z]+)")
@@ -67,20 +69,22 @@ def computed(node: exp.Expr, operand_of: Callable[[exp.Expr], Operand | None]) -
         return _call(operator, [node.this, node.expression], operand_of)
     match node:
         case exp.Neg():
-            return _call(Function.NEGATE, [node.this], operand_of)
+            return _call(ParameterFunction.NEGATE, [node.this], operand_of)
         case exp.Cast() if not {key for key, value in node.args.items() if value} - {"this", "to", "safe"}:
             return _cast(node, operand_of)
         case exp.Substring():
-            return _call(Function.SUBSTRING, [part for part in (node.this, node.args.get("start"), node.args.get("length")) if part is not None], operand_of)
+            return _call(
+                ParameterFunction.SUBSTRING, [part for part in (node.this, node.args.get("start"), node.args.get("length")) if part is not None], operand_of
+            )
         case exp.Trim() if set(node.args) == {"this"} or not any(value for key, value in node.args.items() if key != "this"):
-            return _call(Function.TRIM, [node.this], operand_of)
+            return _call(ParameterFunction.TRIM, [node.this], operand_of)
         case exp.Anonymous() if (function := _FUNCTIONS.get(str(node.this).lower())) is not None:
             return _call(function, node.expressions, operand_of)
         case _:
             return None
 
 
-def _call(function: Function, parts: list[exp.Expr], operand_of: Callable[[exp.Expr], Operand | None]) -> Computed | None:
+def _call(function: ParameterFunction, parts: list[exp.Expr], operand_of: Callable[[exp.Expr], Operand | None]) -> Computed | None:
     operands = [operand_of(part) for part in parts]
     known = [operand for operand in operands if operand is not None]
     if len(known) < len(operands) or (function in _ARITHMETIC and any(map(_has_a_width_of_its_own, known))):
@@ -129,5 +133,5 @@ def _shifted(node: exp.Add | exp.Sub, interval: exp.Interval, operand_of: Callab
     if amount is None or value is None or name not in _UNITS:
         return None
     if isinstance(node, exp.Sub):
-        amount = Constant(-amount.value) if isinstance(amount, Constant) and type(amount.value) is int else Computed(Function.NEGATE, (amount,))
-    return Computed(Function.SHIFT, (value, amount, Constant(name)))
+        amount = Constant(-amount.value) if isinstance(amount, Constant) and type(amount.value) is int else Computed(ParameterFunction.NEGATE, (amount,))
+    return Computed(ParameterFunction.SHIFT, (value, amount, Constant(name)))

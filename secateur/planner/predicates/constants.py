@@ -16,7 +16,7 @@ from secateur.partitioning.types.decimals import negated
 from secateur.planner.binding.evaluation import evaluate, is_bounded, is_small
 from secateur.planner.predicates.computed import computed
 from secateur.planner.text.dialect import to_sql
-from secateur.planner.text.second_reading import read_statement
+from secateur.planner.text.parser_cross_check import read_statement
 
 __all__ = ["operand_of", "parameter_index"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from secateur.errors import NotSupportedError
-from secateur.partitioning.pruning.comparison_target import BARE, Bare, Shifted, Subject, Truncated, Widened
+from secateur.partitioning.pruning.comparison_target import BARE, BareColumn, ComparisonTarget, ShiftedColumn, TruncatedColumn, WidenedColumn
 from secateur.partitioning.pruning.operand import Constant
 from secateur.partitioning.types.calendar import DAYS_OR_LONGER, UNITS
 from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type
@@ -23,7 +23,7 @@ class KeyExpression:
     """An expression of one key column, and nothing else that depends on a row. It is NULL only where the column is."""
 
     column: str
-    subject: Subject = BARE
+    comparison_target: ComparisonTarget = BARE
 
 
 def key_expression(node: exp.Expr, typed: Callable[[exp.Column], tuple[str, SqlType] | None]) -> KeyExpression | None:
@@ -70,9 +70,9 @@ def _cast(inner: exp.Expr, to: exp.Expr, typed: Callable[[exp.Column], tuple[str
     if target.is_integer and column_type.is_integer:
         low, high = column_type.integer_range
         smallest, largest = target.integer_range
-        return KeyExpression(column, Widened(target)) if smallest <= low and high <= largest else None
+        return KeyExpression(column, WidenedColumn(target)) if smallest <= low and high <= largest else None
     if target.kind is TypeKind.DATE and column_type.kind is TypeKind.TIMESTAMP:
-        return KeyExpression(column, Truncated("day", as_date=True))
+        return KeyExpression(column, TruncatedColumn("day", as_date=True))
     return None
 
 
@@ -90,11 +90,11 @@ def _shifted(node: exp.Expr, offset: int, typed: Callable[[exp.Column], tuple[st
     days = column_type.kind is TypeKind.DATE and not mirrored
     if not (column_type.is_integer or days):
         return None
-    match found.subject:
-        case Bare():
-            return KeyExpression(found.column, Shifted(offset, mirrored))
-        case Shifted(inner, was_mirrored):
-            return KeyExpression(found.column, Shifted(offset - inner if mirrored else offset + inner, was_mirrored != mirrored))
+    match found.comparison_target:
+        case BareColumn():
+            return KeyExpression(found.column, ShiftedColumn(offset, mirrored))
+        case ShiftedColumn(inner, was_mirrored):
+            return KeyExpression(found.column, ShiftedColumn(offset - inner if mirrored else offset + inner, was_mirrored != mirrored))
         case _:
             return None
 
@@ -111,7 +111,7 @@ def _truncated(inner: exp.Expr, unit: str, typed: Callable[[exp.Column], tuple[s
         return None
     column, column_type = found
     possible = column_type.kind is TypeKind.TIMESTAMP or (column_type.kind is TypeKind.DATE and unit in DAYS_OR_LONGER)
-    return KeyExpression(column, Truncated(unit)) if possible else None
+    return KeyExpression(column, TruncatedColumn(unit)) if possible else None
 
 
 def _integer(node: exp.Expr) -> int | None:

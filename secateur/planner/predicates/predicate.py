@@ -18,9 +18,9 @@ from secateur.partitioning.pruning.condition import Box
 from secateur.partitioning.pruning.operand import Constant
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.predicates.bounds import NOWHERE, UNBOUNDED, Boxes, intersect, unite
+from secateur.planner.predicates.column_equalities import ColumnEqualities, equated
 from secateur.planner.predicates.comparisons import ComparisonReader
 from secateur.planner.predicates.constants import operand_of
-from secateur.planner.predicates.equalities import Equalities, equated
 from secateur.planner.predicates.membership import list_membership
 from secateur.planner.predicates.truth import Truth
 from secateur.planner.predicates.unused import shown
@@ -76,7 +76,7 @@ class PredicateReader:
         """
         read = [self.read(conjunct) for conjunct in conjuncts]
         known = {**self.further, **self.types}
-        linked = Equalities.of(self._leaves.pairs, known).linked_with(self.types)
+        linked = ColumnEqualities.of(self._leaves.pairs, known).linked_with(self.types)
         if linked <= self.types.keys():
             return read
         self.notes.clear()
@@ -157,10 +157,10 @@ class PredicateReader:
         boxes = intersect(*(self.read(part, wanted) for part in parts))
         return self._equalities(parts, wanted).applied(boxes)
 
-    def _equalities(self, parts: Sequence[exp.Expr], wanted: Truth) -> Equalities:
+    def _equalities(self, parts: Sequence[exp.Expr], wanted: Truth) -> ColumnEqualities:
         pairs = [pair for part in parts if (pair := equated(part, self.column_of, wanted)) is not None]
         types = self._leaves.types
-        return Equalities.of([pair for pair in pairs if pair[0] in types and pair[1] in types], types) if pairs else Equalities()
+        return ColumnEqualities.of([pair for pair in pairs if pair[0] in types and pair[1] in types], types) if pairs else ColumnEqualities()
 
     def _any(self, parts: Sequence[exp.Expr], wanted: Truth) -> Boxes:
         alternatives = []

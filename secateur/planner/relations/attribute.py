@@ -26,7 +26,7 @@ class Attribute:
     """One column of one relation.
 
     Attributes:
-        owner: The number of the relation that makes it; each mention of a table is one of its own.
+        owner: The number of the relation that makes it; each reference to a table is one of its own.
         position: Among the columns of that relation, from 0.
         name: What the user calls it.
         type: None for a computed column.

@@ -10,12 +10,13 @@ from sqlglot import exp
 
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.planner.binding.query import Query, holds_query, may_recur
-from secateur.planner.binding.query import Scan as TableScan
+from secateur.planner.binding.query import TableReference as TableScan
 from secateur.planner.predicates.predicate import flat
 from secateur.planner.relations.attribute import Attribute
+from secateur.planner.relations.bound_predicate import BoundPredicate, bind
 from secateur.planner.relations.calls import may_aggregate, may_be_many, names_a_window, windows_in
 from secateur.planner.relations.from_clause import FromClause
-from secateur.planner.relations.names import Names
+from secateur.planner.relations.names import VisibleNames
 from secateur.planner.relations.nodes import (
     Aggregate,
     Apply,
@@ -33,11 +34,10 @@ from secateur.planner.relations.nodes import (
     Values,
     Window,
 )
-from secateur.planner.relations.restriction import Restriction, bind
 from secateur.planner.text.folding import folded
 from secateur.planner.text.trees import children_of
 
-__all__ = ["Builder", "Columns", "Ctes", "Output", "TooLargeError", "build_relations"]
+__all__ = ["Columns", "Ctes", "Output", "RelationBuilder", "TooLargeError", "build_relations"]
 
 _MENTIONS_MAX: Final = 200
 _SELECT_PARTS: Final = frozenset(
@@ -85,23 +85,23 @@ Columns = tuple[tuple[str, SqlType | None], ...]
 def build_relations(query: Query) -> tuple[Relation, ...]:
     """The relations of a query: itself first, then what stands in it without being an input of it, such as subqueries in ORDER BY.
 
-    Each scan of the query is in some of them, once for each mention of the common table expression around it.
+    Each scan of the query is in some of them, once for each reference to the common table expression around it.
 
     Raises:
         TooLargeError: Common table expressions that mention one another repeat too often.
     """
-    builder = Builder(query.scans)
-    root = builder.query(query.tree, Names(), {})
+    builder = RelationBuilder(query.scans)
+    root = builder.query(query.tree, VisibleNames(), {})
     builder.finish(query.tree)
     return (root.relation, *builder.loose)
 
 
-class Builder:
+class RelationBuilder:
     """Makes relations.
 
     Attributes:
         scans: Those of the statement, by the identity of their node.
-        moved: The columns of mentions of rows that an exchange has moved, by the identity of their node.
+        moved: The columns of references to rows that an exchange has moved, by the identity of their node.
         aggregates: The names of the aggregates of the statement; None when they are not known.
         loose: The subqueries that are no input of anything.
     """
@@ -120,17 +120,17 @@ class Builder:
         self._owner_count += 1
         return self._owner_count
 
-    def mention(self, node: exp.Table, cte: Cte) -> Output | None:
-        """The relation of a mention of a common table expression; None where it is recursive."""
+    def reference(self, node: exp.Table, cte: Cte) -> Output | None:
+        """The relation of a reference to a common table expression; None where it is recursive."""
         self._mentioned.add(id(node))
         self._mention_count += 1
         if self._mention_count > _MENTIONS_MAX:
             raise TooLargeError
         if cte.body is None:
             return None
-        return self.query(cte.body, Names(), cte.reach)
+        return self.query(cte.body, VisibleNames(), cte.reach)
 
-    def detach(self, part: exp.Expr, names: Names, ctes: Ctes) -> None:
+    def detach(self, part: exp.Expr, names: VisibleNames, ctes: Ctes) -> None:
         """Build the subqueries of an expression about which nothing is known from outside."""
         self.loose.extend(self.query(node, names, ctes).relation for node in subqueries_in(part))
 
@@ -138,13 +138,13 @@ class Builder:
         """Build what nobody mentions, and see that nothing was overlooked.
 
         Raises:
-            TooLargeError: A mention of a common table expression stands where none was expected, so that what it needs is not known.
+            TooLargeError: A reference to a common table expression stands where none was expected, so that what it needs is not known.
         """
         for node in tree.find_all(exp.Table):
             if id(node) not in self.scans and id(node) not in self.moved and id(node) not in self._mentioned and isinstance(node.this, exp.Identifier):
                 raise TooLargeError
 
-    def query(self, node: exp.Expr, outer: Names, ctes: Ctes) -> Output:
+    def query(self, node: exp.Expr, outer: VisibleNames, ctes: Ctes) -> Output:
         """Any query: SELECT, a set operation, VALUES, one of these in parentheses."""
         ctes = self._with(node, outer, ctes)
         match node:
@@ -160,7 +160,7 @@ class Builder:
                 self.detach(node, outer, ctes)
                 return Output(Unknown(), (), complete=False)
 
-    def _with(self, node: exp.Expr, outer: Names, ctes: Ctes) -> Ctes:
+    def _with(self, node: exp.Expr, outer: VisibleNames, ctes: Ctes) -> Ctes:
         with_ = node.args.get("with_")
         if not isinstance(with_, exp.With):
             return ctes
@@ -177,7 +177,7 @@ class Builder:
                     self.loose.append(self.query(cte.this, outer, reach[name].reach).relation)
         return reach
 
-    def _modified(self, node: exp.Expr, output: Output, outer: Names, ctes: Ctes) -> Output:
+    def _modified(self, node: exp.Expr, output: Output, outer: VisibleNames, ctes: Ctes) -> Output:
         """ORDER BY and LIMIT behind a set operation or a query in parentheses."""
         relation = output.relation
         known = {"with_", "this", "expression", "expressions", "distinct", "by_name", "alias", "order", "limit", "offset"}
@@ -186,7 +186,7 @@ class Builder:
             relation = Opaque(relation, f"{strange[0].strip('_').upper()} stands behind a query in parentheses")
         return replace(output, relation=self.ordered(relation, node, outer, ctes))
 
-    def ordered(self, relation: Relation, node: exp.Expr, names: Names, ctes: Ctes) -> Relation:
+    def ordered(self, relation: Relation, node: exp.Expr, names: VisibleNames, ctes: Ctes) -> Relation:
         """ORDER BY and LIMIT of a node."""
         for key in ("order", "limit", "offset"):
             part = node.args.get(key)
@@ -195,13 +195,13 @@ class Builder:
                 relation = Sort(relation) if key == "order" else Limit(relation, key.upper())
         return relation
 
-    def values(self, node: exp.Values, outer: Names, ctes: Ctes) -> Output:
+    def values(self, node: exp.Values, outer: VisibleNames, ctes: Ctes) -> Output:
         """VALUES; its columns are col0, col1, ..."""
         self.detach(node, outer, ctes)
         rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
         return Output(Values(()), tuple((f"col{position}", None) for position in range(len(rows[0]) if rows else 0)))
 
-    def _set_operation(self, node: exp.SetOperation, outer: Names, ctes: Ctes) -> Output:
+    def _set_operation(self, node: exp.SetOperation, outer: VisibleNames, ctes: Ctes) -> Output:
         kind = _SET_KINDS[type(node)]
         parts: list[exp.Expr] = []
         keeps_all = True
@@ -236,7 +236,7 @@ class Builder:
 class _Select:
     """One SELECT."""
 
-    def __init__(self, builder: Builder, node: exp.Select, outer: Names, ctes: Ctes) -> None:
+    def __init__(self, builder: RelationBuilder, node: exp.Select, outer: VisibleNames, ctes: Ctes) -> None:
         self._builder = builder
         self._node = node
         self._ctes = ctes
@@ -265,7 +265,7 @@ class _Select:
         output = self._projected(relation)
         return replace(output, relation=self._builder.ordered(output.relation, node, self._names, self._ctes))
 
-    def _conjuncts(self, key: str, *, beside_aliases: bool) -> tuple[Restriction, ...]:
+    def _conjuncts(self, key: str, *, beside_aliases: bool) -> tuple[BoundPredicate, ...]:
         clause = self._node.args.get(key)
         if not isinstance(clause, exp.Expr):
             return ()
@@ -284,7 +284,7 @@ class _Select:
                 relation = Apply(relation, built.relation, SubqueryForm.VALUE)
         return relation
 
-    def _apply(self, relation: Relation, subquery: exp.Expr, conjunct: Restriction) -> Relation:
+    def _apply(self, relation: Relation, subquery: exp.Expr, conjunct: BoundPredicate) -> Relation:
         built = self._builder.query(subquery, self._names, self._ctes)
         predicate = conjunct.predicate
         negated = isinstance(predicate, exp.Not)

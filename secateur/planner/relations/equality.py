@@ -1,4 +1,4 @@
-"""Equality classes: attributes that are equal wherever it matters, and the restrictions that so go over from one side of a join to the other.
+"""Equality classes: attributes that are equal wherever it matters, and the predicates that so go over from one side of a join to the other.
 
 Source: the co-location tree of IEP-24 (Ignite); predicate move-around (Levy, Mumick, Sagiv, VLDB 1994). Unlike in IEP-24 the partition *set* of one table is
 never applied to another: what goes over is the predicate, and each scan reads it with its own scheme.
@@ -12,39 +12,39 @@ from itertools import pairwise
 from sqlglot import exp
 
 from secateur.planner.relations.attribute import Attribute, compares_alike, occurrence
-from secateur.planner.relations.restriction import Restriction, equality, fresh
+from secateur.planner.relations.bound_predicate import BoundPredicate, equality, fresh
 
-__all__ = ["Classes", "equated"]
+__all__ = ["EquivalenceClasses", "equated"]
 
 
-def equated(restriction: Restriction) -> tuple[Attribute, Attribute] | None:
+def equated(bound_predicate: BoundPredicate) -> tuple[Attribute, Attribute] | None:
     """The two attributes of ``a = b`` when each may stand for the other."""
-    predicate = restriction.predicate.unnest()
-    if restriction.blocked is not None or not isinstance(predicate, (exp.EQ, exp.NullSafeEQ)):
+    predicate = bound_predicate.predicate.unnest()
+    if bound_predicate.blocked is not None or not isinstance(predicate, (exp.EQ, exp.NullSafeEQ)):
         return None
     sides = [predicate.this.unnest(), predicate.expression.unnest()]
-    found = [restriction.binding.get(occurrence(side)) for side in sides if isinstance(side, exp.Column)]
+    found = [bound_predicate.binding.get(occurrence(side)) for side in sides if isinstance(side, exp.Column)]
     if len(found) != 2 or found[0] is None or found[1] is None or found[0] == found[1]:
         return None
     return (found[0], found[1]) if compares_alike(found[0], found[1]) else None
 
 
-class Classes:
-    """The classes that some restrictions make.
+class EquivalenceClasses:
+    """The classes that some predicates make.
 
     Args:
-        restrictions: All hold for the rows that matter.
+        bound_predicates: All hold for the rows that matter.
     """
 
-    def __init__(self, restrictions: Iterable[Restriction]) -> None:
+    def __init__(self, bound_predicates: Iterable[BoundPredicate]) -> None:
         self._class_of: dict[Attribute, list[Attribute]] = {}
-        for restriction in restrictions:
-            pair = equated(restriction)
+        for bound_predicate in bound_predicates:
+            pair = equated(bound_predicate)
             if pair is not None:
                 self._unite(*pair)
 
     @classmethod
-    def of(cls, pairs: Iterable[tuple[Attribute, Attribute]]) -> Classes:
+    def of(cls, pairs: Iterable[tuple[Attribute, Attribute]]) -> EquivalenceClasses:
         """The classes that some pairs make, as :func:`equated` gives them."""
         classes = cls(())
         for left, right in pairs:
@@ -64,21 +64,21 @@ class Classes:
                 return other
         return None
 
-    def carry(self, restriction: Restriction, side: frozenset[int]) -> Restriction | None:
-        """A restriction from elsewhere as one of a side; None when no attribute of it has an equal there."""
-        if restriction.blocked is not None:
+    def carry(self, bound_predicate: BoundPredicate, side: frozenset[int]) -> BoundPredicate | None:
+        """A predicate from elsewhere as one of a side; None when no attribute of it has an equal there."""
+        if bound_predicate.blocked is not None:
             return None
-        meaning = {attribute: attribute if attribute.owner in side else self.equal_in(attribute, side) for attribute in restriction.attributes}
+        meaning = {attribute: attribute if attribute.owner in side else self.equal_in(attribute, side) for attribute in bound_predicate.attributes}
         if all(there is None or there == attribute for attribute, there in meaning.items()):
             return None
-        if equated(restriction) is not None and len({there or attribute for attribute, there in meaning.items()}) < 2:
+        if equated(bound_predicate) is not None and len({there or attribute for attribute, there in meaning.items()}) < 2:
             return None
-        carried = restriction.rebound(lambda attribute: meaning[attribute] or attribute)
-        return Restriction(carried.predicate, carried.binding, structural=carried.structural, carried=True)
+        carried = bound_predicate.rebound(lambda attribute: meaning[attribute] or attribute)
+        return BoundPredicate(carried.predicate, carried.binding, structural=carried.structural, carried=True)
 
-    def implied(self, side: frozenset[int], known: Sequence[Restriction]) -> list[Restriction]:
+    def implied(self, side: frozenset[int], known: Sequence[BoundPredicate]) -> list[BoundPredicate]:
         """Equalities of a side that follow through attributes from elsewhere."""
-        own = Classes(restriction for restriction in known if all(attribute.owner in side for attribute in restriction.attributes))
+        own = EquivalenceClasses(bound_predicate for bound_predicate in known if all(attribute.owner in side for attribute in bound_predicate.attributes))
         found = []
         for members in {id(members): members for members in self._class_of.values()}.values():
             inside = [attribute for attribute in members if attribute.owner in side]
@@ -91,18 +91,18 @@ class Classes:
         """The class of an attribute; empty when it has none."""
         return self._class_of.get(attribute, ())
 
-    def constants(self, restrictions: Sequence[Restriction]) -> list[Restriction]:
-        """Each restriction about one attribute of a class, said of the other members too: ``a = b AND b = 5`` says ``a = 5``."""
+    def constants(self, bound_predicates: Sequence[BoundPredicate]) -> list[BoundPredicate]:
+        """Each predicate about one attribute of a class, said of the other members too: ``a = b AND b = 5`` says ``a = 5``."""
         return [
-            _said_of(other, restriction)
-            for restriction in restrictions
-            if restriction.blocked is None and len(restriction.attributes) == 1
-            for attribute in restriction.attributes
+            _said_of(other, bound_predicate)
+            for bound_predicate in bound_predicates
+            if bound_predicate.blocked is None and len(bound_predicate.attributes) == 1
+            for attribute in bound_predicate.attributes
             for other in self._class_of.get(attribute, ())
             if other != attribute and compares_alike(attribute, other)
         ]
 
 
-def _said_of(other: Attribute, restriction: Restriction) -> Restriction:
-    copy = fresh(restriction).rebound(lambda _: other)
-    return Restriction(copy.predicate, copy.binding, structural=copy.structural, carried=True)
+def _said_of(other: Attribute, bound_predicate: BoundPredicate) -> BoundPredicate:
+    copy = fresh(bound_predicate).rebound(lambda _: other)
+    return BoundPredicate(copy.predicate, copy.binding, structural=copy.structural, carried=True)

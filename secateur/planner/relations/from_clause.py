@@ -11,19 +11,19 @@ from sqlglot import exp
 from secateur.planner.binding.query import holds_query
 from secateur.planner.predicates.predicate import flat
 from secateur.planner.relations.attribute import Attribute, compares_alike
+from secateur.planner.relations.bound_predicate import BoundPredicate, bind, equality
 from secateur.planner.relations.equality import equated
-from secateur.planner.relations.names import Names, Source
-from secateur.planner.relations.nodes import Derived, Join, JoinKind, Nearest, Opaque, Relation, Scan, Unknown, Values, owners
-from secateur.planner.relations.restriction import Restriction, bind, equality
+from secateur.planner.relations.names import FromItem, VisibleNames
+from secateur.planner.relations.nodes import AsOfRight, Derived, Join, JoinType, Opaque, Relation, Scan, Unknown, Values, owners
 from secateur.planner.text.folding import folded
 
 if TYPE_CHECKING:
-    from secateur.planner.relations.build import Builder, Ctes, Output
+    from secateur.planner.relations.build import Ctes, Output, RelationBuilder
 
 __all__ = ["From", "FromClause"]
 
-_SIDES: Final = {"": JoinKind.INNER, "LEFT": JoinKind.LEFT, "RIGHT": JoinKind.RIGHT, "FULL": JoinKind.FULL}
-_KINDS: Final = {"SEMI": JoinKind.SEMI, "ANTI": JoinKind.ANTI}
+_SIDES: Final = {"": JoinType.INNER, "LEFT": JoinType.LEFT, "RIGHT": JoinType.RIGHT, "FULL": JoinType.FULL}
+_KINDS: Final = {"SEMI": JoinType.SEMI, "ANTI": JoinType.ANTI}
 _UNDERSTOOD: Final = frozenset({"this", "alias", "expressions", "joins", "view", "offset", "value_constructor"})
 
 
@@ -32,7 +32,7 @@ class From:
     """A FROM clause, or a part of it."""
 
     relation: Relation
-    names: Names
+    names: VisibleNames
 
 
 class FromClause:
@@ -44,7 +44,7 @@ class FromClause:
         outer: The names around the SELECT.
     """
 
-    def __init__(self, builder: Builder, ctes: Ctes, outer: Names) -> None:
+    def __init__(self, builder: RelationBuilder, ctes: Ctes, outer: VisibleNames) -> None:
         self._builder = builder
         self._ctes = ctes
         self._outer = outer
@@ -53,10 +53,10 @@ class FromClause:
         """The FROM clause of a SELECT; one row where there is none."""
         from_ = select.args.get("from_")
         if not isinstance(from_, exp.From):
-            return From(Values(()), Names(outer=self._outer))
-        return self._listed(self._item(from_.this, Names(outer=self._outer)), select.args.get("joins") or [], Names(outer=self._outer))
+            return From(Values(()), VisibleNames(outer=self._outer))
+        return self._listed(self._item(from_.this, VisibleNames(outer=self._outer)), select.args.get("joins") or [], VisibleNames(outer=self._outer))
 
-    def _listed(self, first: From, joins: list[exp.Join], before: Names) -> From:
+    def _listed(self, first: From, joins: list[exp.Join], before: VisibleNames) -> From:
         """Items with commas between them. A comma binds looser than any JOIN, which sqlglot's flat list of joins does not show."""
         commas = [*(position for position, join in enumerate(joins) if _is_comma(join)), len(joins)]
         listed = self._joined(first, joins[: commas[0]], before)
@@ -64,26 +64,26 @@ class FromClause:
             around = replace(before.beside(listed.names), outer=self._outer)
             item = self._joined(self._item(joins[start].this, around), joins[start + 1 : end], around)
             names = replace(listed.names.beside(item.names), outer=self._outer)
-            listed = From(Join(JoinKind.INNER, listed.relation, item.relation), names)
+            listed = From(Join(JoinType.INNER, listed.relation, item.relation), names)
         return listed
 
-    def _joined(self, left: From, joins: list[exp.Join], before: Names) -> From:
+    def _joined(self, left: From, joins: list[exp.Join], before: VisibleNames) -> From:
         for join in joins:
             right = self._item(join.this, replace(before.beside(left.names), outer=self._outer))
             left = self._join(left, join, right, before)
         return replace(left, names=replace(left.names, outer=self._outer))
 
-    def _item(self, node: exp.Expr, before: Names) -> From:
+    def _item(self, node: exp.Expr, before: VisibleNames) -> From:
         """One item; ``before`` are the names of those left of it, which a subquery may use."""
         found = self._understood(node, before)
         strange = sorted(key for key, value in node.args.items() if value and key not in _UNDERSTOOD)
         if strange and not (isinstance(node, exp.Subquery) and strange == ["with_"]):
             word = {"sample": "a sample", "pivots": "PIVOT", "ordinality": "WITH ORDINALITY"}.get(strange[0], strange[0].strip("_").upper())
             unknown = tuple(replace(source, columns=(), complete=False) for source in found.names.sources)
-            found = From(Opaque(found.relation, f"{word} in FROM is applied before every filter"), Names(unknown))
+            found = From(Opaque(found.relation, f"{word} in FROM is applied before every filter"), VisibleNames(unknown))
         return self._listed(found, node.args.get("joins") or [], before)
 
-    def _understood(self, node: exp.Expr, before: Names) -> From:
+    def _understood(self, node: exp.Expr, before: VisibleNames) -> From:
         alias = node.args.get("alias")
         name = folded(alias.name) if isinstance(alias, exp.TableAlias) and alias.name else None
         renamed = tuple(folded(column.name) for column in alias.columns) if isinstance(alias, exp.TableAlias) else ()
@@ -95,31 +95,31 @@ class FromClause:
                 return self._moved(inner, renamed)
             case exp.Table(this=exp.Identifier()) if folded(inner.name) in self._ctes and inner.args.get("db") is None:
                 cte = self._ctes[folded(inner.name)]
-                output = self._builder.mention(inner, cte)
+                output = self._builder.reference(inner, cte)
                 if output is None:
                     return self._unknown(name or folded(inner.name))
                 definition = cte.node.args.get("alias")
                 given = tuple(folded(column.name) for column in definition.columns) if isinstance(definition, exp.TableAlias) else ()
-                # A mention that names fewer columns leaves the others the names of the definition.
+                # A reference that names fewer columns leaves the others the names of the definition.
                 return self._derived(output, name or folded(inner.name), (*renamed, *given[len(renamed) :]))
             case exp.Subquery() if holds_query(inner):
                 return self._derived(self._builder.query(_bare(inner), before, self._ctes), name, renamed)
             case exp.Subquery():
                 found = self._item(inner.this, before)
-                return found if name is None else From(found.relation, Names((Source(name, (), complete=False),)))
+                return found if name is None else From(found.relation, VisibleNames((FromItem(name, (), complete=False),)))
             case exp.Values():
                 return self._derived(self._builder.values(inner, before, self._ctes), name, renamed)
             case exp.Select() | exp.SetOperation():
                 return self._derived(self._builder.query(inner, before, self._ctes), name, renamed)
             case exp.Unnest() | exp.Table(this=exp.Anonymous()) if (called := _function_of_one_column(inner)) is not None:
                 self._builder.detach(inner, before, self._ctes)
-                return From(Unknown(), Names((_source(name or called, [(renamed[0] if renamed else name or called, None)], complete=True),)))
+                return From(Unknown(), VisibleNames((_source(name or called, [(renamed[0] if renamed else name or called, None)], complete=True),)))
             case _:
                 self._builder.detach(inner, before, self._ctes)
                 return self._unknown(name)
 
     def _unknown(self, name: str | None) -> From:
-        return From(Unknown(), Names((Source(name, (), complete=False),)))
+        return From(Unknown(), VisibleNames((FromItem(name, (), complete=False),)))
 
     def _scan(self, node: exp.Table, renamed: tuple[str, ...]) -> From:
         scan = self._builder.scans[id(node)]
@@ -130,7 +130,7 @@ class FromClause:
         )
         names = tuple(folded(attribute.name) for attribute in attributes)
         names = (*renamed[: len(names)], *names[len(renamed) :])
-        return From(Scan(scan, attributes), Names((_source(folded(scan.alias), list(zip(names, attributes, strict=True)), complete=True),)))
+        return From(Scan(scan, attributes), VisibleNames((_source(folded(scan.alias), list(zip(names, attributes, strict=True)), complete=True),)))
 
     def _moved(self, node: exp.Table, renamed: tuple[str, ...]) -> From:
         number = self._builder.owner()
@@ -138,7 +138,7 @@ class FromClause:
         attributes = tuple(Attribute(number, position, name, kind) for position, (name, kind) in enumerate(columns))
         names = tuple(folded(attribute.name) for attribute in attributes)
         names = (*renamed[: len(names)], *names[len(renamed) :])
-        return From(Values(attributes), Names((_source(folded(node.alias_or_name), list(zip(names, attributes, strict=True)), complete=True),)))
+        return From(Values(attributes), VisibleNames((_source(folded(node.alias_or_name), list(zip(names, attributes, strict=True)), complete=True),)))
 
     def _derived(self, output: Output, name: str | None, renamed: tuple[str, ...]) -> From:
         columns = [(folded(own), attribute) for own, attribute in output.columns]
@@ -146,9 +146,9 @@ class FromClause:
         if renamed and not complete:
             columns = []
         columns = [(renamed[position] if position < len(renamed) else own, attribute) for position, (own, attribute) in enumerate(columns)]
-        return From(Derived(output.relation, name or "a subquery"), Names((_source(name, columns, complete=complete),)))
+        return From(Derived(output.relation, name or "a subquery"), VisibleNames((_source(name, columns, complete=complete),)))
 
-    def _join(self, left: From, join: exp.Join, right: From, before: Names) -> From:
+    def _join(self, left: From, join: exp.Join, right: From, before: VisibleNames) -> From:
         method, side, word = (str(join.args.get(key) or "").upper() for key in ("method", "side", "kind"))
         is_asof = method == "ASOF" and word in ("", "INNER") and side in ("", "LEFT")
         both = replace(left.names.beside(right.names), outer=self._outer)
@@ -159,7 +159,7 @@ class FromClause:
             what = " ".join(filter(None, (method, side, word))) or "such a"
             return self._opaque(left, right, both, f"a {what} JOIN compares more than its condition names")
         condition = join.args.get("on")
-        on: list[Restriction] = []
+        on: list[BoundPredicate] = []
         if isinstance(condition, exp.Expr):
             # ON sees the items in front of a comma as well.
             seen = replace(both, outer=replace(before, outer=self._outer))
@@ -181,30 +181,30 @@ class FromClause:
             if ours_ is not None and theirs_ is not None and not (is_asof and name == using[-1]):
                 on.append(equality(ours_, theirs_, structural=True))
             match kind:
-                case JoinKind.RIGHT:
+                case JoinType.RIGHT:
                     shared[name] = theirs_
-                case JoinKind.FULL if ours_ is not None and theirs_ is not None and compares_alike(ours_, theirs_):
+                case JoinType.FULL if ours_ is not None and theirs_ is not None and compares_alike(ours_, theirs_):
                     both_ = Attribute(number, len(merged), name, ours_.type if ours_.type == theirs_.type else None)
                     merged.append((both_, ours_, theirs_))
                     shared[name] = both_
-                case JoinKind.FULL:
+                case JoinType.FULL:
                     shared[name] = None
                 case _:
                     shared[name] = ours_
         relation = Join(kind, left.relation, _nearest(right.relation, on) if is_asof else right.relation, tuple(on), tuple(merged))
-        if kind in (JoinKind.SEMI, JoinKind.ANTI):
+        if kind in (JoinType.SEMI, JoinType.ANTI):
             return From(relation, left.names)
         return From(relation, both.joined_by(shared, len(left.names.sources)))
 
-    def _opaque(self, left: From, right: From, names: Names, reason: str) -> From:
-        unknown = tuple(Source(source.alias, (), complete=False) for source in names.sources)
-        return From(Opaque(Join(JoinKind.INNER, left.relation, right.relation), reason), Names(unknown, outer=self._outer))
+    def _opaque(self, left: From, right: From, names: VisibleNames, reason: str) -> From:
+        unknown = tuple(FromItem(source.alias, (), complete=False) for source in names.sources)
+        return From(Opaque(Join(JoinType.INNER, left.relation, right.relation), reason), VisibleNames(unknown, outer=self._outer))
 
 
-def _nearest(side: Relation, on: list[Restriction]) -> Nearest:
+def _nearest(side: Relation, on: list[BoundPredicate]) -> AsOfRight:
     """The right side of an ASOF join."""
     own = owners(side)
-    return Nearest(side, frozenset(column for pair in map(equated, on) if pair is not None for column in pair if column.owner in own))
+    return AsOfRight(side, frozenset(column for pair in map(equated, on) if pair is not None for column in pair if column.owner in own))
 
 
 def _function_of_one_column(node: exp.Expr) -> str | None:
@@ -219,11 +219,11 @@ def _is_comma(join: exp.Join) -> bool:
     return not any(value for key, value in join.args.items() if key != "this")
 
 
-def _source(name: str | None, columns: list[tuple[str, Attribute | None]], *, complete: bool) -> Source:
+def _source(name: str | None, columns: list[tuple[str, Attribute | None]], *, complete: bool) -> FromItem:
     """An item of FROM. Of columns of one name DuckDB renames all but the first, so that the others are not known by name."""
     first = dict(reversed(columns))
     repeated = len(first) < len(columns)
-    return Source(name, tuple(first.items())[::-1] if repeated else tuple(columns), complete and not repeated)
+    return FromItem(name, tuple(first.items())[::-1] if repeated else tuple(columns), complete and not repeated)
 
 
 def _bare(subquery: exp.Subquery) -> exp.Expr:

@@ -10,11 +10,11 @@ from sqlglot import exp
 from secateur.planner.relations.attribute import Attribute
 from secateur.planner.text.folding import folded
 
-__all__ = ["Names", "Source"]
+__all__ = ["FromItem", "VisibleNames"]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FromItem:
     """One item of a FROM clause.
 
     Attributes:
@@ -38,7 +38,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class VisibleNames:
     """The names that a SELECT sees.
 
     Attributes:
@@ -50,12 +50,12 @@ class Names:
         outer: The names around it, for a correlated subquery.
     """
 
-    sources: tuple[Source, ...] = ()
+    sources: tuple[FromItem, ...] = ()
     merged: Mapping[str, Attribute | None] = field(default_factory=dict)
     hidden: frozenset[tuple[int, str]] = frozenset()
     shown: Mapping[tuple[int, str], Attribute | None] = field(default_factory=dict)
     aliases: Mapping[str, Attribute | None] = field(default_factory=dict)
-    outer: Names | None = None
+    outer: VisibleNames | None = None
 
     def resolve(self, column: exp.Column) -> Attribute | None:
         """The attribute that a column node means in FROM and WHERE: of a column and an alias of one name, the column."""
@@ -115,7 +115,7 @@ class Names:
                     shown.append((name, self.shown.get((number, name), attribute)))
         return shown
 
-    def beside(self, other: Names) -> Names:
+    def beside(self, other: VisibleNames) -> VisibleNames:
         """The names of two sides of a join."""
         shift = len(self.sources)
         merged = {**self.merged, **other.merged}
@@ -125,7 +125,7 @@ class Names:
         shown = {**self.shown, **{(number + shift, name): attribute for (number, name), attribute in other.shown.items()}}
         return replace(self, sources=(*self.sources, *other.sources), merged=merged, hidden=frozenset(hidden), shown=shown)
 
-    def joined_by(self, shared: Mapping[str, Attribute | None], left_count: int) -> Names:
+    def joined_by(self, shared: Mapping[str, Attribute | None], left_count: int) -> VisibleNames:
         """After a join whose USING merges ``shared``; the first ``left_count`` sources are its left side."""
         both = [(number, name) for number, source in enumerate(self.sources) for name in shared if source.has(name)]
         hidden = {place for place in both if place[0] >= left_count}

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias, assert_never
 
-from secateur.planner.binding.query import Scan as TableScan
+from secateur.planner.binding.query import TableReference as TableScan
 from secateur.planner.relations.attribute import Attribute
-from secateur.planner.relations.restriction import Restriction
+from secateur.planner.relations.bound_predicate import BoundPredicate
 
 __all__ = [
     "Aggregate",
     "Apply",
+    "AsOfRight",
     "Derived",
     "Distinct",
     "Filter",
     "Join",
-    "JoinKind",
+    "JoinType",
     "Limit",
-    "Nearest",
     "Opaque",
     "Project",
     "Relation",
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 
-class JoinKind(Enum):
+class JoinType(Enum):
     """The kinds of joins; a cross join is an inner join without conditions."""
 
     INNER = "INNER"
@@ -71,7 +71,7 @@ class SubqueryForm(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scan:
-    """A mention of a table. A common table expression that is mentioned twice has two of these for one scan of the text."""
+    """A reference to a table. A common table expression that is mentioned twice has two of these for one scan of the text."""
 
     scan: TableScan
     attributes: tuple[Attribute, ...]
@@ -82,7 +82,7 @@ class Values:
     """Rows of constants; one row without columns where there is no FROM. ``facts`` are what the rows have in common."""
 
     attributes: tuple[Attribute, ...]
-    facts: tuple[Restriction, ...] = ()
+    facts: tuple[BoundPredicate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,7 +104,7 @@ class Filter:
     """WHERE, HAVING, QUALIFY: the rows for which every conjunct is TRUE."""
 
     input: Relation
-    conjuncts: tuple[Restriction, ...]
+    conjuncts: tuple[BoundPredicate, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,7 +157,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Nearest:
+class AsOfRight:
     """The right side of an ASOF join: of its rows that equal one another in ``keys``, and a row of the left side, the join takes one."""
 
     input: Relation
@@ -190,15 +190,15 @@ class Join:
     Attributes:
         kind: SEMI and ANTI have the columns of the left side alone.
         left: The left side.
-        right: The right side, :class:`Nearest` for ASOF; it may refer to attributes of the left side (LATERAL, a subquery that has become a join).
+        right: The right side, :class:`AsOfRight` for ASOF; it may refer to attributes of the left side (LATERAL, a subquery that has become a join).
         on: The conjuncts of ON, and the equalities of USING.
         merged: For FULL JOIN ... USING: the merged attribute, and what it is on the left and on the right.
     """
 
-    kind: JoinKind
+    kind: JoinType
     left: Relation
     right: Relation
-    on: tuple[Restriction, ...] = ()
+    on: tuple[BoundPredicate, ...] = ()
     merged: tuple[tuple[Attribute, Attribute, Attribute], ...] = ()
 
 
@@ -220,12 +220,12 @@ class Apply:
     form: SubqueryForm
     operands: tuple[Attribute | None, ...] = ()
     outputs: tuple[Attribute | None, ...] = ()
-    conjunct: Restriction | None = None
+    conjunct: BoundPredicate | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Derived:
-    """A subquery in FROM, or a mention of a common table expression."""
+    """A subquery in FROM, or a reference to a common table expression."""
 
     input: Relation
     alias: str
@@ -240,7 +240,7 @@ class Opaque:
 
 
 Relation: TypeAlias = (
-    Scan | Values | Unknown | Project | Filter | Sort | Limit | Aggregate | Distinct | Window | Nearest | SetOperation | Join | Apply | Derived | Opaque
+    Scan | Values | Unknown | Project | Filter | Sort | Limit | Aggregate | Distinct | Window | AsOfRight | SetOperation | Join | Apply | Derived | Opaque
 )
 
 
@@ -255,7 +255,7 @@ def children(relation: Relation) -> tuple[Relation, ...]:
             return left, right
         case Apply(input, subquery):
             return input, subquery
-        case Project() | Filter() | Sort() | Limit() | Aggregate() | Distinct() | Window() | Nearest() | Derived() | Opaque():
+        case Project() | Filter() | Sort() | Limit() | Aggregate() | Distinct() | Window() | AsOfRight() | Derived() | Opaque():
             return (relation.input,)
         case _:
             assert_never(relation)
@@ -284,7 +284,7 @@ def owners(relation: Relation) -> frozenset[int]:
             case Join(kind, left, right, _, merged):
                 found.update(attribute.owner for attribute, _, _ in merged)
                 pending.append(left)
-                if kind not in (JoinKind.SEMI, JoinKind.ANTI):
+                if kind not in (JoinType.SEMI, JoinType.ANTI):
                     pending.append(right)
             case Apply(input):
                 pending.append(input)
@@ -311,11 +311,11 @@ def is_never_null(attribute: Attribute, relation: Relation) -> bool:
         case Aggregate(input, keys):
             return attribute in keys and is_never_null(attribute, input)
         case Join(kind, left, right):
-            in_left = kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI) and is_never_null(attribute, left)
-            return in_left or (kind in (JoinKind.INNER, JoinKind.RIGHT) and is_never_null(attribute, right))
+            in_left = kind in (JoinType.INNER, JoinType.LEFT, JoinType.SEMI, JoinType.ANTI) and is_never_null(attribute, left)
+            return in_left or (kind in (JoinType.INNER, JoinType.RIGHT) and is_never_null(attribute, right))
         case Values() | Unknown() | Opaque():
             return False
-        case Filter() | Sort() | Limit() | Distinct() | Window() | Nearest() | Apply() | Derived():
+        case Filter() | Sort() | Limit() | Distinct() | Window() | AsOfRight() | Apply() | Derived():
             return is_never_null(attribute, relation.input)
         case _:
             assert_never(relation)

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from secateur.planner.predicates.predicate import flat
 from secateur.planner.relations.attribute import Attribute, occurrence
-from secateur.planner.relations.restriction import Restriction
+from secateur.planner.relations.bound_predicate import BoundPredicate
 
 __all__ = ["rejects_nulls"]
 
@@ -27,8 +27,8 @@ _STRICT: Final = (*_COMPARISONS, exp.Add, exp.Sub, exp.Mul, exp.Like, exp.ILike)
 _Truth = frozenset[bool | None]
 
 
-def rejects_nulls(restriction: Restriction, is_null: Callable[[Attribute], bool]) -> bool:
-    """Whether a restriction is not TRUE, whatever its other columns are, where the attributes for which ``is_null`` are NULL."""
+def rejects_nulls(bound_predicate: BoundPredicate, is_null: Callable[[Attribute], bool]) -> bool:
+    """Whether a predicate is not TRUE, whatever its other columns are, where the attributes for which ``is_null`` are NULL."""
 
     def values(node: exp.Expr) -> _Truth:
         node = node.unnest()
@@ -44,7 +44,7 @@ def rejects_nulls(restriction: Restriction, is_null: Callable[[Attribute], bool]
             case exp.Null():
                 return _NULL
             case exp.Column():
-                attribute = restriction.binding.get(occurrence(node)) if isinstance(node.this, exp.Identifier) else None
+                attribute = bound_predicate.binding.get(occurrence(node)) if isinstance(node.this, exp.Identifier) else None
                 return _NULL if attribute is not None and is_null(attribute) else _ANY
             case exp.Is() if isinstance(node.expression, exp.Null):
                 return frozenset({True}) if values(node.this) == _NULL else _ANY
@@ -60,7 +60,7 @@ def rejects_nulls(restriction: Restriction, is_null: Callable[[Attribute], bool]
             case _:
                 return _ANY
 
-    return True not in values(restriction.predicate)
+    return True not in values(bound_predicate.predicate)
 
 
 def _all(parts: list[_Truth]) -> _Truth:

@@ -8,15 +8,16 @@ from typing import assert_never
 from sqlglot import exp
 
 from secateur.planner.relations.attribute import Attribute, occurrence
+from secateur.planner.relations.bound_predicate import BoundPredicate
 from secateur.planner.relations.nodes import (
     Aggregate,
     Apply,
+    AsOfRight,
     Derived,
     Distinct,
     Filter,
     Join,
     Limit,
-    Nearest,
     Opaque,
     Project,
     Relation,
@@ -28,11 +29,10 @@ from secateur.planner.relations.nodes import (
     Window,
     children,
 )
-from secateur.planner.relations.restriction import Restriction
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.trees import copied
 
-__all__ = ["relation_text", "restriction_text"]
+__all__ = ["predicate_text", "relation_text"]
 
 
 def relation_text(relation: Relation, indent: int = 0) -> str:
@@ -46,12 +46,12 @@ def relation_text(relation: Relation, indent: int = 0) -> str:
     return "\n".join(lines)
 
 
-def restriction_text(restriction: Restriction) -> str:
+def predicate_text(bound_predicate: BoundPredicate) -> str:
     """A predicate with the names of the attributes that its columns mean; a free variable keeps the text that it has in the statement."""
-    predicate = copied(restriction.predicate)
+    predicate = copied(bound_predicate.predicate)
 
     def named(node: exp.Expr) -> exp.Expr:
-        attribute = restriction.binding.get(occurrence(node)) if isinstance(node, exp.Column) else None
+        attribute = bound_predicate.binding.get(occurrence(node)) if isinstance(node, exp.Column) else None
         return node if attribute is None else exp.column(attribute.name)
 
     return to_sql(predicate.transform(named, copy=False))
@@ -79,7 +79,7 @@ def _line(relation: Relation) -> str:
             return "distinct" if keys is None else f"distinct on {_names(keys)}"
         case Window(_, partition):
             return f"window {_names(partition)}".rstrip()
-        case Nearest(_, keys):
+        case AsOfRight(_, keys):
             return f"nearest {_names(keys)}".rstrip()
         case SetOperation(kind):
             return kind.value.lower()
@@ -99,5 +99,5 @@ def _names(attributes: Iterable[Attribute]) -> str:
     return ", ".join(sorted(attribute.name for attribute in attributes if attribute.name))
 
 
-def _conjuncts(conjuncts: Iterable[Restriction]) -> str:
-    return " AND ".join(map(restriction_text, conjuncts))
+def _conjuncts(conjuncts: Iterable[BoundPredicate]) -> str:
+    return " AND ".join(map(predicate_text, conjuncts))

@@ -6,15 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import assert_never
 
+from secateur.planner.relations.bound_predicate import BoundPredicate
 from secateur.planner.relations.nodes import (
     Aggregate,
     Apply,
+    AsOfRight,
     Derived,
     Distinct,
     Filter,
     Join,
     Limit,
-    Nearest,
     Opaque,
     Project,
     Relation,
@@ -28,7 +29,6 @@ from secateur.planner.relations.nodes import (
     children,
     postorder,
 )
-from secateur.planner.relations.restriction import Restriction
 
 __all__ = ["apart", "conjuncts_of", "transform", "unconfirmed_blocked"]
 
@@ -46,24 +46,24 @@ def transform(root: Relation, change: Callable[[Relation], Relation]) -> Relatio
     return changed[id(root)]
 
 
-def conjuncts_of(root: Relation) -> list[Restriction]:
+def conjuncts_of(root: Relation) -> list[BoundPredicate]:
     """Every conjunct of a tree that has a text of its own."""
-    found: list[Restriction] = []
+    found: list[BoundPredicate] = []
     for relation in postorder(root):
         match relation:
             case Filter(_, conjuncts):
                 found.extend(conjuncts)
             case Join(on=on):
-                found.extend(restriction for restriction in on if not restriction.structural)
+                found.extend(bound_predicate for bound_predicate in on if not bound_predicate.structural)
             case _:
                 pass
     return found
 
 
-def unconfirmed_blocked(root: Relation, is_confirmed: Callable[[Restriction], bool]) -> Relation:
+def unconfirmed_blocked(root: Relation, is_confirmed: Callable[[BoundPredicate], bool]) -> Relation:
     """The tree where a conjunct that DuckDB does not have as well says nothing."""
 
-    def checked(conjuncts: Sequence[Restriction]) -> tuple[Restriction, ...]:
+    def checked(conjuncts: Sequence[BoundPredicate]) -> tuple[BoundPredicate, ...]:
         return tuple(conjunct if conjunct.structural or is_confirmed(conjunct) else conjunct.block(_UNREAD) for conjunct in conjuncts)
 
     def change(relation: Relation) -> Relation:
@@ -85,10 +85,10 @@ def apart(root: Relation, reason: str) -> Relation:
 
     def change(relation: Relation) -> Relation:
         match relation:
-            case Project() | Aggregate() | Window() | Nearest() | SetOperation() | Derived():
+            case Project() | Aggregate() | Window() | AsOfRight() | SetOperation() | Derived():
                 return Opaque(relation, reason)
             case Join(on=on):
-                return replace(relation, on=tuple(restriction for restriction in on if not restriction.structural), merged=())
+                return replace(relation, on=tuple(bound_predicate for bound_predicate in on if not bound_predicate.structural), merged=())
             case _:
                 return relation
 
@@ -106,7 +106,7 @@ def _over(relation: Relation, inputs: Sequence[Relation]) -> Relation:
             return replace(relation, left=inputs[0], right=inputs[1])
         case Apply():
             return replace(relation, input=inputs[0], subquery=inputs[1])
-        case Project() | Filter() | Sort() | Limit() | Aggregate() | Distinct() | Window() | Nearest() | Derived() | Opaque():
+        case Project() | Filter() | Sort() | Limit() | Aggregate() | Distinct() | Window() | AsOfRight() | Derived() | Opaque():
             return replace(relation, input=inputs[0])
         case _:
             assert_never(relation)

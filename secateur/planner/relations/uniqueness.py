@@ -8,13 +8,13 @@ from secateur.planner.relations.attribute import Attribute
 from secateur.planner.relations.nodes import (
     Aggregate,
     Apply,
+    AsOfRight,
     Derived,
     Distinct,
     Filter,
     Join,
-    JoinKind,
+    JoinType,
     Limit,
-    Nearest,
     Opaque,
     Project,
     Relation,
@@ -47,8 +47,8 @@ def is_unique(relation: Relation, attributes: frozenset[Attribute]) -> bool:
         case Distinct(input, keys, exact):
             return (bool(keys) and keys is not None and exact and keys <= attributes) or is_unique(input, attributes)
         case Join(kind, left):
-            return kind in (JoinKind.SEMI, JoinKind.ANTI) and is_unique(left, attributes)
-        case Filter() | Sort() | Limit() | Window() | Nearest() | Apply() | Derived():
+            return kind in (JoinType.SEMI, JoinType.ANTI) and is_unique(left, attributes)
+        case Filter() | Sort() | Limit() | Window() | AsOfRight() | Apply() | Derived():
             return is_unique(relation.input, attributes)
         case Values() | Unknown() | Opaque() | SetOperation():
             return False

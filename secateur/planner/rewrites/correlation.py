@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from secateur.planner.relations.attribute import compares_alike
+from secateur.planner.relations.bound_predicate import BoundPredicate, equality
 from secateur.planner.relations.nodes import Apply, Relation
-from secateur.planner.relations.restriction import Restriction, equality
 from secateur.planner.relations.transform import conjuncts_of
 
 __all__ = ["comparisons", "is_correlated"]
@@ -15,7 +15,7 @@ def is_correlated(subquery: Relation, outer: frozenset[int]) -> bool:
     return any(conjunct.touches(outer) for conjunct in conjuncts_of(subquery))
 
 
-def comparisons(relation: Apply) -> tuple[Restriction, ...]:
+def comparisons(relation: Apply) -> tuple[BoundPredicate, ...]:
     """The equalities that IN stands for, those between bare columns of types that compare alike."""
     pairs = [(left, right) for left, right in zip(relation.operands, relation.outputs, strict=True) if left is not None and right is not None]
     return tuple(equality(left, right, structural=True) for left, right in pairs if compares_alike(left, right))

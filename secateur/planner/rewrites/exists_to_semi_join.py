@@ -11,13 +11,13 @@ that are equal to it.
 
 from __future__ import annotations
 
-from secateur.planner.relations.nodes import Apply, Join, JoinKind, Relation, SubqueryForm, owners
+from secateur.planner.relations.nodes import Apply, Join, JoinType, Relation, SubqueryForm, owners
 from secateur.planner.rewrites.correlation import is_correlated
 from secateur.planner.rewrites.rule import Rule
 
 __all__ = ["RULE"]
 
-_KINDS = {SubqueryForm.EXISTS: JoinKind.SEMI, SubqueryForm.NOT_EXISTS: JoinKind.ANTI}
+_KINDS = {SubqueryForm.EXISTS: JoinType.SEMI, SubqueryForm.NOT_EXISTS: JoinType.ANTI}
 
 
 def _apply(relation: Relation) -> Relation | None:

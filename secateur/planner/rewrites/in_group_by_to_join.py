@@ -12,7 +12,7 @@ Source: IEP-24, "JOIN conversion", example 4.
 
 from __future__ import annotations
 
-from secateur.planner.relations.nodes import Aggregate, Apply, Filter, Join, JoinKind, Project, Relation, SubqueryForm
+from secateur.planner.relations.nodes import Aggregate, Apply, Filter, Join, JoinType, Project, Relation, SubqueryForm
 from secateur.planner.relations.uniqueness import is_unique
 from secateur.planner.rewrites.correlation import comparisons
 from secateur.planner.rewrites.rule import Rule
@@ -27,7 +27,7 @@ def _apply(relation: Relation) -> Relation | None:
     outputs = frozenset(output for output in relation.outputs if output is not None)
     if len(on) < len(relation.outputs) or not is_unique(relation.subquery, outputs):
         return None
-    return Join(JoinKind.INNER, relation.input, relation.subquery, on)
+    return Join(JoinType.INNER, relation.input, relation.subquery, on)
 
 
 def _is_grouped(subquery: Relation) -> bool:

@@ -12,7 +12,7 @@ Source: IEP-24, "JOIN conversion", example 3; MariaDB, table pullout optimizatio
 
 from __future__ import annotations
 
-from secateur.planner.relations.nodes import Apply, Join, JoinKind, Relation, SubqueryForm, owners
+from secateur.planner.relations.nodes import Apply, Join, JoinType, Relation, SubqueryForm, owners
 from secateur.planner.relations.uniqueness import is_unique
 from secateur.planner.rewrites.correlation import comparisons, is_correlated
 from secateur.planner.rewrites.rule import Rule
@@ -26,7 +26,7 @@ def _apply(relation: Relation) -> Relation | None:
     on = comparisons(relation)
     outputs = [output for output in relation.outputs if output is not None]
     unique = len(on) == len(relation.outputs) == len(outputs) and is_unique(relation.subquery, frozenset(outputs))
-    return Join(JoinKind.INNER if unique else JoinKind.SEMI, relation.input, relation.subquery, on) if on else None
+    return Join(JoinType.INNER if unique else JoinType.SEMI, relation.input, relation.subquery, on) if on else None
 
 
 RULE = Rule("in_pull_out", _apply)

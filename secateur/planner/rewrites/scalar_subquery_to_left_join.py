@@ -13,7 +13,7 @@ Source: IEP-24, "JOIN conversion", example 1, as mended in PITFALLS.
 
 from __future__ import annotations
 
-from secateur.planner.relations.nodes import Apply, Join, JoinKind, Relation, SubqueryForm, owners
+from secateur.planner.relations.nodes import Apply, Join, JoinType, Relation, SubqueryForm, owners
 from secateur.planner.rewrites.correlation import is_correlated
 from secateur.planner.rewrites.rule import Rule
 
@@ -23,7 +23,7 @@ __all__ = ["RULE"]
 def _apply(relation: Relation) -> Relation | None:
     if not isinstance(relation, Apply) or relation.form is not SubqueryForm.VALUE or not is_correlated(relation.subquery, owners(relation.input)):
         return None
-    return Join(JoinKind.LEFT, relation.input, relation.subquery)
+    return Join(JoinType.LEFT, relation.input, relation.subquery)
 
 
 RULE = Rule("scalar_subquery_to_left_join", _apply)

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from secateur.planner.relations.attribute import Attribute
-from secateur.planner.relations.equality import Classes
+from secateur.planner.relations.bound_predicate import BoundPredicate, equality
+from secateur.planner.relations.equality import EquivalenceClasses
 from secateur.planner.relations.nodes import Apply, Filter, Join, Limit, Opaque, Project, Relation, Scan, SetOperation, children
-from secateur.planner.relations.restriction import Restriction, equality
 
 __all__ = ["colocated_scans"]
 
@@ -31,7 +31,7 @@ def colocated_scans(roots: Sequence[Relation]) -> tuple[tuple[str, ...], ...]:
     pending = list(roots)
     while pending:
         block = list(_block(pending.pop(), pending))
-        classes = Classes(restriction for relation in block for restriction in _equalities(relation))
+        classes = EquivalenceClasses(bound_predicate for relation in block for bound_predicate in _equalities(relation))
         scans = [relation for relation in block if isinstance(relation, Scan) and not relation.scan.table.replicated]
         members: dict[tuple[object, ...], set[str]] = {}
         for scan in scans:
@@ -56,7 +56,7 @@ def _block(root: Relation, beyond: list[Relation]) -> Iterator[Relation]:
                 pending.extend(children(relation))
 
 
-def _equalities(relation: Relation) -> Sequence[Restriction]:
+def _equalities(relation: Relation) -> Sequence[BoundPredicate]:
     match relation:
         case Filter(_, conjuncts):
             return conjuncts
@@ -68,13 +68,13 @@ def _equalities(relation: Relation) -> Sequence[Restriction]:
             return ()
 
 
-def _place(scan: Scan, classes: Classes) -> tuple[object, ...]:
+def _place(scan: Scan, classes: EquivalenceClasses) -> tuple[object, ...]:
     """Equal for scans that are co-located: the affinity group, and the class of each column of the partitioning key."""
     scheme = scan.scan.table.scheme
     columns = {attribute.name: attribute for attribute in scan.attributes}
     return (scheme.affinity_group(), *(_class(columns[name], classes) for name in scheme.columns), None if scheme.columns else id(scan))
 
 
-def _class(attribute: Attribute, classes: Classes) -> object:
+def _class(attribute: Attribute, classes: EquivalenceClasses) -> object:
     equal = classes.equal_to(attribute)
     return id(equal) if equal else attribute

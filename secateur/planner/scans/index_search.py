@@ -16,12 +16,12 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.planner.predicates.bounds import Boxes, multiply
 from secateur.planner.predicates.predicate import PredicateReader
 from secateur.planner.scans.key_search import direct_search
-from secateur.planner.scans.scope import Scope
+from secateur.planner.scans.scan_predicates import ScanPredicates
 
 __all__ = ["index_search"]
 
 
-def index_search(table: TableDef, scope: Scope) -> IndexSearch | None:
+def index_search(table: TableDef, scope: ScanPredicates) -> IndexSearch | None:
     """The search in the index that the predicates name most columns of by equality; None when they bound the first column of none.
 
     Args:
@@ -34,7 +34,7 @@ def index_search(table: TableDef, scope: Scope) -> IndexSearch | None:
     return max(found, key=_equalities) if found else None
 
 
-def _search(table: TableDef, index: IndexDef, scope: Scope) -> IndexSearch | None:
+def _search(table: TableDef, index: IndexDef, scope: ScanPredicates) -> IndexSearch | None:
     known = {name: table.column(name).type for name in index.columns}
     reader = PredicateReader.about(known, {name: kind for name, kind in known.items() if not table.column(name).nullable}, scope.column_of)
     read = multiply([reader.read(conjunct) for conjunct in scope.conjuncts])

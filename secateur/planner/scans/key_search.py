@@ -13,8 +13,8 @@ from sqlglot import exp
 
 from secateur.engine.sql.key_search import DirectSearch, KeyEnd, KeyOperand, KeySearch
 from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.comparison_target import Bare
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.comparison_target import BareColumn
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
 from secateur.partitioning.pruning.domain import Domain
 from secateur.partitioning.pruning.key_bounds import KeyBounds
 from secateur.partitioning.pruning.operand import Constant, Operand, ParameterList
@@ -22,7 +22,7 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.predicates.bounds import Boxes
 from secateur.planner.predicates.predicate import PredicateReader
-from secateur.planner.scans.scope import Scope
+from secateur.planner.scans.scan_predicates import ScanPredicates
 
 __all__ = ["KeyReader", "direct_search", "key_search"]
 
@@ -35,12 +35,12 @@ class KeyReader:
         further: The primary-key columns that do not partition.
     """
 
-    scope: Scope
+    scope: ScanPredicates
     further: frozenset[str]
     _reader: PredicateReader
 
     @classmethod
-    def of(cls, table: TableDef, scope: Scope) -> KeyReader:
+    def of(cls, table: TableDef, scope: ScanPredicates) -> KeyReader:
         types = {name: table.column(name).type for name in table.primary_key}
         return cls(scope, frozenset(types) - frozenset(table.scheme.columns), PredicateReader(types, scope.column_of))
 
@@ -55,7 +55,7 @@ class KeyReader:
         return self._reader.close(boxes, conjuncts)
 
 
-def key_search(table: TableDef, scope: Scope, factors: Sequence[Boxes], *, whole: bool) -> KeySearch:
+def key_search(table: TableDef, scope: ScanPredicates, factors: Sequence[Boxes], *, whole: bool) -> KeySearch:
     """The search that follows from a conjunction of unions of boxes over the primary-key columns.
 
     Args:
@@ -95,7 +95,9 @@ def _only_operand(constraint: Constraint) -> Operand | None:
         case Constraint((Choice(domain, ()),)) if domain.is_finite and len(domain.points) == 1:
             (value,) = domain.points
             return Constant(value)
-        case Constraint((Choice(domain, (Test(Comparison.IN, (operand,), Bare()),)),)) if domain.is_nothing and not isinstance(operand, ParameterList):
+        case Constraint((Choice(domain, (ParameterComparison(Comparison.IN, (operand,), BareColumn()),)),)) if domain.is_nothing and not isinstance(
+            operand, ParameterList
+        ):
             return operand
         case _:
             return None
@@ -112,7 +114,7 @@ def _ends(constraint: Constraint, column_type: SqlType) -> tuple[KeyEnd | None, 
                     lower.append(KeyEnd(KeyOperand(Constant(span.lower), column_type), span.lower_closed))
                 if span.upper is not None:
                     upper.append(KeyEnd(KeyOperand(Constant(span.upper), column_type), span.upper_closed))
-            case Choice(domain, (Test(comparison, operands, Bare()),)) if domain.is_nothing:
+            case Choice(domain, (ParameterComparison(comparison, operands, BareColumn()),)) if domain.is_nothing:
                 ends = [KeyOperand(operand, column_type) for operand in operands if not isinstance(operand, ParameterList)]
                 match comparison, ends:
                     case ((Comparison.GREATER | Comparison.GREATER_EQUAL), [low]):
@@ -131,7 +133,7 @@ def _ends(constraint: Constraint, column_type: SqlType) -> tuple[KeyEnd | None, 
     return lower[0] if lower else None, upper[0] if upper else None
 
 
-def _is_comparison(conjunct: exp.Expr, scope: Scope, table: TableDef) -> bool:
+def _is_comparison(conjunct: exp.Expr, scope: ScanPredicates, table: TableDef) -> bool:
     """Whether a conjunct compares a primary-key column with operands, so that the boxes read from it are all that it says."""
     match conjunct:
         case exp.EQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():

@@ -10,17 +10,17 @@ from secateur.engine.sql.key_search import KeySearch
 from secateur.partitioning.pruning.comparison import EXCLUDING
 from secateur.partitioning.pruning.condition import Box, Choice, Constraint
 from secateur.partitioning.pruning.nodes import All, Everywhere, Keys, Node, Nothing, Partitions, intersect, unite
-from secateur.partitioning.pruning.select_partitions import COMBINATIONS_PER_PARTITION, Overflow, combination_limit, reach
+from secateur.partitioning.pruning.select_partitions import COMBINATIONS_PER_PARTITION, UnprunedComponent, combination_limit, select_partitions
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.planner.binding.query import Scan
+from secateur.planner.binding.query import TableReference
 from secateur.planner.predicates.bounds import NOWHERE, UNBOUNDED, Boxes, multiply
 from secateur.planner.predicates.predicate import PredicateReader
 from secateur.planner.scans.index_search import index_search
 from secateur.planner.scans.key_search import KeyReader, key_search
-from secateur.planner.scans.scope import Scope
+from secateur.planner.scans.scan_predicates import ScanPredicates
 
 __all__ = ["ScanBounds", "bound_scan", "box_node", "overflow_reason"]
 
@@ -47,7 +47,7 @@ class ScanBounds:
     reason: str | None
 
 
-def bound_scan(scan: Scan, scope: Scope, combinations_per_partition: int = COMBINATIONS_PER_PARTITION) -> ScanBounds:
+def bound_scan(scan: TableReference, scope: ScanPredicates, combinations_per_partition: int = COMBINATIONS_PER_PARTITION) -> ScanBounds:
     """The bounds of a scan.
 
     Args:
@@ -69,7 +69,7 @@ def bound_scan(scan: Scan, scope: Scope, combinations_per_partition: int = COMBI
     total, limit = scheme.live_partition_count, combination_limit(scheme, combinations_per_partition)
     if table.replicated:
         return ScanBounds((), PartitionTree(table.name, scheme, Everywhere(), total, limit), keys, None)
-    overflows: list[Overflow] = []
+    overflows: list[UnprunedComponent] = []
     root = intersect(unite(box_node(box, scheme, total, limit, overflows) for box in boxes) for boxes in factors)
     if NOWHERE in key_factors:
         root = Nothing()
@@ -77,7 +77,7 @@ def bound_scan(scan: Scan, scope: Scope, combinations_per_partition: int = COMBI
     return ScanBounds(factors, PartitionTree(table.name, scheme, root, total, limit), keys, reason)
 
 
-def overflow_reason(overflow: Overflow) -> str:
+def overflow_reason(overflow: UnprunedComponent) -> str:
     """An overflow in words."""
     columns = ", ".join(overflow.component.columns)
     if overflow.combinations is None:
@@ -87,7 +87,7 @@ def overflow_reason(overflow: Overflow) -> str:
     )
 
 
-def box_node(box: Box, scheme: PartitionScheme, total: int, limit: int, overflows: list[Overflow]) -> Node:
+def box_node(box: Box, scheme: PartitionScheme, total: int, limit: int, overflows: list[UnprunedComponent]) -> Node:
     """The partitions of a box; what kept them from being fewer is appended to ``overflows``."""
     types = dict(scheme.types)
     useful = _useful_columns(box, scheme, types)
@@ -96,7 +96,7 @@ def box_node(box: Box, scheme: PartitionScheme, total: int, limit: int, overflow
     box = box.restrict(tuple(useful))
     if not box.is_constant:
         return Keys(box)
-    reached = reach(scheme, box.resolve((), types), limit)
+    reached = select_partitions(scheme, box.resolve((), types), limit)
     overflows.extend(reached.overflows)
     if reached.overflows and len(reached.ids) == total:
         return All()
@@ -144,7 +144,7 @@ def _excludes(choice: Choice) -> bool:
     return any(test.comparison in EXCLUDING for test in choice.tests)
 
 
-def _reason(table: TableDef, scope: Scope, factors: Sequence[Boxes], notes: Sequence[str], overflows: Sequence[Overflow]) -> str:
+def _reason(table: TableDef, scope: ScanPredicates, factors: Sequence[Boxes], notes: Sequence[str], overflows: Sequence[UnprunedComponent]) -> str:
     """Why a scan reads every partition, in words a user can act on."""
     if scope.refusal is not None:
         return scope.refusal

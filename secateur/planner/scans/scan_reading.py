@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from secateur.planner.binding.query import Query, Scan
+from secateur.planner.binding.query import Query, TableReference
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.relations.build import TooLargeError, build_relations
 from secateur.planner.relations.nodes import Relation
@@ -14,9 +14,9 @@ from secateur.planner.relations.transform import apart, conjuncts_of, unconfirme
 from secateur.planner.rewrites.rules import rewritten
 from secateur.planner.scans.colocation import colocated_scans
 from secateur.planner.scans.scan_bounds import ScanBounds, bound_scan
-from secateur.planner.scans.scope import Scope, refused, scopes_of
+from secateur.planner.scans.scan_predicates import ScanPredicates, refused, scan_predicates_of
 from secateur.planner.text.dialect import to_sql
-from secateur.planner.text.second_reading import SecondReading, expressions_in, expressions_query, read_statements
+from secateur.planner.text.parser_cross_check import DuckDBParse, expressions_in, expressions_query, read_statements
 
 __all__ = ["QueryReading", "ScanReading", "read_query"]
 
@@ -35,8 +35,8 @@ class ScanReading:
         bounds_in_steps: What follows when the keys of joins are found first; None when they are not.
     """
 
-    scan: Scan
-    scope: Scope
+    scan: TableReference
+    scope: ScanPredicates
     bounds: ScanBounds
     bounds_in_steps: ScanBounds | None = None
 
@@ -56,14 +56,14 @@ class QueryReading:
         spelled_reading: DuckDB's reading of that.
     """
 
-    second: SecondReading | None
+    second: DuckDBParse | None
     is_faithful: bool
     scans: tuple[ScanReading, ...]
     relations: tuple[Relation, ...]
     rewrites: tuple[str, ...]
     colocated: tuple[tuple[str, ...], ...]
     spelled: exp.Select | None = None
-    spelled_reading: SecondReading | None = None
+    spelled_reading: DuckDBParse | None = None
 
 
 def read_query(query: Query, settings: PlanSettings, spelled: exp.Select | None = None) -> QueryReading:
@@ -86,15 +86,15 @@ def read_query(query: Query, settings: PlanSettings, spelled: exp.Select | None 
     asked = [query.sql, to_sql(query.tree), expressions_query(unique), *([] if spelled is None else [to_sql(spelled)])]
     second, own, expressions, *others = read_statements(asked)
     theirs = frozenset[str]() if second is None else second.conjuncts()
-    canonical = expressions_in(expressions, len(unique)) if unique else []
-    confirmed = frozenset(text for text, form in zip(unique, canonical, strict=True) if form is not None and form in theirs)
+    qualified = expressions_in(expressions, len(unique)) if unique else []
+    confirmed = frozenset(text for text, form in zip(unique, qualified, strict=True) if form is not None and form in theirs)
     is_faithful = second is not None and own == second
     relations = tuple(unconfirmed_blocked(relation, lambda conjunct: texts[id(conjunct.predicate)] in confirmed) for relation in relations)
     if is_faithful:
         relations, rewrites = rewritten(relations, settings.disabled_rules)
     else:
         relations, rewrites = tuple(apart(relation, _UNFAITHFUL) for relation in relations), ()
-    scopes = scopes_of(query, relations) if relations else refused(query, _TOO_LARGE)
+    scopes = scan_predicates_of(query, relations) if relations else refused(query, _TOO_LARGE)
     scans = tuple(
         ScanReading(scan, scope, bound_scan(scan, scope, settings.combinations_per_partition)) for scan, scope in zip(query.scans, scopes, strict=True)
     )

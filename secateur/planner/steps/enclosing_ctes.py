@@ -14,7 +14,7 @@ from sqlglot import Token, TokenType, exp
 
 from secateur.planner.text.dialect import parse_query
 from secateur.planner.text.folding import folded
-from secateur.planner.text.second_reading import SecondReading
+from secateur.planner.text.parser_cross_check import DuckDBParse
 
 __all__ = ["EnclosingCTEs"]
 
@@ -29,7 +29,7 @@ class _Definition:
     name: str
     first: int
     last: int
-    mentions: _Mentions
+    references: _Mentions
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,13 @@ class EnclosingCTEs:
         keywords: What stands between WITH and the first of them: ``RECURSIVE``, or nothing.
         outermost: Those of the whole statement, in order.
         elsewhere: The names of those that are defined inside of some part, where they are defined.
-        mentions: The names that the statement reads from outside of ``outermost``.
+        references: The names that the statement reads from outside of ``outermost``.
     """
 
     keywords: str
     outermost: tuple[_Definition, ...]
     elsewhere: _Mentions
-    mentions: _Mentions
+    references: _Mentions
 
     @classmethod
     def of(cls, text: str, tokens: Sequence[Token]) -> Self:
@@ -73,8 +73,8 @@ class EnclosingCTEs:
         outermost.sort(key=lambda definition: definition.first)
         behind = tokens[outermost[-1].last].end if outermost else -1
         recursive = isinstance(with_, exp.With) and with_.args.get("recursive")
-        mentions = tuple(mention for mention in _mentions(tree) if mention[1] > behind)
-        return cls("RECURSIVE " if recursive else "", tuple(outermost), tuple(elsewhere), mentions)
+        references = tuple(reference for reference in _mentions(tree) if reference[1] > behind)
+        return cls("RECURSIVE " if recursive else "", tuple(outermost), tuple(elsewhere), references)
 
     def needed_by(self, subquery: exp.Expr, opening: Token, closing: Token, position: int) -> tuple[tuple[int, int], ...] | None:
         """The first and last tokens of the definitions that a subquery needs, directly or through others.
@@ -99,15 +99,15 @@ class EnclosingCTEs:
     def unneeded_without(self, spans: Sequence[tuple[int, int]]) -> frozenset[int]:
         """The indexes of those of ``outermost`` that nobody reads when these spans of the text are left out."""
 
-        def remain(mentions: _Mentions) -> set[str]:
-            return {name for name, start in mentions if not any(first <= start < end for first, end in spans)}
+        def remain(references: _Mentions) -> set[str]:
+            return {name for name, start in references if not any(first <= start < end for first, end in spans)}
 
-        names = remain(self.mentions)
+        names = remain(self.references)
         unneeded = set(range(len(self.outermost)))
         for index in reversed(range(len(self.outermost))):
             if self.outermost[index].name in names:
                 unneeded.discard(index)
-                names |= remain(self.outermost[index].mentions)
+                names |= remain(self.outermost[index].references)
         return frozenset(unneeded)
 
     def _closure(self, names: set[str]) -> list[_Definition]:
@@ -115,18 +115,18 @@ class EnclosingCTEs:
         needed = []
         for definition in reversed(self.outermost):
             if definition.name in names:
-                names |= {name for name, _ in definition.mentions}
+                names |= {name for name, _ in definition.references}
                 needed.append(definition)
         return needed[::-1]
 
-    def are_those_of(self, original: SecondReading, taken_out: SecondReading) -> bool:
+    def are_those_of(self, original: DuckDBParse, taken_out: DuckDBParse) -> bool:
         """Whether DuckDB, too, sees the definitions that go with a subquery among those of its statement."""
         if not self.outermost:
             return True
         defined = _definitions(original)
         return all(defined.get(name) == definition for name, definition in _definitions(taken_out).items())
 
-    def left_out(self, original: SecondReading, other: SecondReading, unneeded: Iterable[int]) -> SecondReading | None:
+    def left_out(self, original: DuckDBParse, other: DuckDBParse, unneeded: Iterable[int]) -> DuckDBParse | None:
         """The statement without definitions, in DuckDB's reading; None when ``other``, which is without them, still reads from such a name."""
         names = {self.outermost[index].name for index in unneeded}
         if not names:
@@ -134,10 +134,10 @@ class EnclosingCTEs:
         if names & other.base_tables():
             return None
         kept = [entry for entry in original.tree["cte_map"]["map"] if folded(entry["key"]) not in names]
-        return SecondReading({**original.tree, "cte_map": {"map": kept}})
+        return DuckDBParse({**original.tree, "cte_map": {"map": kept}})
 
 
-def _definitions(reading: SecondReading) -> dict[str, Any]:
+def _definitions(reading: DuckDBParse) -> dict[str, Any]:
     cte_map: Mapping[str, Any] = reading.tree.get("cte_map", {})
     return {entry["key"]: entry["value"] for entry in cte_map.get("map", ())}
 

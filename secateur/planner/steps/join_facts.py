@@ -14,9 +14,9 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from secateur.planner.relations.attribute import Attribute, occurrence
+from secateur.planner.relations.bound_predicate import BoundPredicate
 from secateur.planner.relations.equality import equated
 from secateur.planner.relations.nodes import Filter, Join, Project, Relation, Scan, postorder
-from secateur.planner.relations.restriction import Restriction
 from secateur.planner.relations.transform import transform
 
 __all__ = ["Origins", "ScanColumn", "joined_columns", "listed_parameter", "with_lists"]
@@ -76,7 +76,7 @@ def with_lists(roots: Sequence[Relation], origins: Origins, lists: Mapping[ScanC
         lists: The index of the parameter that has all values of a column.
     """
 
-    def listed(conjuncts: Sequence[Restriction]) -> tuple[Restriction, ...]:
+    def listed(conjuncts: Sequence[BoundPredicate]) -> tuple[BoundPredicate, ...]:
         compared = dict.fromkeys(attribute for conjunct in conjuncts for attribute in _compared(conjunct))
         found = [(attribute, column) for attribute in compared if (column := origins.of(attribute)) is not None]
         return (*conjuncts, *(_in_list(attribute, lists[column]) for attribute, column in found if column in lists))
@@ -102,7 +102,7 @@ def listed_parameter(conjunct: exp.Expr) -> tuple[exp.Column, int] | None:
             return None
 
 
-def _conjuncts(relation: Relation) -> Iterator[Restriction]:
+def _conjuncts(relation: Relation) -> Iterator[BoundPredicate]:
     match relation:
         case Filter(_, conjuncts):
             yield from conjuncts
@@ -112,13 +112,13 @@ def _conjuncts(relation: Relation) -> Iterator[Restriction]:
             pass
 
 
-def _compared(conjunct: Restriction) -> tuple[Attribute, ...]:
+def _compared(conjunct: BoundPredicate) -> tuple[Attribute, ...]:
     """The two attributes of ``a = b``; none for anything else."""
     pair = equated(conjunct)
     return pair if pair is not None and isinstance(conjunct.predicate.unnest(), exp.EQ) else ()
 
 
-def _in_list(attribute: Attribute, index: int) -> Restriction:
+def _in_list(attribute: Attribute, index: int) -> BoundPredicate:
     column = exp.column(exp.to_identifier(attribute.name, quoted=True))
     predicate = exp.In(this=column, field=exp.Parameter(this=exp.Literal.number(index + 1)))
-    return Restriction(predicate, {occurrence(column): attribute}, structural=True)
+    return BoundPredicate(predicate, {occurrence(column): attribute}, structural=True)

@@ -10,7 +10,7 @@ gets a second form beside the ordinary plan: a step, ``SELECT DISTINCT id FROM c
 **Why the answer is the same.** Every row of the build side that can influence the answer passes the conditions about it alone, so that its key is among the
 values, or NULL, which equals nothing; where the conditions of any join or of WHERE have ``o.customer_id = c.id``, they imply ``c.id IN $1``
 (:mod:`~secateur.planner.steps.join_facts`). What follows for the scans is derived from that as from any condition. It holds for one state of the build side: so
-the statement reads it again, and members that find it changed since the step refuse (:mod:`secateur.storage.read_marks`); then it runs undivided.
+the statement reads it again, and members that find it changed since the step refuse (:mod:`secateur.storage.read_versions`); then it runs undivided.
 
 **When.** Only where estimates say that the rows that are not read are worth more than the round trip. A statement whose tables are small is not looked at.
 
@@ -24,18 +24,18 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from secateur.errors import DatabaseError
-from secateur.partitioning.tables.statistics import StatisticsPicture
+from secateur.partitioning.tables.statistics import StatisticsSnapshot
 from secateur.planner.binding.query import Query
-from secateur.planner.placement.cost import share_of
+from secateur.planner.placement.cost import selectivity_of
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.scans.scan_bounds import ScanBounds, bound_scan
+from secateur.planner.scans.scan_predicates import ScanPredicates, scan_predicates_of
 from secateur.planner.scans.scan_reading import QueryReading, ScanReading
-from secateur.planner.scans.scope import Scope, scopes_of
 from secateur.planner.stages import applied_conjuncts, rows_of
 from secateur.planner.statement import Materialized, SelectStatement, Step, SubqueryUse
 from secateur.planner.steps.few_keys import has_list, is_few
 from secateur.planner.steps.join_facts import Origins, ScanColumn, joined_columns, listed_parameter, with_lists
-from secateur.planner.steps.kept_share import kept_share, partitions_share
+from secateur.planner.steps.selectivity import key_selectivity, partition_selectivity
 from secateur.planner.text.dialect import quoted
 
 __all__ = ["RULE", "JoinKeys", "PlanStep", "find_join_keys"]
@@ -60,7 +60,7 @@ class _Side:
         rows: About how many rows it has.
         relevant: About how many of them meet what is said of it alone.
         distinct: About how many values each column has, at least one.
-        specimens: Some value of each column.
+        sample_values: Some value of each column.
         is_named: Whether the statement names the keys that are read of it.
     """
 
@@ -68,7 +68,7 @@ class _Side:
     rows: float
     relevant: float
     distinct: Mapping[str, int]
-    specimens: Mapping[str, object]
+    sample_values: Mapping[str, object]
     is_named: bool
 
     @property
@@ -152,13 +152,13 @@ class JoinKeys:
         return replace(statement, materialized=Materialized(steps, inner, self.watched))
 
 
-def find_join_keys(query: Query, read: QueryReading, picture: StatisticsPicture, first: int, settings: PlanSettings) -> JoinKeys | None:
+def find_join_keys(query: Query, read: QueryReading, statistics_snapshot: StatisticsSnapshot, first: int, settings: PlanSettings) -> JoinKeys | None:
     """The keys of joins that are worth to be found first.
 
     Args:
         query: The bound query.
         read: What two readings say of it.
-        picture: The statistics of the tables.
+        statistics_snapshot: The statistics of the tables.
         first: The index of the first parameter that a step gives.
         settings: What the session wants of the plan.
 
@@ -167,16 +167,16 @@ def find_join_keys(query: Query, read: QueryReading, picture: StatisticsPicture,
     """
     if RULE in settings.disabled_rules or len(query.scans) < 2 or not read.is_faithful or read.second is None or not read.second.is_repeatable:
         return None
-    large = {scan.scan.relation for scan in read.scans if _is_large(scan, picture, first)}
+    large = {scan.scan.relation for scan in read.scans if _is_large(scan, statistics_snapshot, first)}
     if not large:
         return None
-    sides = {scan.scan.relation: side for scan in read.scans if (side := _side(scan, picture, first)) is not None}
+    sides = {scan.scan.relation: side for scan in read.scans if (side := _side(scan, statistics_snapshot, first)) is not None}
     return _Search(query, read, sides, first, settings).found([side for side in sides.values() if side.relation in large])
 
 
-def _is_large(read: ScanReading, picture: StatisticsPicture, first: int) -> bool:
+def _is_large(read: ScanReading, statistics_snapshot: StatisticsSnapshot, first: int) -> bool:
     """Whether so much is read of a scan that keys might be worth it."""
-    statistics = picture.of(read.scan.table.table_id)
+    statistics = statistics_snapshot.of(read.scan.table.table_id)
     return statistics is not None and statistics.rows > STEP_ROWS and not read.scan.table.replicated and not _is_named(read, first)
 
 
@@ -185,14 +185,14 @@ def _is_named(read: ScanReading, first: int) -> bool:
     return is_few(read.bounds.tree, first) or has_list(read.bounds.tree)
 
 
-def _side(read: ScanReading, picture: StatisticsPicture, first: int) -> _Side | None:
-    statistics = picture.of(read.scan.table.table_id)
+def _side(read: ScanReading, statistics_snapshot: StatisticsSnapshot, first: int) -> _Side | None:
+    statistics = statistics_snapshot.of(read.scan.table.table_id)
     if statistics is None or read.scan.system is not None:
         return None
-    relevant = statistics.rows * share_of(applied_conjuncts(read, ()), read, statistics)
+    relevant = statistics.rows * selectivity_of(applied_conjuncts(read, ()), read, statistics)
     distinct = {name: max(column.distinct, 1) for name, column in statistics.columns.items() if column.distinct is not None}
-    specimens = {name: column.minimum for name, column in statistics.columns.items()}
-    return _Side(read, statistics.rows, relevant, distinct, specimens, _is_named(read, first))
+    sample_values = {name: column.minimum for name, column in statistics.columns.items()}
+    return _Side(read, statistics.rows, relevant, distinct, sample_values, _is_named(read, first))
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +246,7 @@ class _Search:
         keys = _keys_of(probe)
         met = {own for members in classes for own in members if own in keys and any(other.relation == build.side.relation for other in members)}
         total = probe.read.bounds.tree.total
-        return min((min(partitions_share(total, build.keys), build.keys / probe.distinct.get(own.column, 1)) for own in met), default=1.0)
+        return min((min(partition_selectivity(total, build.keys), build.keys / probe.distinct.get(own.column, 1)) for own in met), default=1.0)
 
     def _decided(self, builds: Sequence[_Build], origins: Origins, probes: Sequence[_Side]) -> JoinKeys | None:
         """What follows from these keys, when it is worth them."""
@@ -254,23 +254,23 @@ class _Search:
         lists: dict[ScanColumn, int] = {}
         for build in builds:
             lists |= {ScanColumn(build.side.relation, column): self.first + len(lists) + number for number, column in enumerate(build.columns)}
-        scopes = scopes_of(self.query, with_lists(self.read.relations, origins, lists))
+        scopes = scan_predicates_of(self.query, with_lists(self.read.relations, origins, lists))
         bounds = tuple(bound_scan(scan.scan, scope, self.settings.combinations_per_partition) for scan, scope in zip(self.read.scans, scopes, strict=True))
         gain = 0.0
         for probe in probes:
             share = 1.0
             for build in builds:
                 if build.side is not probe:
-                    specimens = {lists[ScanColumn(build.side.relation, column)]: build.side.specimens.get(column) for column in build.columns}
+                    sample_values = {lists[ScanColumn(build.side.relation, column)]: build.side.sample_values.get(column) for column in build.columns}
                     distinct = probe.distinct.get(probe.read.scan.table.primary_key[0], 1)
-                    share *= kept_share(bounds[numbers[probe.relation]], probe.read.bounds, specimens, self.first + len(lists), build.keys, distinct)
+                    share *= key_selectivity(bounds[numbers[probe.relation]], probe.read.bounds, sample_values, self.first + len(lists), build.keys, distinct)
             gain += probe.rows * (1 - share)
         if gain <= sum(build.cost for build in builds):
             return None
         steps = [self._step(build, scopes[numbers[build.side.relation]], lists, bounds) for build in builds]
         return JoinKeys(tuple(steps), tuple(numbers[build.side.relation] for build in builds), bounds)
 
-    def _step(self, build: _Build, scope: Scope, lists: Mapping[ScanColumn, int], bounds: Sequence[ScanBounds]) -> _KeyStep:
+    def _step(self, build: _Build, scope: ScanPredicates, lists: Mapping[ScanColumn, int], bounds: Sequence[ScanBounds]) -> _KeyStep:
         """The query of the keys of a side: of the rows that meet what is said of it alone, and the lists that are known by then."""
         read = build.side.read
         before = min(lists[ScanColumn(build.side.relation, column)] for column in build.columns)

@@ -37,7 +37,7 @@ from secateur.planner.steps.subqueries import Subquery, find_subqueries
 from secateur.planner.steps.substitution import is_substituted
 from secateur.planner.text.dialect import parse_query, tokenize
 from secateur.planner.text.parameters import Parameters, read_parameters
-from secateur.planner.text.second_reading import read_statements
+from secateur.planner.text.parser_cross_check import read_statements
 
 __all__ = ["RULE", "BindText", "materialize_subqueries"]
 
@@ -271,7 +271,7 @@ def _used_parameters(outer: BoundSelect, first: int, types: Sequence[SqlType]) -
                 for test in constraint.tests:
                     for operand in test.operands:
                         for index in (index for index in parameters_of(operand) if index >= first):
-                            exact = test.subject == BARE and _is_exact(operand, types[index - first], column_types[column])
+                            exact = test.comparison_target == BARE and _is_exact(operand, types[index - first], column_types[column])
                             if not exact or test.comparison in _EXCLUDING:
                                 refused.add(index)
                             elif helps:

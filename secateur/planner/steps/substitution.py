@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from secateur.planner.text.second_reading import SecondReading
+from secateur.planner.text.parser_cross_check import DuckDBParse
 
 __all__ = ["is_substituted"]
 
 
-def is_substituted(original: SecondReading, other: SecondReading, subqueries: Mapping[int, SecondReading]) -> bool:
+def is_substituted(original: DuckDBParse, other: DuckDBParse, subqueries: Mapping[int, DuckDBParse]) -> bool:
     """Whether ``other`` is ``original`` with ``$n`` or ``CAST($n AS type)`` for scalar subqueries and ``(SELECT unnest($n))`` for those behind IN.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Final
 
 from secateur.errors import NotSupportedError, UnknownTableError
 from secateur.partitioning.tables.table import TableDef
-from secateur.planner.binding.suggestions import near_names
+from secateur.planner.binding.suggestions import similar_names
 from secateur.planner.system.information_schema import INFORMATION_SCHEMA
 from secateur.planner.system.information_schema import SCHEMA as INFORMATION
 from secateur.planner.system.tables import SCHEMA as SYSTEM
@@ -49,5 +49,5 @@ def find_relation(catalog: str, schema: str, name: str, find: Callable[[str], Ta
         )
     found = known.get(folded(name))
     if found is None:
-        raise UnknownTableError(f"table {name!r} does not exist in schema {folded(schema)}; {near_names(name, list(known))}", table=name)
+        raise UnknownTableError(f"table {name!r} does not exist in schema {folded(schema)}; {similar_names(name, list(known))}", table=name)
     return found

@@ -38,8 +38,8 @@ class Parameters:
         style: How they are written.
         count: How many values the statement takes.
         names: In order of index when named, else empty.
-        spans: Where each mention stands in the text: first offset, offset behind, index counted from 0.
-        lists: Values of hidden parameters, which follow those of the user (:mod:`~secateur.planner.text.long_lists`).
+        spans: Where each reference stands in the text: first offset, offset behind, index counted from 0.
+        lists: Values of hidden parameters, which follow those of the user (:mod:`~secateur.planner.text.hoisted_lists`).
         foreign: What to write in place of something that other databases' drivers take for a parameter, such as ``%s``; empty where there is none.
     """
 

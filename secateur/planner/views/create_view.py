@@ -21,7 +21,7 @@ from secateur.planner.system.tables import SYSTEM_TABLES
 from secateur.planner.text.folding import folded
 from secateur.planner.text.positions import syntax_error
 from secateur.planner.text.token_cursor import TokenCursor
-from secateur.planner.views.view import Read, ViewDef
+from secateur.planner.views.view import ViewDef, ViewRead
 
 __all__ = ["ViewText", "read_create_view", "read_drop_view"]
 
@@ -76,7 +76,7 @@ class ViewText:
         reads = []
         for scan in plan.scans:
             table = find(scan.table) if scan.system is None else SYSTEM_TABLES[scan.system]
-            reads.append(Read(scan.table, tuple((column, str(table.column(column).type)) for column in scan.columns)))
+            reads.append(ViewRead(scan.table, tuple((column, str(table.column(column).type)) for column in scan.columns)))
         return ViewDef(self.name, 0, sql[self.query[0].start : self.query[-1].end + 1], self.renamed, columns, tuple(reads))
 
 

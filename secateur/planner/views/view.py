@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Read", "ViewDef"]
+__all__ = ["ViewDef", "ViewRead"]
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """One mention of a table in a view, those of the views in it among them.
+class ViewRead:
+    """One reference to a table in a view, those of the views in it among them.
 
     Attributes:
         table: The table's name.
@@ -39,7 +39,7 @@ class ViewDef:
     query: str
     renamed: tuple[str, ...]
     columns: tuple[tuple[str, str], ...]
-    reads: tuple[Read, ...]
+    reads: tuple[ViewRead, ...]
 
     @property
     def sql(self) -> str:
@@ -47,7 +47,7 @@ class ViewDef:
         names = f" ({', '.join(map(_quoted, self.renamed))})" if self.renamed else ""
         return f"CREATE VIEW {_quoted(self.name)}{names} AS\n{self.query}"
 
-    def stale_read(self, reads: Sequence[Read]) -> Read | None:
+    def stale_read(self, reads: Sequence[ViewRead]) -> ViewRead | None:
         """What the view reads otherwise now than when it was made: a table that has been made anew with other columns; None while all is as it was."""
         return next((now for now, then in zip(reads, self.reads, strict=False) if now != then), None)
 

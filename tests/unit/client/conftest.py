@@ -15,7 +15,7 @@ import pytest
 from secateur.client import Connection, connect
 from secateur.errors import DuplicateKeyError, Error, SqlSyntaxError, TopologyChangedError, UnknownTableError
 from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.condition import UNCONSTRAINED, Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.condition import UNCONSTRAINED, Box, Choice, Constraint, ParameterComparison
 from secateur.partitioning.pruning.nodes import All, Everywhere, Keys, Node, Nothing, Partitions
 from secateur.partitioning.pruning.operand import Parameter
 from secateur.partitioning.pruning.tree import PartitionTree
@@ -39,7 +39,7 @@ ORDERS = TableDef(
 )
 COUNTRIES = TableDef("countries", 8, (Column("code", VARCHAR, False), Column("name", VARCHAR)), ("code",), PartitionScheme(), replicated=True)
 
-ONE_KEY: Node = Keys(Box.of({"customer_id": Constraint((Choice(tests=(Test(Comparison.IN, (Parameter(0),)),)),))}))
+ONE_KEY: Node = Keys(Box.of({"customer_id": Constraint((Choice(tests=(ParameterComparison(Comparison.IN, (Parameter(0),)),)),))}))
 assert UNCONSTRAINED.choices == ()
 
 Run = Callable[[pa.Table, list[Any]], pa.Table]
@@ -181,14 +181,14 @@ class _Member(_Party):
             "rows": rows.num_rows,
         }
         reply = Reply(header, encode_table(statement.run(rows, args["params"])))
-        if self.cluster.gate is None:
+        if self.cluster.latch is None:
             return reply
 
-        async def later(gate: asyncio.Event) -> Reply:
-            await gate.wait()
+        async def later(latch: asyncio.Event) -> Reply:
+            await latch.wait()
             return reply
 
-        return later(self.cluster.gate)
+        return later(self.cluster.latch)
 
     def on_stage(self, request: Request) -> Reply:
         args = request.args
@@ -238,7 +238,7 @@ class FakeCluster:
         self.executed: list[dict[str, Any]] = []
         self.failures: dict[tuple[str, str], list[Error]] = {}
         self.topologies: list[Topology] = []
-        self.gate: asyncio.Event | None = None
+        self.latch: asyncio.Event | None = None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="fake cluster")
         self._thread.start()

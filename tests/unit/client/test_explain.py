@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from secateur.client import Explain
-from secateur.drawing import Arrow, Box, Diagram
+from secateur.drawing import Diagram, DiagramEdge, DiagramNode
 
 EXPLAINED = Explain(
     "execution: distributed on 2 of 3 members [m1, m2]\nscan orders: 2 of 16 partitions [p1, p4]\ndag:\n  scan x1 [m1, m2]\n  scan -> final: all-to-one",
@@ -19,8 +19,8 @@ EXPLAINED = Explain(
 
 def test_diagram() -> None:
     assert EXPLAINED.diagram() == Diagram(
-        (Box("scan", ("m1 x1", "m2 x1"), "m1 x1\nm2 x1"), Box("final", ("m1 x1",), "m1 x1")),
-        (Arrow("scan", "final", ("all-to-one", "distributed"), is_bold=True),),
+        (DiagramNode("scan", ("m1 x1", "m2 x1"), "m1 x1\nm2 x1"), DiagramNode("final", ("m1 x1",), "m1 x1")),
+        (DiagramEdge("scan", "final", ("all-to-one", "distributed"), is_bold=True),),
         ("execution: distributed on 2 of 3 members [m1, m2]", "scan orders: 2 of 16 partitions [p1, p4]"),
     )
 

@@ -14,12 +14,12 @@ import pytest
 from secateur.client import Connection
 from secateur.client.dbapi.rows import ResultColumn
 from secateur.client.execution.materialize import run_in_steps
-from secateur.client.execution.outcome import Outcome, StepFound, in_all
-from secateur.client.execution.routing import Rung
+from secateur.client.execution.outcome import RunOutcome, StepResult, combined_outcome
+from secateur.client.execution.routing import ExecutionMode
 from secateur.client.execution.statement import Materialized, SelectStatement, Step, StepUse
 from secateur.errors import DataError, KeysChangedError, MemberLostError, PruningMismatchError, TopologyChangedError
 from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
 from secateur.partitioning.pruning.nodes import Keys
 from secateur.partitioning.pruning.operand import Parameter
 from secateur.wire import ShortTable
@@ -29,20 +29,20 @@ def statement(plan_id: str, kind: str = "BIGINT") -> SelectStatement:
     return SelectStatement(plan_id, (), (ResultColumn("v", kind),), 1, (), None, True, 1)
 
 
-def outcome(result: Any, *members: str, read: int = 0, total: int = 0, execution: Rung | None = None) -> Outcome:
-    rung = execution or (Rung.NONE if not members else Rung.LOCAL if len(members) == 1 else Rung.DISTRIBUTED)
-    return Outcome(result, rung, members, read, total, 3, 7)
+def outcome(result: Any, *members: str, read: int = 0, total: int = 0, execution: ExecutionMode | None = None) -> RunOutcome:
+    execution_mode = execution or (ExecutionMode.NONE if not members else ExecutionMode.LOCAL if len(members) == 1 else ExecutionMode.DISTRIBUTED)
+    return RunOutcome(result, execution_mode, members, read, total, 3, 7)
 
 
 ROWS = pa.table({"r": ["the rows"]})
 WHOLE = pa.table({"r": ["the whole"]})
 
 
-def run(step_result: Any, *, is_list: bool = True, values_max: int = 3, kind: str = "BIGINT") -> tuple[Outcome, list[tuple[str, list[Any]]]]:
+def run(step_result: Any, *, is_list: bool = True, values_max: int = 3, kind: str = "BIGINT") -> tuple[RunOutcome, list[tuple[str, list[Any]]]]:
     """What comes out when the step gives ``step_result``, and what was run with which values."""
     asked: list[tuple[str, list[Any]]] = []
 
-    def one(part: SelectStatement, values: Sequence[Any], state: Mapping[str, Any]) -> Outcome:
+    def one(part: SelectStatement, values: Sequence[Any], state: Mapping[str, Any]) -> RunOutcome:
         assert not state
         asked.append((part.plan_id, list(values)))
         if part.plan_id == "rest":
@@ -51,7 +51,7 @@ def run(step_result: Any, *, is_list: bool = True, values_max: int = 3, kind: st
             raise step_result
         return outcome(step_result, "m1", "m2", read=4, total=4)
 
-    def whole() -> Outcome:
+    def whole() -> RunOutcome:
         asked.append(("whole", []))
         return outcome(WHOLE, "m1", "m2", "m3", read=12, total=12)
 
@@ -74,7 +74,7 @@ def test_the_values_of_a_step_are_a_parameter_of_the_rest(result: Any, kind: str
     assert asked == [("step", ["given"]), ("rest", ["given", values])]
     assert [type(value) for value in asked[1][1][1]] == [type(value) for value in values]
     assert found.result is ROWS
-    assert (found.members, found.execution, found.partitions_read, found.partitions_total) == (("m1", "m2"), Rung.DISTRIBUTED, 5, 12)
+    assert (found.members, found.execution, found.partitions_read, found.partitions_total) == (("m1", "m2"), ExecutionMode.DISTRIBUTED, 5, 12)
 
 
 @pytest.mark.parametrize(("values", "value"), [([5], 5), ([None], None), ([], None)], ids=["one", "NULL", "no row"])
@@ -99,19 +99,19 @@ def test_the_query_runs_undivided(result: Any, kind: str) -> None:
     assert found.members == ("m1", "m2", "m3")
 
 
-def keyed(steps: Sequence[Any], rest: Any = ROWS, scans: int = 2) -> tuple[Outcome, list[tuple[str, list[Any], dict[str, Any]]]]:
+def keyed(steps: Sequence[Any], rest: Any = ROWS, scans: int = 2) -> tuple[RunOutcome, list[tuple[str, list[Any], dict[str, Any]]]]:
     """What comes out of a statement whose keys are found by steps that give these results, and what was run with which values and state."""
     asked: list[tuple[str, list[Any], dict[str, Any]]] = []
     results = iter(steps)
 
-    def one(part: SelectStatement, values: Sequence[Any], state: Mapping[str, Any]) -> Outcome:
+    def one(part: SelectStatement, values: Sequence[Any], state: Mapping[str, Any]) -> RunOutcome:
         asked.append((part.plan_id, list(values), dict(state)))
         result = rest if part.plan_id == "rest" else next(results)
         if isinstance(result, Exception):
             raise result
-        return result if isinstance(result, Outcome) else outcome(result, "m1", read=1, total=8)
+        return result if isinstance(result, RunOutcome) else outcome(result, "m1", read=1, total=8)
 
-    def whole() -> Outcome:
+    def whole() -> RunOutcome:
         asked.append(("whole", [], {}))
         return outcome(WHOLE, "m1", "m2", "m3", read=12, total=12)
 
@@ -131,7 +131,7 @@ def test_keys_are_a_list_for_each_column_and_go_on_to_later_steps() -> None:
     assert [(name, values) for name, values, _ in asked] == [("step 0", ["given"]), ("step 1", ["given", *lists]), ("rest", ["given", *lists, *lists])]
     assert asked[2][2] == {"since": {"mark": mark, "scans": [1, 0], "topology_version": 7, "published": [[5, 9]]}}
     assert found.result is ROWS
-    assert found.steps == (StepFound(3, used=True), StepFound(3, used=True))
+    assert found.steps == (StepResult(3, used=True), StepResult(3, used=True))
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_keys_that_cannot_be_used_leave_the_query_whole(steps: list[Any], rest: 
 def test_many_relations_are_not_joined_with_nothing(scans: int, expected: list[str]) -> None:
     found, asked = keyed([KEYS.slice(0, 0)], scans=scans)
     assert [name for name, _, _ in asked] == expected
-    assert found.steps == (StepFound(0, used=scans == 8),)
+    assert found.steps == (StepResult(0, used=scans == 8),)
 
 
 def test_marks_are_of_one_run() -> None:
@@ -171,19 +171,19 @@ def test_a_lost_member_is_the_business_of_whoever_runs_it_all() -> None:
 @pytest.mark.parametrize(
     ("outcomes", "execution", "members"),
     [
-        pytest.param([outcome(ROWS), outcome(ROWS)], Rung.NONE, (), id="nobody"),
-        pytest.param([outcome(ROWS, "m1"), outcome(ROWS)], Rung.LOCAL, ("m1",), id="one step and nothing"),
-        pytest.param([outcome(ROWS, "m1"), outcome(ROWS, "m1")], Rung.LOCAL, ("m1",), id="one member for all"),
-        pytest.param([outcome(ROWS, "m2"), outcome(ROWS, "m1")], Rung.DISTRIBUTED, ("m1", "m2"), id="a member each"),
-        pytest.param([outcome(ROWS, "m1", execution=Rung.DISTRIBUTED), outcome(ROWS, "m1")], Rung.DISTRIBUTED, ("m1",), id="distributed"),
+        pytest.param([outcome(ROWS), outcome(ROWS)], ExecutionMode.NONE, (), id="nobody"),
+        pytest.param([outcome(ROWS, "m1"), outcome(ROWS)], ExecutionMode.LOCAL, ("m1",), id="one step and nothing"),
+        pytest.param([outcome(ROWS, "m1"), outcome(ROWS, "m1")], ExecutionMode.LOCAL, ("m1",), id="one member for all"),
+        pytest.param([outcome(ROWS, "m2"), outcome(ROWS, "m1")], ExecutionMode.DISTRIBUTED, ("m1", "m2"), id="a member each"),
+        pytest.param([outcome(ROWS, "m1", execution=ExecutionMode.DISTRIBUTED), outcome(ROWS, "m1")], ExecutionMode.DISTRIBUTED, ("m1",), id="distributed"),
     ],
 )
-def test_what_all_steps_cost(outcomes: list[Outcome], execution: Rung, members: tuple[str, ...]) -> None:
-    found = in_all(outcomes)
+def test_what_all_steps_cost(outcomes: list[RunOutcome], execution: ExecutionMode, members: tuple[str, ...]) -> None:
+    found = combined_outcome(outcomes)
     assert (found.execution, found.members) == (execution, members)
 
 
-ROWS_OF_KEY = Keys(Box.of({"customer_id": Constraint((Choice(tests=(Test(Comparison.IN, (Parameter(1),)),)),))}))
+ROWS_OF_KEY = Keys(Box.of({"customer_id": Constraint((Choice(tests=(ParameterComparison(Comparison.IN, (Parameter(1),)),)),))}))
 
 
 @pytest.fixture

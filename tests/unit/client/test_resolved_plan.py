@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from secateur.client.jobs.resolved_plan import EdgeTarget, PlacedVertex, ResolvedEdge, ResolvedPlan, ResolvedVertex
-from secateur.drawing import Arrow, Box
+from secateur.drawing import DiagramEdge, DiagramNode
 from secateur.errors import ProtocolError
 from secateur.wire import pack, unpack
 
@@ -108,8 +108,8 @@ def test_diagram() -> None:
     assert diagram.captions == ("runs on 2 of 4 members [m1, m3], skipped [m2, m4]", "coordinator m1, 1 start message, topology version 5")
     assert diagram.boxes[0].lines == ("m1 x2 p1 p5 p9", "m3 x1 80 partitions")
     assert diagram.boxes[0].detail.splitlines()[0] == "m1 x2, 3 partitions [p1, p5, p9]"
-    assert diagram.boxes[2:] == (Box("log", ("left out",), "no row can reach it", is_faint=True), Box("collect", ("m1 x1",), "m1 x1"))
-    assert diagram.arrows[0] == Arrow(
+    assert diagram.boxes[2:] == (DiagramNode("log", ("left out",), "no row can reach it", is_faint=True), DiagramNode("collect", ("m1 x1",), "m1 x1"))
+    assert diagram.arrows[0] == DiagramEdge(
         "read",
         "sum",
         ("partitioned(k)", "distributed"),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.client.execution.run_profile import RunProfile, StageWork, profile_in_all
+from secateur.client.execution.run_profile import RunProfile, StageWork, combined_profile
 
 
 def work(stage: str, member: str, rows: int, sent: int = 0) -> StageWork:
@@ -31,7 +31,7 @@ def test_what_stages_and_members_did_adds_up() -> None:
 
 
 def test_steps_come_before_the_rest() -> None:
-    whole = profile_in_all([PROFILE, RunProfile(1, 8, (work("local", "m3", 1),))])
+    whole = combined_profile([PROFILE, RunProfile(1, 8, (work("local", "m3", 1),))])
     assert (whole.rows, whole.bytes) == (1, 8)
     assert list(whole.stages) == ["step 1: scan:o", "step 1: final", "local"]
 

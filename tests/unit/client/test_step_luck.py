@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.client.execution import filter_backoff as step_luck
-from secateur.client.execution.filter_backoff import StepLuck
+from secateur.client.execution import filter_backoff as filter_backoff
+from secateur.client.execution.filter_backoff import FilterBackoff
 
 
-def executions(luck: StepLuck, outcomes: str) -> str:
+def executions(luck: FilterBackoff, outcomes: str) -> str:
     """What becomes of executions of a statement: ``+`` for keys that are used, ``-`` for keys that are not, ``.`` for one that is not tried."""
     done = ""
     for outcome in outcomes:
@@ -30,16 +30,16 @@ def executions(luck: StepLuck, outcomes: str) -> str:
     ],
 )
 def test_trying_gets_rare(outcomes: str, expected: str) -> None:
-    assert executions(StepLuck(), outcomes) == expected
+    assert executions(FilterBackoff(), outcomes) == expected
 
 
 def test_it_is_never_given_up() -> None:
-    assert "-" in executions(StepLuck(), "-" * 1000)[-65:]
+    assert "-" in executions(FilterBackoff(), "-" * 1000)[-65:]
 
 
 def test_statements_are_apart_and_the_oldest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(step_luck, "_STATEMENTS_MAX", 2)
-    luck = StepLuck()
+    monkeypatch.setattr(filter_backoff, "_STATEMENTS_MAX", 2)
+    luck = FilterBackoff()
     for name in "abc":
         luck.note(name, used=False)
     assert [luck.is_due(name) for name in "abcd"] == [True, False, False, True]

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from secateur.cluster.member.change_registry import ChangeBook, ChangeKey, Made
+from secateur.cluster.member.change_registry import ChangeKey, ChangeRegistry, RecordedChange
 from secateur.errors import DataError
 
 
@@ -16,12 +16,12 @@ class Changes:
         self.go_on = asyncio.Event()
         self.go_on.set()
 
-    async def make(self) -> Made:
+    async def make(self) -> RecordedChange:
         await self.go_on.wait()
         self.made += 1
-        return Made(self.made, self.made)
+        return RecordedChange(self.made, self.made)
 
-    async def fail(self) -> Made:
+    async def fail(self) -> RecordedChange:
         self.made += 1
         raise DataError("not a number")
 
@@ -32,7 +32,7 @@ def key(change_id: str) -> ChangeKey:
 
 def test_a_known_change_is_not_made_again() -> None:
     async def run() -> None:
-        book, changes = ChangeBook(), Changes()
+        book, changes = ChangeRegistry(), Changes()
         assert [(await book.once(key("a"), changes.make)).rows for _ in range(3)] == [1, 1, 1]
         assert (await book.once(key("b"), changes.make)).rows == 2
         assert (await book.once((2, 0, "a"), changes.make)).rows == 3, "the same id for another table is another change"
@@ -42,7 +42,7 @@ def test_a_known_change_is_not_made_again() -> None:
 
 def test_who_asks_while_it_is_being_made_waits_for_it() -> None:
     async def run() -> None:
-        book, changes = ChangeBook(), Changes()
+        book, changes = ChangeRegistry(), Changes()
         changes.go_on.clear()
         first, second = (asyncio.create_task(book.once(key("a"), changes.make)) for _ in range(2))
         await asyncio.sleep(0)
@@ -58,7 +58,7 @@ def test_who_asks_while_it_is_being_made_waits_for_it() -> None:
 
 def test_a_change_that_was_not_made_may_be_tried_again() -> None:
     async def run() -> None:
-        book, changes = ChangeBook(), Changes()
+        book, changes = ChangeRegistry(), Changes()
         for attempt in (1, 2):
             with pytest.raises(DataError):
                 await book.once(key("a"), changes.fail)
@@ -70,11 +70,11 @@ def test_a_change_that_was_not_made_may_be_tried_again() -> None:
 
 def test_a_backup_knows_what_it_has_copied() -> None:
     async def run() -> None:
-        book, changes = ChangeBook(), Changes()
+        book, changes = ChangeRegistry(), Changes()
         assert book.made(key("a")) is None
-        book.note(key("a"), Made(7, 1))
-        assert book.made(key("a")) == Made(7, 1)
-        assert await book.once(key("a"), changes.make) == Made(7, 1)
+        book.note(key("a"), RecordedChange(7, 1))
+        assert book.made(key("a")) == RecordedChange(7, 1)
+        assert await book.once(key("a"), changes.make) == RecordedChange(7, 1)
         assert changes.made == 0
 
     asyncio.run(run())
@@ -82,7 +82,7 @@ def test_a_backup_knows_what_it_has_copied() -> None:
 
 def test_the_oldest_is_forgotten_first() -> None:
     async def run() -> None:
-        book, changes = ChangeBook(kept_max=2), Changes()
+        book, changes = ChangeRegistry(kept_max=2), Changes()
         for change_id in ("a", "b", "c"):
             await book.once(key(change_id), changes.make)
         assert (await book.once(key("c"), changes.make)).rows == 3

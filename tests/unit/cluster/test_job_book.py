@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 
 from secateur.cluster.controller.job_record import JobRecord
-from secateur.cluster.controller.job_registry import BookedJob, JobBook
+from secateur.cluster.controller.job_registry import JobRegistry, RegisteredJob
 from secateur.dag import JobConfig
 from secateur.errors import JobExistsError, JobFailedError, LimitExceededError, UnknownJobError
-from secateur.partitioning.topology.needs import Needs
+from secateur.partitioning.topology.job_requirements import JobRequirements
 
 
-def job(job_id: str, name: str | None = None) -> BookedJob:
-    return BookedJob(job_id, JobConfig(name=name), Needs(), [], b"dag", JobRecord(restarts=True), None)
+def job(job_id: str, name: str | None = None) -> RegisteredJob:
+    return RegisteredJob(job_id, JobConfig(name=name), JobRequirements(), [], b"dag", JobRecord(restarts=True), None)
 
 
 def test_a_name_belongs_to_one_job_that_has_not_ended() -> None:
-    book = JobBook()
+    book = JobRegistry()
     first = job("1", "nightly")
     book.add(first)
     with pytest.raises(JobExistsError, match="a job named 'nightly' has not ended yet"):
@@ -31,7 +31,7 @@ def test_a_name_belongs_to_one_job_that_has_not_ended() -> None:
 
 
 def test_jobs_without_a_name_do_not_exclude_each_other() -> None:
-    book = JobBook()
+    book = JobRegistry()
     book.add(job("1"))
     book.add(job("2"))
     assert [entry.job_id for entry in book] == ["2", "1"]
@@ -39,11 +39,11 @@ def test_jobs_without_a_name_do_not_exclude_each_other() -> None:
 
 def test_an_unknown_job_says_why_it_may_be_unknown() -> None:
     with pytest.raises(UnknownJobError, match="no job has the id or name 'x'; light jobs have no record"):
-        JobBook().find("x")
+        JobRegistry().find("x")
 
 
 def test_history_is_bounded() -> None:
-    book = JobBook(ended_max=2)
+    book = JobRegistry(ended_max=2)
     jobs = [job(str(number)) for number in range(4)]
     for entry in jobs:
         book.add(entry)
@@ -54,14 +54,14 @@ def test_history_is_bounded() -> None:
 
 
 def test_running_jobs_are_bounded() -> None:
-    book = JobBook(running_max=1)
+    book = JobRegistry(running_max=1)
     book.add(job("1"))
     with pytest.raises(LimitExceededError, match="1 jobs have not ended yet"):
         book.add(job("2"))
 
 
 def test_the_dags_of_running_jobs_are_bounded() -> None:
-    book = JobBook(dag_bytes_max=5)
+    book = JobRegistry(dag_bytes_max=5)
     book.add(job("1"))
     with pytest.raises(LimitExceededError, match="the DAGs of the jobs that have not ended would take 6 of 5 bytes"):
         book.add(job("2"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from secateur.client.jobs.job_status import JobStatus
-from secateur.cluster.controller.job_record import RESTARTS_MAX, AwaitStopped, Effect, Finish, JobRecord, Start, Stop
+from secateur.cluster.controller.job_record import RESTARTS_MAX, AwaitAttemptEnd, CancelAttempt, Effect, FinishRecord, JobRecord, StartAttempt
 from secateur.errors import DeadlineError, Error, JobCancelledError, JobFailedError, MemberLostError, TopologyChangedError
 
 CANCELLED = JobCancelledError("on request")
@@ -16,7 +16,7 @@ LOST = MemberLostError("m2 was lost", member="m2")
 
 def running(*, restarts: bool = True) -> JobRecord:
     record = JobRecord(restarts=restarts)
-    assert record.submitted() == [Start(1, 0.0)]
+    assert record.submitted() == [StartAttempt(1, 0.0)]
     assert record.waits_for(1)
     record.chosen(1, "m1")
     record.started(1)
@@ -26,7 +26,7 @@ def running(*, restarts: bool = True) -> JobRecord:
 
 def restarting() -> JobRecord:
     record = running()
-    assert record.ended(1, LOST) == [Start(2, 0.05)]
+    assert record.ended(1, LOST) == [StartAttempt(2, 0.05)]
     return record
 
 
@@ -40,7 +40,7 @@ def restarting() -> JobRecord:
 )
 def test_the_end_of_the_only_attempt_is_the_end_of_the_job(error: Error | None, status: JobStatus) -> None:
     record = running()
-    assert record.ended(1, error) == [Finish(error)]
+    assert record.ended(1, error) == [FinishRecord(error)]
     assert (record.status, record.error, record.coordinator) == (status, error, None)
 
 
@@ -48,7 +48,7 @@ def test_the_end_may_overtake_the_answer_that_it_runs() -> None:
     record = JobRecord(restarts=True)
     record.chosen(1, "m1")
     assert record.status is JobStatus.STARTING
-    assert record.ended(1, None) == [Finish(None)]
+    assert record.ended(1, None) == [FinishRecord(None)]
     assert record.started(1) == []
     assert record.status is JobStatus.COMPLETED
 
@@ -56,17 +56,17 @@ def test_the_end_may_overtake_the_answer_that_it_runs() -> None:
 @pytest.mark.parametrize("error", [LOST, TopologyChangedError("moved"), JobCancelledError("m2 is shutting down")], ids=lambda error: type(error).__name__)
 def test_bad_luck_begins_it_again_from_the_beginning(error: Error) -> None:
     record = running()
-    assert record.ended(1, error) == [Start(2, 0.05)]
+    assert record.ended(1, error) == [StartAttempt(2, 0.05)]
     assert (record.status, record.coordinator, record.error) == (JobStatus.RESTARTING, None, error)
     record.chosen(2, "m3")
     record.started(2)
-    assert record.ended(2, None) == [Finish(None)]
+    assert record.ended(2, None) == [FinishRecord(None)]
     assert (record.status, record.error) == (JobStatus.COMPLETED, None)
 
 
 def test_bad_luck_ends_a_job_that_must_not_run_twice() -> None:
     record = running(restarts=False)
-    assert record.ended(1, LOST) == [Finish(LOST)]
+    assert record.ended(1, LOST) == [FinishRecord(LOST)]
     assert record.status is JobStatus.FAILED
 
 
@@ -74,16 +74,16 @@ def test_restarts_have_an_end() -> None:
     record = running()
     for attempt in range(1, RESTARTS_MAX + 1):
         (start,) = record.ended(attempt, LOST)
-        assert isinstance(start, Start)
+        assert isinstance(start, StartAttempt)
         assert start.delay_s <= 1.0
         record.chosen(attempt + 1, "m1")
-    assert record.ended(RESTARTS_MAX + 1, LOST) == [Finish(LOST)]
+    assert record.ended(RESTARTS_MAX + 1, LOST) == [FinishRecord(LOST)]
 
 
 def test_the_loss_of_the_coordinator_moves_the_job() -> None:
     record = running()
     assert record.member_lost("m2") == []
-    assert record.member_lost("m1") == [Start(2, 0.05)]
+    assert record.member_lost("m1") == [StartAttempt(2, 0.05)]
     assert record.member_lost("m1") == []  # heard twice
     assert "m1, which coordinated the job" in str(record.error)
 
@@ -91,7 +91,7 @@ def test_the_loss_of_the_coordinator_moves_the_job() -> None:
 def test_a_coordinator_that_does_not_answer_is_told_to_stop() -> None:
     record = JobRecord(restarts=True)
     record.chosen(1, "m1")
-    assert record.unsure(1, LOST) == [Stop("m1", 1, LOST), Start(2, 0.05)]
+    assert record.unsure(1, LOST) == [CancelAttempt("m1", 1, LOST), StartAttempt(2, 0.05)]
     assert record.unsure(1, LOST) == []
 
 
@@ -113,7 +113,7 @@ def test_a_start_that_was_overtaken_is_not_waited_for() -> None:
     record = restarting()
     assert not record.waits_for(1)
     assert record.waits_for(2)
-    assert record.stop(CANCELLED) == [Finish(CANCELLED)]  # between attempts nobody has to be told
+    assert record.cancel(CANCELLED) == [FinishRecord(CANCELLED)]  # between attempts nobody has to be told
     assert not record.waits_for(2)
     assert record.chosen(2, "m3") == []
     assert record.status is JobStatus.CANCELLED
@@ -122,44 +122,44 @@ def test_a_start_that_was_overtaken_is_not_waited_for() -> None:
 @pytest.mark.parametrize(("cause", "status"), [(CANCELLED, JobStatus.CANCELLED), (LATE, JobStatus.FAILED)], ids=["cancelled", "deadline"])
 def test_a_stop_waits_for_the_coordinator(cause: Error, status: JobStatus) -> None:
     record = running()
-    assert record.stop(cause) == [Stop("m1", 1, cause), AwaitStopped()]
+    assert record.cancel(cause) == [CancelAttempt("m1", 1, cause), AwaitAttemptEnd()]
     assert record.status is JobStatus.COMPLETING
-    assert record.stop(JobCancelledError("again")) == []
-    assert record.ended(1, JobCancelledError("the coordinator's words")) == [Finish(cause)]
+    assert record.cancel(JobCancelledError("again")) == []
+    assert record.ended(1, JobCancelledError("the coordinator's words")) == [FinishRecord(cause)]
     assert (record.status, record.error) == (status, cause)
-    assert record.stop_wait_over() == []
+    assert record.cancel_wait_over() == []
 
 
 def test_a_coordinator_that_is_silent_is_not_waited_for_for_ever() -> None:
     record = running()
-    record.stop(CANCELLED)
-    assert record.stop_wait_over() == [Finish(CANCELLED)]
+    record.cancel(CANCELLED)
+    assert record.cancel_wait_over() == [FinishRecord(CANCELLED)]
     assert record.ended(1, None) == []
 
 
 def test_a_job_that_succeeded_before_it_heard_of_the_stop_has_succeeded() -> None:
     record = running()
-    record.stop(CANCELLED)
-    assert record.ended(1, None) == [Finish(None)]
+    record.cancel(CANCELLED)
+    assert record.ended(1, None) == [FinishRecord(None)]
     assert record.status is JobStatus.COMPLETED
 
 
 def test_a_lost_coordinator_has_stopped() -> None:
     record = running()
-    record.stop(CANCELLED)
-    assert record.member_lost("m1") == [Finish(CANCELLED)]
+    record.cancel(CANCELLED)
+    assert record.member_lost("m1") == [FinishRecord(CANCELLED)]
 
 
 def test_a_stop_that_nobody_asked_for_ends_nothing() -> None:
     record = running()
-    assert record.stop_wait_over() == []
+    assert record.cancel_wait_over() == []
     assert record.status is JobStatus.RUNNING
 
 
 def test_after_the_end_nothing_happens() -> None:
     record = running()
     record.ended(1, FAILED)
-    assert [record.ended(1, None), record.member_lost("m1"), record.stop(CANCELLED), record.stop_wait_over(), record.unsure(1, LOST)] == [[]] * 5
+    assert [record.ended(1, None), record.member_lost("m1"), record.cancel(CANCELLED), record.cancel_wait_over(), record.unsure(1, LOST)] == [[]] * 5
     assert record.status is JobStatus.FAILED
 
 
@@ -169,11 +169,11 @@ def lost(member: str) -> MemberLostError:
 
 def test_a_job_that_costs_a_second_member_is_not_begun_on_a_third() -> None:
     record = running()
-    assert record.member_lost("m1") == [Start(2, 0.05)]
+    assert record.member_lost("m1") == [StartAttempt(2, 0.05)]
     record.chosen(2, "m2")
     record.started(2)
     (finish,) = record.member_lost("m2")
-    assert isinstance(finish, Finish)
+    assert isinstance(finish, FinishRecord)
     assert isinstance(finish.error, MemberLostError)
     assert "members m1 and m2 ended while they worked on this job" in finish.error.message
     assert record.status is JobStatus.FAILED
@@ -183,23 +183,23 @@ def test_a_job_that_costs_a_second_member_is_not_begun_on_a_third() -> None:
 def test_a_second_participant_that_was_lost_may_be_noticed_late() -> None:
     record = running()
     record.member_lost("m2")
-    assert record.ended(1, lost("m2")) == [Start(2, 0.05)]
+    assert record.ended(1, lost("m2")) == [StartAttempt(2, 0.05)]
     record.chosen(2, "m1")
-    assert record.ended(2, lost("m3")) == [Start(3, 0.1)]  # it may be alive
+    assert record.ended(2, lost("m3")) == [StartAttempt(3, 0.1)]  # it may be alive
     record.chosen(3, "m1")
-    stop, finish = record.member_lost("m3")
-    assert (stop.member, stop.attempt) == ("m1", 3) if isinstance(stop, Stop) else False
-    assert isinstance(finish, Finish)
+    cancel, finish = record.member_lost("m3")
+    assert (cancel.member, cancel.attempt) == ("m1", 3) if isinstance(cancel, CancelAttempt) else False
+    assert isinstance(finish, FinishRecord)
     assert record.ended(3, None) == []
 
 
 def test_broken_connections_and_losses_of_others_are_not_counted() -> None:
     record = running()
     for attempt, member in enumerate(("m2", "m3", "m4"), 1):
-        assert isinstance(record.ended(attempt, lost(member))[0], Start)
+        assert isinstance(record.ended(attempt, lost(member))[0], StartAttempt)
         record.chosen(attempt + 1, "m1")
     for bystander in ("m5", "m6", "m7"):
         assert record.member_lost(bystander) == []
     record.unsure(4, lost("m1"))
     assert record.member_lost("m1") == []  # the first of those that it was on
-    assert isinstance(record.member_lost("m2")[-1], Finish)
+    assert isinstance(record.member_lost("m2")[-1], FinishRecord)

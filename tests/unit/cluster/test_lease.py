@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from secateur.cluster.controller.member_watch import MemberWatch
-from secateur.cluster.lease import Answer, AskController, AskPeers, GivenUp, LeaseHolder, LeaseTimes, Promises
+from secateur.cluster.lease import AskController, AskPeers, LeaseHolder, LeaseOutcome, LeaseTimes, MemberRemoved, Promises
 from secateur.errors import ProgrammingError
 
 TIMES = LeaseTimes(5.0)
@@ -213,16 +213,16 @@ class Member(Process):
                 case AskPeers(_, peers):
                     for peer in peers:
                         self.ask(peer, lambda answer, effect=effect, peer=peer: self.carry_out(self.holder.peer_answered(effect, peer, answer, self.now_s)))  # type: ignore[misc]
-                case GivenUp():
+                case MemberRemoved():
                     self.is_out = True
 
-    def ask(self, target: str, heard: Callable[[Answer], None]) -> None:
+    def ask(self, target: str, heard: Callable[[LeaseOutcome], None]) -> None:
         asked, version = self.world.processes[target], self.version
         is_answered = False
 
-        def answer(verdict: Answer) -> None:
+        def answer(verdict: LeaseOutcome) -> None:
             nonlocal is_answered
-            if not is_answered or verdict is not Answer.SILENT:
+            if not is_answered or verdict is not LeaseOutcome.SILENT:
                 is_answered = True
                 heard(verdict)
 
@@ -234,8 +234,8 @@ class Member(Process):
                 verdict = asked.promises.asked(self.name, version, asked.now_s)
             self.world.send(target, self.name, lambda: answer(verdict))
 
-        self.world.send(self.name, target, asking, lambda: answer(Answer.GONE))
-        self.world.later(TIMES.patience_s, lambda: self.do(lambda: answer(Answer.SILENT)))
+        self.world.send(self.name, target, asking, lambda: answer(LeaseOutcome.GONE))
+        self.world.later(TIMES.patience_s, lambda: self.do(lambda: answer(LeaseOutcome.SILENT)))
 
     # -- writes
 
@@ -407,46 +407,46 @@ def test_a_stopped_controller_and_a_stopped_member_leave_nobody_who_may_answer()
 def test_what_was_gone_after_the_end_of_the_lease_counts_for_nothing() -> None:
     holder = LeaseHolder(TIMES)
     holder.topology_changed(["m2"])
-    assert holder.controller_answered(0.0, Answer.GRANTED, 0.1) == []
+    assert holder.controller_answered(0.0, LeaseOutcome.GRANTED, 0.1) == []
     late_s = holder.until_s + 0.1
-    (asked,) = holder.controller_answered(late_s, Answer.GONE, late_s)
+    (asked,) = holder.controller_answered(late_s, LeaseOutcome.GONE, late_s)
     assert isinstance(asked, AskPeers)
-    assert holder.peer_answered(asked, "m2", Answer.GONE, late_s) == []
+    assert holder.peer_answered(asked, "m2", LeaseOutcome.GONE, late_s) == []
     assert holder.until_s < late_s
-    assert holder.peer_answered(asked, "m2", Answer.GIVEN_UP, late_s) == [GivenUp()]
+    assert holder.peer_answered(asked, "m2", LeaseOutcome.GIVEN_UP, late_s) == [MemberRemoved()]
 
 
 def test_promises_know_who_is_behind() -> None:
     promises = Promises(TIMES)
-    assert promises.asked("m1", 1, 0.0) is Answer.REFUSED
+    assert promises.asked("m1", 1, 0.0) is LeaseOutcome.REFUSED
     assert promises.heard(3, ["m2", "m3"], 0.0) == 0.0
-    assert promises.asked("m1", 3, 0.0) is Answer.GIVEN_UP
-    assert promises.asked("m4", 4, 0.0) is Answer.REFUSED, "m4 may be newer than what was heard"
-    assert promises.asked("m2", 1, 10.0) is Answer.GRANTED
+    assert promises.asked("m1", 3, 0.0) is LeaseOutcome.GIVEN_UP
+    assert promises.asked("m4", 4, 0.0) is LeaseOutcome.REFUSED, "m4 may be newer than what was heard"
+    assert promises.asked("m2", 1, 10.0) is LeaseOutcome.GRANTED
     assert promises.heard(4, ["m3"], 11.0) == 10.0 + TIMES.promise_s
-    assert promises.asked("m2", 3, 11.0) is Answer.GIVEN_UP
+    assert promises.asked("m2", 3, 11.0) is LeaseOutcome.GIVEN_UP
     assert promises.heard(4, ["m3"], 20.0) == 20.0
 
 
 def test_a_condemned_member_is_given_up_when_its_lease_has_ended() -> None:
     watch = MemberWatch(TIMES, 60.0)
     watch.joined("m1", 0.0)
-    assert watch.heard("m1", 1.0, stalled_s=0.0) is Answer.GRANTED
+    assert watch.heard("m1", 1.0, stalled_s=0.0) is LeaseOutcome.GRANTED
     watch.condemn("m1")
-    assert watch.heard("m1", 2.0, stalled_s=0.0) is Answer.REFUSED
+    assert watch.heard("m1", 2.0, stalled_s=0.0) is LeaseOutcome.REFUSED
     assert watch.look(1.0 + TIMES.promise_s - 0.01) == []
     assert watch.look(1.0 + TIMES.promise_s) == ["m1"]
     watch.left("m1")
-    assert watch.heard("m1", 9.0, stalled_s=0.0) is Answer.GIVEN_UP
+    assert watch.heard("m1", 9.0, stalled_s=0.0) is LeaseOutcome.GIVEN_UP
     assert (watch.silent_s("m1"), watch.is_condemned("m1")) == (math.inf, True)
 
 
 def test_an_event_loop_that_stands_still_condemns_its_member() -> None:
     watch = MemberWatch(TIMES, 60.0)
     watch.joined("m1", 0.0)
-    assert watch.heard("m1", 1.0, stalled_s=30.0) is Answer.GRANTED
+    assert watch.heard("m1", 1.0, stalled_s=30.0) is LeaseOutcome.GRANTED
     assert watch.suspects() == {"m1"}
-    assert watch.heard("m1", 2.0, stalled_s=60.0) is Answer.REFUSED
+    assert watch.heard("m1", 2.0, stalled_s=60.0) is LeaseOutcome.REFUSED
     assert watch.look(1.0 + TIMES.promise_s) == ["m1"]
 
 

@@ -15,12 +15,12 @@ import pyarrow as pa
 import pytest
 from links import Answers, Links
 
-from secateur.cluster.controller.loads import Load, LoadPublisher
-from secateur.cluster.load_leases import LoadLeases, Standing, Verdict
-from secateur.cluster.member.change_registry import ChangeBook
+from secateur.cluster.controller.loads import LoadPublication, LoadPublisher
+from secateur.cluster.load_leases import LoadDecision, LoadLeases, LoadProgress
+from secateur.cluster.member.change_registry import ChangeRegistry
 from secateur.cluster.member.loads import MemberLoads
 from secateur.cluster.member.replication import Replication
-from secateur.cluster.member.table_places import TablePlaces
+from secateur.cluster.member.table_directory import TableDirectory
 from secateur.errors import Error, LoadFailedError
 from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
 from secateur.partitioning.tables.table import Column, TableDef
@@ -42,13 +42,13 @@ class Member:
     """The loads of a member."""
 
     def __init__(self, cluster: Cluster, name: str, lease_s: float) -> None:
-        self.store, self.places, peers = MemberStore(), TablePlaces(name), cluster.links.of(name)
-        replication = Replication(name, self.store, self.places, peers, ChangeBook(), cluster.out_of_sync)
+        self.store, self.places, peers = MemberStore(), TableDirectory(name), cluster.links.of(name)
+        replication = Replication(name, self.store, self.places, peers, ChangeRegistry(), cluster.out_of_sync)
         self.leases = LoadLeases(name, self.store.loads, peers, self.places.member_ids, lease_s=lease_s, reconnect_s=0.0, pause_s=0.001)
         loads = MemberLoads(self.store, self.places, peers, replication, self.leases, cluster.executor)
         self.store.create_table(TABLE, [0])
         self.places.add_table(TABLE)
-        self.gate = self.places.gate(1)
+        self.latch = self.places.latch(1)
         self.answers: Answers = {
             "stage": loads.stage,
             "stage_copy": loads.stage_copy,
@@ -90,10 +90,10 @@ class Cluster:
     async def out_of_sync(self, group: str, partition: int, member: str) -> None:
         raise AssertionError(f"{member} has a copy of partition {partition} of {group} that differs")
 
-    async def stage(self) -> Load:
+    async def stage(self) -> LoadPublication:
         args = {"load_id": "l", "table_id": 1, "attempt": 0, "parts": [[0, 1]]}
         await self.links.of("client").ask("m1", "stage", args, ROWS)
-        return Load("l", 41, TABLE, "append", {0: [0]}, {name: frozenset({0}) for name in NAMES})
+        return LoadPublication("l", 41, TABLE, "append", {0: [0]}, {name: frozenset({0}) for name in NAMES})
 
     async def ask(self, member: str, op: str, **args: Any) -> dict[str, Any]:
         return (await self.controller.ask(member, op, {"load_id": "l", **args})).header
@@ -111,7 +111,7 @@ class Cluster:
         """The outcomes of all living members once their gates are open."""
         living = [member for name, member in self.members.items() if name not in self.dead | self.silent]
         for member in living:
-            await member.gate.wait_open()
+            await member.latch.wait_open()
         return {(tuple(rows), number) for rows, number in (member.outcome for member in living)}
 
     async def close(self) -> None:
@@ -144,16 +144,16 @@ LOADED = {((1,), 41)}
 
 
 def test_who_has_published_is_followed() -> None:
-    assert Verdict.of([(Standing.PREPARED, 0), (Standing.PUBLISHED, 5), (Standing.UNKNOWN, 0)]) == (True, 5)
-    assert Verdict.of([(Standing.PREPARED, 0), (Standing.PREPARED, 0)]) == (False, 0)
-    assert Verdict.of([(Standing.ABORTED, 0), (Standing.PREPARED, 0)]) == (False, 0)
+    assert LoadDecision.of([(LoadProgress.PREPARED, 0), (LoadProgress.PUBLISHED, 5), (LoadProgress.UNKNOWN, 0)]) == (True, 5)
+    assert LoadDecision.of([(LoadProgress.PREPARED, 0), (LoadProgress.PREPARED, 0)]) == (False, 0)
+    assert LoadDecision.of([(LoadProgress.ABORTED, 0), (LoadProgress.PREPARED, 0)]) == (False, 0)
 
 
 @on_cluster()
 async def test_a_load_that_is_prepared_everywhere_and_published_nowhere_is_aborted(cluster: Cluster) -> None:
     await cluster.stage()
     await cluster.prepare(*NAMES)
-    assert all(member.gate.is_closed for member in cluster.members.values())
+    assert all(member.latch.is_closed for member in cluster.members.values())
     cluster.lose_controller()
     assert await cluster.all_open() == NOTHING
     with pytest.raises(LoadFailedError, match="was aborted"):
@@ -171,7 +171,7 @@ async def test_a_load_that_one_member_has_published_is_published_by_all_under_it
 
 @on_cluster()
 async def test_a_gate_that_was_closed_for_a_load_without_rows_yet_opens(cluster: Cluster) -> None:
-    await cluster.members["m2"].leases.close("l", 1, cluster.members["m2"].gate, CONNECTION.connection_id)
+    await cluster.members["m2"].leases.close("l", 1, cluster.members["m2"].latch, CONNECTION.connection_id)
     cluster.lose_controller()
     assert await cluster.all_open() == NOTHING
     with pytest.raises(LoadFailedError, match="was aborted"):
@@ -184,7 +184,7 @@ async def test_the_lease_ends_with_the_connection_of_the_controller(cluster: Clu
     await cluster.prepare(*NAMES)
     for member in cluster.members.values():
         member.leases.connection_gone(CONNECTION.connection_id + 1)
-        assert member.gate.is_closed
+        assert member.latch.is_closed
     cluster.lose_controller()
     assert await cluster.all_open() == NOTHING
 
@@ -206,7 +206,7 @@ async def test_a_renewal_over_another_connection_keeps_the_gate_closed(cluster: 
     cluster.lose_controller()
     for _ in range(20):
         await asyncio.sleep(0)
-    assert member.gate.is_closed
+    assert member.latch.is_closed
 
 
 @on_cluster()
@@ -236,9 +236,9 @@ async def test_a_member_whose_process_has_ended_is_not_waited_for(cluster: Clust
 @on_cluster()
 async def test_one_load_cannot_hold_two_tables(cluster: Cluster) -> None:
     member = cluster.members["m1"]
-    await member.leases.close("l", 1, member.gate, 7)
+    await member.leases.close("l", 1, member.latch, 7)
     with pytest.raises(LoadFailedError, match="load l holds table 1, not 2"):
-        await member.leases.close("l", 2, member.gate, 7)
+        await member.leases.close("l", 2, member.latch, 7)
 
 
 @pytest.mark.parametrize("lost", ["", "m1", "m2", "m3"])

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from secateur.cluster.controller.loads import Load, LoadPublisher, WholeChange, WorkedOut
+from secateur.cluster.controller.loads import CoordinatedChange, CoordinatedChangeResult, LoadPublication, LoadPublisher
 from secateur.errors import DuplicateKeyError, LoadFailedError, MemberLostError, TopologyChangedError
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import TableDef
 
 TABLE = TableDef("t", 7, (), (), PartitionScheme())
-LOAD = Load("load", 1, TABLE, "append", {0: [0], 1: [0], 2: [1, 4]}, {"m1": frozenset({0, 1}), "m2": frozenset({1, 2})})
+LOAD = LoadPublication("load", 1, TABLE, "append", {0: [0], 1: [0], 2: [1, 4]}, {"m1": frozenset({0, 1}), "m2": frozenset({1, 2})})
 
 
 class Members:
@@ -23,7 +23,7 @@ class Members:
         self.calls: list[tuple[str, str]] = []
         self.parts: dict[str, Any] = {}
         self.failures = failures or {}
-        self.gate: asyncio.Event | None = None
+        self.latch: asyncio.Event | None = None
 
     def is_member(self, member_id: str) -> bool:
         """A member that fails otherwise than by an answer is lost."""
@@ -31,8 +31,8 @@ class Members:
 
     async def call(self, member_id: str, op: str, args: dict[str, Any]) -> dict[str, Any]:
         self.calls.append((member_id, op))
-        if self.gate is not None and op == "load_prepare":
-            await self.gate.wait()
+        if self.latch is not None and op == "load_prepare":
+            await self.latch.wait()
         if (member_id, op) in self.failures:
             raise self.failures[member_id, op]
         if op == "load_prepare":
@@ -60,7 +60,7 @@ def test_a_duplicate_key_on_one_member_publishes_nowhere() -> None:
 
 def test_rows_of_a_partition_that_is_gone_are_not_lost_quietly() -> None:
     members = Members()
-    load = Load("load", 1, TABLE, "append", {0: [0], 9: [0]}, LOAD.copies)
+    load = LoadPublication("load", 1, TABLE, "append", {0: [0], 9: [0]}, LOAD.copies)
     with pytest.raises(TopologyChangedError, match="partition 9 of t, for which load load has rows, is not there any more: nothing was loaded"):
         asyncio.run(LoadPublisher(members, members.is_member).publish(load))
     assert [op for _, op in members.calls] == ["load_abort"] * 2
@@ -80,11 +80,11 @@ def test_a_member_lost_after_it_prepared_does_not_undo_the_load() -> None:
 def test_loads_of_one_table_are_published_one_after_the_other() -> None:
     async def two_at_once() -> list[tuple[str, str]]:
         members = Members()
-        members.gate = asyncio.Event()
+        members.latch = asyncio.Event()
         publisher = LoadPublisher(members, members.is_member)
         first, second = asyncio.create_task(publisher.publish(LOAD)), asyncio.create_task(publisher.publish(LOAD))
         await asyncio.sleep(0)
-        members.gate.set()
+        members.latch.set()
         await asyncio.gather(first, second)
         return members.calls
 
@@ -114,9 +114,9 @@ class Workers(Members):
         return self.found if op == "change_work_out" else answer
 
 
-def change_whole(members: Members) -> WorkedOut:
-    load = Load("load", 1, TABLE, "mixed", {}, LOAD.copies)
-    return asyncio.run(LoadPublisher(members, members.is_member).change_whole(WholeChange(load, "m2", {"plan": "p"})))
+def change_whole(members: Members) -> CoordinatedChangeResult:
+    load = LoadPublication("load", 1, TABLE, "mixed", {}, LOAD.copies)
+    return asyncio.run(LoadPublisher(members, members.is_member).change_whole(CoordinatedChange(load, "m2", {"plan": "p"})))
 
 
 def test_a_change_is_worked_out_once_all_gates_are_closed_and_then_published() -> None:
@@ -130,10 +130,10 @@ def test_a_change_is_worked_out_once_all_gates_are_closed_and_then_published() -
 
 @pytest.mark.parametrize(
     ("found", "expected"),
-    [({"rows": 0, "parts": {}}, WorkedOut(0)), ({"missing_cells": [4, 7]}, WorkedOut(0, (4, 7)))],
+    [({"rows": 0, "parts": {}}, CoordinatedChangeResult(0)), ({"missing_cells": [4, 7]}, CoordinatedChangeResult(0, (4, 7)))],
     ids=["no row", "ranges to be made"],
 )
-def test_a_change_without_rows_to_write_opens_the_gates(found: dict[str, Any], expected: WorkedOut) -> None:
+def test_a_change_without_rows_to_write_opens_the_gates(found: dict[str, Any], expected: CoordinatedChangeResult) -> None:
     members = Workers(found)
     assert change_whole(members) == expected
     assert [op for _, op in members.calls] == ["change_close"] * 2 + ["change_work_out"] + ["load_abort"] * 2

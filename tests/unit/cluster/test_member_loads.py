@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from secateur.cluster.load_leases import LoadLeases
-from secateur.cluster.member.change_registry import ChangeBook
+from secateur.cluster.member.change_registry import ChangeRegistry
 from secateur.cluster.member.loads import MemberLoads
 from secateur.cluster.member.replication import Replication
-from secateur.cluster.member.table_places import TablePlaces
+from secateur.cluster.member.table_directory import TableDirectory
 from secateur.cluster.member.writes import MemberWrites
 from secateur.cluster.peers import Peers
 from secateur.cluster.settings import ClusterSettings
@@ -47,7 +47,7 @@ def test_a_write_behind_a_load_learns_at_once_that_the_table_was_dropped() -> No
     async def run() -> None:
         store = MemberStore()
         with ThreadPoolExecutor(1) as executor:
-            places, peers, book = TablePlaces("m1"), Peers("m1", Role.MEMBER, ClusterSettings()), ChangeBook()
+            places, peers, book = TableDirectory("m1"), Peers("m1", Role.MEMBER, ClusterSettings()), ChangeRegistry()
             replication = Replication("m1", store, places, peers, book, out_of_sync)
             writes, loads = MemberWrites(store, places, replication, book), MemberLoads(store, places, peers, replication, leases(store, peers), executor)
             store.create_table(TABLE, [0])
@@ -70,8 +70,8 @@ def test_a_write_behind_a_load_learns_at_once_that_the_table_was_dropped() -> No
 def test_parts_that_name_other_rows_are_refused() -> None:
     async def run() -> None:
         with ThreadPoolExecutor(1) as executor:
-            store, places, peers = MemberStore(), TablePlaces("m1"), Peers("m1", Role.MEMBER, ClusterSettings())
-            loads = MemberLoads(store, places, peers, Replication("m1", store, places, peers, ChangeBook(), out_of_sync), leases(store, peers), executor)
+            store, places, peers = MemberStore(), TableDirectory("m1"), Peers("m1", Role.MEMBER, ClusterSettings())
+            loads = MemberLoads(store, places, peers, Replication("m1", store, places, peers, ChangeRegistry(), out_of_sync), leases(store, peers), executor)
             with pytest.raises(ProtocolError, match="the parts name 2 rows, the payload has 1"):
                 await loads.stage_copy(request("stage_copy", ROWS, load_id="l", table_id=1, attempt=0, parts=[[0, 2]]))
 

@@ -13,7 +13,7 @@ from links import Links
 
 from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.member.ranges import MemberRanges, RangeChanges
-from secateur.cluster.write_gate import WriteGate
+from secateur.cluster.write_latch import WriteLatch
 from secateur.errors import LoadFailedError, SchemeError, UnknownTableError
 from secateur.partitioning.schemes.build import build_scheme
 from secateur.partitioning.schemes.range_changes import AddRange, DropRange, RangeChange, alter_ranges
@@ -43,13 +43,13 @@ class Setting:
         self.links = links or Links()
         self.store = MemberStore()
         self.store.create_table(TABLE, [0, 1])
-        self.gate = WriteGate("t")
+        self.latch = WriteLatch("t")
         self.adopted: list[TableDef] = []
         changes = RangeChanges(self.store, self.adopted.append)
         self.leases = LoadLeases(
             name, changes, self.links.of(name), lambda: sorted(self.links.answers), kind="alter", lease_s=lease_s, reconnect_s=0.0, pause_s=0.001
         )
-        self.ranges = MemberRanges(self.store, lambda _: self.gate, executor, changes, self.leases)
+        self.ranges = MemberRanges(self.store, lambda _: self.latch, executor, changes, self.leases)
         self.links.answers[name] = {"alter_standing": self.leases.standing, "alter_decide": self.leases.decide, "alter_settle": self.leases.settle}
 
     def rows(self, *keys: int) -> pa.Table:
@@ -60,7 +60,7 @@ class Setting:
         await getattr(self.ranges, op)(Request(op, args, memoryview(pack(table.to_wire())), CONNECTION))
 
     def writes_wait(self) -> bool:
-        return self.gate.is_closed
+        return self.latch.is_closed
 
     def lose_controller(self) -> None:
         """Its connection is gone."""
@@ -160,7 +160,7 @@ def test_writes_go_on_when_the_controller_is_gone_between_the_phases() -> None:
         await setting.ask("prepare", changed(ADDED))
         assert setting.writes_wait()
         setting.lose_controller()
-        await setting.gate.wait_open()
+        await setting.latch.wait_open()
         assert setting.store.table(1).version == 1
         for op in ("commit", "prepare"):
             with pytest.raises(LoadFailedError, match="the change of the ranges of t was given up"):
@@ -182,7 +182,7 @@ def test_without_a_controller_all_members_commit_what_one_has_committed(committe
         for member in members:
             member.lose_controller()
         for member in members:
-            await member.gate.wait_open()
+            await member.latch.wait_open()
         assert {member.store.table(1).version for member in members} == {2 if committed else 1}
 
     run_three(work)
@@ -195,7 +195,7 @@ def test_a_member_that_had_not_prepared_ends_the_change_for_all() -> None:
         for member in members:
             member.lose_controller()
         for member in members:
-            await member.gate.wait_open()
+            await member.latch.wait_open()
         with pytest.raises(LoadFailedError, match="was given up"):
             await members[2].ask("prepare", changed(ADDED))
         assert {member.store.table(1).version for member in members} == {1}

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.cluster.member.open_results import GRANT_BYTES_MAX, OpenResults, granted
-from secateur.engine.kernels.parted_answer import WholeAnswer
+from secateur.engine.kernels.chunked_result import CompleteResult
 from secateur.errors import LimitExceededError, ProtocolError
 from secateur.wire import PeerInfo, Reply, Request, decode_table
 
@@ -18,7 +18,7 @@ ROWS = pa.table({"a": list(range(1000))})
 PART = ROWS.nbytes // 4
 
 
-class TableRows(WholeAnswer):
+class TableRows(CompleteResult):
     """Rows that are there, as a stream."""
 
     async def take(self, bytes_wanted: int) -> pa.Table:  # type: ignore[override]

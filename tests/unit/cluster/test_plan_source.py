@@ -15,13 +15,13 @@ from secateur.cluster.plan_source import PlanSource
 from secateur.cluster.settings import ClusterSettings
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.sql.select_plan import SelectPlan, Strategy
-from secateur.engine.sql.stage import Stage
+from secateur.engine.sql.stage import QueryStage
 from secateur.errors import ProtocolError, TopologyChangedError, UnreachableError
 from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.wire import FrameServer, Peer, Reply, Request, Role, pack
 
 FRAGMENT = Fragment("SELECT 1 AS k", (), (("k", "INTEGER"),))
-STAGE = Stage("final", FRAGMENT, at_coordinator=True)
+STAGE = QueryStage("final", FRAGMENT, at_coordinator=True)
 PLAN = SelectPlan("", (), FRAGMENT, (STAGE,), Strategy.GATHER, None, (("k", "INTEGER"),), 0, (), None, True, 1).named()
 OTHER = replace(PLAN, deterministic=False)
 """Says that it is ``PLAN``, and is not."""

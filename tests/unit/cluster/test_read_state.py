@@ -12,7 +12,7 @@ from secateur.cluster.member.read_state import check_state, marks_of, read_here
 from secateur.engine.sql.member_scan import MemberScan
 from secateur.errors import KeysChangedError
 from secateur.storage.member_store import DataVersion
-from secateur.storage.read_marks import ReadMarks
+from secateur.storage.read_versions import ReadVersions
 
 PLACED, COPIED = 1, 2
 
@@ -22,7 +22,7 @@ class Store:
     """As much of a member's store as is asked for."""
 
     versions: dict[int, DataVersion] = field(default_factory=lambda: {PLACED: DataVersion(3, 10), COPIED: DataVersion(5, 20)})
-    marks: ReadMarks = field(default_factory=ReadMarks)
+    marks: ReadVersions = field(default_factory=ReadVersions)
 
     def data_version(self, table_id: int) -> DataVersion:
         return self.versions[table_id]

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from secateur.cluster.member.replica import Change, Phase, Replica
+from secateur.cluster.member.replica import Replica, ReplicaPhase, ReplicatedChange
 
 MEMBERS = ("m1", "m2", "m3", "m4")
 
 
-def change(sequence: int, name: str = "") -> Change:
-    return Change(sequence, name or f"c{sequence}", "upsert", b"")
+def change(sequence: int, name: str = "") -> ReplicatedChange:
+    return ReplicatedChange(sequence, name or f"c{sequence}", "upsert", b"")
 
 
 def primary_of(*others: str) -> Replica:
@@ -23,10 +23,10 @@ def primary_of(*others: str) -> Replica:
 
 def test_a_change_is_settled_once_all_copies_have_it() -> None:
     replica = primary_of("m2", "m3")
-    assert replica.append("a", "upsert", b"rows") == Change(1, "a", "upsert", b"rows")
+    assert replica.append("a", "upsert", b"rows") == ReplicatedChange(1, "a", "upsert", b"rows")
     replica.confirmed("m2", 1, 0)
     assert (replica.settled, replica.unsettled) == (0, 1)
-    assert replica.missing("m3") == (Change(1, "a", "upsert", b"rows"),)
+    assert replica.missing("m3") == (ReplicatedChange(1, "a", "upsert", b"rows"),)
     replica.confirmed("m3", 1, 0)
     assert (replica.settled, replica.missing("m3")) == (1, ())
 
@@ -72,8 +72,8 @@ def test_a_primary_of_an_earlier_term_is_not_listened_to() -> None:
 def test_a_primary_that_is_asked_by_its_successor_steps_down() -> None:
     replica = primary_of("m2")
     replica.append("a", "upsert", b"")
-    assert replica.tail(3, 0) == (Change(1, "a", "upsert", b""),)
-    assert replica.phase is Phase.BACKUP
+    assert replica.tail(3, 0) == (ReplicatedChange(1, "a", "upsert", b""),)
+    assert replica.phase is ReplicaPhase.BACKUP
 
 
 def test_who_takes_over_alone_is_the_primary_at_once() -> None:
@@ -111,7 +111,7 @@ class Message:
     source: str
     target: str
     term: int
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ReplicatedChange, ...] = ()
     last: int = 0
     settled: int = 0
 
@@ -231,7 +231,7 @@ class World:
         others = [owner for owner in self.owners if owner != name]
         if self.owners[0] != name:
             return
-        if node.replica.phase is Phase.BACKUP:
+        if node.replica.phase is ReplicaPhase.BACKUP:
             for other in node.replica.take_over(self.term, others):
                 self.send(Message("ask", name, other, self.term, last=node.replica.last))
         else:

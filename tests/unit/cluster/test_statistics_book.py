@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.cluster.controller.statistics_cache import StatisticsBook
+from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.errors import UnreachableError
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.column_type import parse_type
-from secateur.storage.change import Operation
+from secateur.storage.change import ChangeOperation
 from secateur.storage.layout import TableLayout
 from secateur.storage.partition import Partition
 from secateur.storage.table_summary import summarize
@@ -31,7 +31,7 @@ class Members:
         self.calls: list[tuple[str, int, list[int]]] = []
         self.tables = {1: TABLE}
         self.failure: Exception | None = None
-        self.book = StatisticsBook(self, self.served)
+        self.cache = StatisticsCache(self, self.served)
 
     def served(self, table_id: int) -> tuple[TableDef, Mapping[str, Sequence[int]]] | None:
         return (self.tables[table_id], {"m1": [0], "m2": [1]}) if table_id in self.tables else None
@@ -44,16 +44,16 @@ class Members:
         return {"summary": summarize(TABLE, [self.partitions[member_id].snapshot()]).to_wire()}
 
     def add(self, member: str, *ids: int) -> None:
-        self.partitions[member].apply(Operation.APPEND, pa.table({"id": list(ids)}, schema=TABLE.arrow_schema))
+        self.partitions[member].apply(ChangeOperation.APPEND, pa.table({"id": list(ids)}, schema=TABLE.arrow_schema))
 
     async def settle(self) -> None:
         """Let the background work end."""
-        working = self.book._working
+        working = self.cache._working
         if working is not None:
             await working
 
     def rows(self) -> int | None:
-        known = self.book.picture.of(1)
+        known = self.cache.statistics_snapshot.of(1)
         return None if known is None else known.rows
 
 
@@ -62,21 +62,21 @@ def test_a_load_is_looked_at_and_a_small_one_after_it_is_not() -> None:
         members = Members()
         members.add("m1", *range(60))
         members.add("m2", *range(100, 140))
-        members.book.written(1, 100)
+        members.cache.written(1, 100)
         await members.settle()
         assert members.calls == [("m1", 1, [0]), ("m2", 1, [1])]
         assert members.rows() == 100
-        known = members.book.picture.of(1)
+        known = members.cache.statistics_snapshot.of(1)
         assert known is not None
         assert known.columns["id"].distinct == 100
-        members.book.written(1, 20)
+        members.cache.written(1, 20)
         await members.settle()
         assert len(members.calls) == 2
         members.add("m1", *range(200, 221))
-        members.book.written(1, 1)
+        members.cache.written(1, 1)
         await members.settle()
         assert (len(members.calls), members.rows()) == (4, 121)
-        members.book.replaced(1)
+        members.cache.replaced(1)
         await members.settle()
         assert len(members.calls) == 6
 
@@ -87,17 +87,17 @@ def test_single_writes_are_noticed_through_what_members_count() -> None:
     async def scenario() -> None:
         members = Members()
         members.add("m1", *range(10))
-        members.book.counted("m1", {1: 10, 9: 5})
+        members.cache.counted("m1", {1: 10, 9: 5})
         await members.settle()
         assert members.rows() == 10
         members.add("m1", 10, 11)
-        members.book.counted("m1", {1: 12})  # two rows, and a copy of each to come
-        members.book.counted("m2", {1: 2})
+        members.cache.counted("m1", {1: 12})  # two rows, and a copy of each to come
+        members.cache.counted("m2", {1: 2})
         await members.settle()
         assert members.rows() == 10
         members.add("m1", 12)
-        members.book.counted("m1", {1: 13})
-        members.book.counted("m1", {1: 13})
+        members.cache.counted("m1", {1: 13})
+        members.cache.counted("m1", {1: 13})
         await members.settle()
         assert members.rows() == 13
 
@@ -109,13 +109,13 @@ def test_a_member_out_of_reach_leaves_what_was_known_and_is_asked_again() -> Non
         members = Members()
         members.add("m1", *range(10))
         members.failure = UnreachableError("m2 does not answer")
-        members.book.written(1, 10)
+        members.cache.written(1, 10)
         await members.settle()
         assert members.rows() is None
         with pytest.raises(UnreachableError):
-            await members.book.refresh(1)
+            await members.cache.refresh(1)
         members.failure = None
-        members.book.counted("m1", {})
+        members.cache.counted("m1", {})
         await members.settle()
         assert members.rows() == 10
 
@@ -126,13 +126,13 @@ def test_a_dropped_table_is_forgotten() -> None:
     async def scenario() -> None:
         members = Members()
         members.add("m1", *range(10))
-        assert await members.book.refresh(1) is not None
+        assert await members.cache.refresh(1) is not None
         members.tables.clear()
-        members.book.written(1, 100)
+        members.cache.written(1, 100)
         await members.settle()
         assert members.rows() is None
-        assert await members.book.refresh(1) is None
-        assert members.book.picture.version == 1
+        assert await members.cache.refresh(1) is None
+        assert members.cache.statistics_snapshot.version == 1
 
     asyncio.run(scenario())
 
@@ -157,9 +157,9 @@ def test_a_table_that_changes_all_the_time_is_looked_at_from_time_to_time(monkey
             return await call(member_id, op, args)
 
         members.call = slow  # type: ignore[method-assign]
-        members.book.replaced(1)
+        members.cache.replaced(1)
         await members.settle()
-        members.book.replaced(1)
+        members.cache.replaced(1)
         await members.settle()
         assert slept == [18.0]
 
@@ -171,8 +171,8 @@ def test_a_table_that_changes_all_the_time_is_looked_at_from_time_to_time(monkey
 def test_closing_gives_up_what_is_under_way() -> None:
     async def scenario() -> None:
         members = Members()
-        members.book.written(1, 1)
-        await members.book.close()
+        members.cache.written(1, 1)
+        await members.cache.close()
         assert members.calls == []
 
     asyncio.run(scenario())

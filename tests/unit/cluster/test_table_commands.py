@@ -13,7 +13,7 @@ import pytest
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.loads import LoadPublisher
 from secateur.cluster.controller.membership import MemberJoined, MemberLost
-from secateur.cluster.controller.statistics_cache import StatisticsBook
+from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.cluster.controller.table_commands import TableCommands
 from secateur.cluster.lease import LeaseTimes
 from secateur.cluster.peers import Peers
@@ -56,7 +56,7 @@ class World:
         self.peers = FakePeers()
         self.lost: list[str] = []
         self.state = ClusterState(self.peers, self.lost.append, LeaseTimes(5.0))
-        loads, statistics = LoadPublisher(self.state, bool), StatisticsBook(self.peers, lambda _: None)
+        loads, statistics = LoadPublisher(self.state, bool), StatisticsCache(self.peers, lambda _: None)
         self.commands = TableCommands(self.state, loads, statistics, ThreadPoolExecutor(1))
 
     def ops(self, member_id: str) -> list[str]:

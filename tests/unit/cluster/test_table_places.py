@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.cluster.member.table_places import TablePlaces
+from secateur.cluster.member.table_directory import TableDirectory
 from secateur.errors import TopologyChangedError
 from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
 from secateur.partitioning.tables.table import TableDef
@@ -26,30 +26,30 @@ def member(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def places(member: str) -> TablePlaces:
-    places = TablePlaces(member)
+def places(member: str) -> TableDirectory:
+    places = TableDirectory(member)
     places.add_table(TABLE)
     places.add_table(REPLICATED)
     places.update(TOPOLOGY)
     return places
 
 
-def test_a_table_is_known_or_not(places: TablePlaces) -> None:
+def test_a_table_is_known_or_not(places: TableDirectory) -> None:
     assert places.table(1) is TABLE
     places.remove_table(1)
     with pytest.raises(TopologyChangedError, match="does not know table 1: dropped"):
         places.table(1)
     with pytest.raises(TopologyChangedError, match="does not know table 1"):
-        TablePlaces("m1").table(1)
+        TableDirectory("m1").table(1)
 
 
-def test_the_gate_of_a_table_outlives_a_change_of_it(places: TablePlaces) -> None:
-    gate = places.gate(1)
+def test_the_gate_of_a_table_outlives_a_change_of_it(places: TableDirectory) -> None:
+    latch = places.latch(1)
     places.add_table(TABLE)
-    assert places.gate(1) is gate
+    assert places.latch(1) is latch
 
 
-def test_backups_are_those_of_ones_own_primaries(places: TablePlaces, member: str) -> None:
+def test_backups_are_those_of_ones_own_primaries(places: TableDirectory, member: str) -> None:
     mine = sorted(places.primaries(1))
     assert mine == TOPOLOGY.ownership(SCHEME.affinity_group()).partitions_of(member)
     backups = places.backups(1, mine)
@@ -61,14 +61,14 @@ def test_backups_are_those_of_ones_own_primaries(places: TablePlaces, member: st
         places.backups(1, [other])
 
 
-def test_a_lost_backup_need_not_write(places: TablePlaces, member: str) -> None:
+def test_a_lost_backup_need_not_write(places: TableDirectory, member: str) -> None:
     survivors = tuple(address for address in TOPOLOGY.members if address.id == member)
     places.update(Topology(6, survivors, TOPOLOGY.owners))
     assert places.backups(1, places.primaries(1)) == {}
     assert [places.has_member(other) for other in MEMBERS] == [other == member for other in MEMBERS]
 
 
-def test_a_replicated_table_is_copied_to_all_and_counts_once(places: TablePlaces, member: str) -> None:
+def test_a_replicated_table_is_copied_to_all_and_counts_once(places: TableDirectory, member: str) -> None:
     assert places.backups(2, [0]) == {}
     assert places.other_copies(2, [0]) == {other: [0] for other in MEMBERS if other != member}
     assert places.primaries(2) == ({0} if member == "m1" else set())

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from secateur.cluster import write_gate
-from secateur.cluster.write_gate import WriteGate
+from secateur.cluster import write_latch as write_gate
+from secateur.cluster.write_latch import WriteLatch
 from secateur.errors import LoadFailedError
 
 
@@ -28,54 +28,54 @@ def on_a_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], Non
 
 @on_a_loop
 async def test_a_load_waits_for_running_writes() -> None:
-    gate = WriteGate("t")
-    gate.begin()
-    gate.begin()
-    closing = asyncio.create_task(gate.close("load"))
+    latch = WriteLatch("t")
+    latch.begin()
+    latch.begin()
+    closing = asyncio.create_task(latch.close("load"))
     for _ in range(2):
         await settle()
         assert not closing.done()
-        gate.end()
+        latch.end()
     await closing
 
 
 @on_a_loop
 async def test_a_write_waits_for_every_load() -> None:
-    gate, order = WriteGate("t"), []
-    await gate.close("a")
-    await gate.close("b")
-    assert gate.is_closed
+    latch, order = WriteLatch("t"), []
+    await latch.close("a")
+    await latch.close("b")
+    assert latch.is_closed
 
     async def write() -> None:
-        await gate.wait_open()
+        await latch.wait_open()
         order.append("write")
 
     writing = asyncio.create_task(write())
     for load in ("a", "b"):
         await settle()
         order.append(load)
-        gate.open(load)
+        latch.open(load)
     await writing
     assert order == ["a", "b", "write"]
-    assert not gate.is_closed
+    assert not latch.is_closed
 
 
 @on_a_loop
 async def test_opening_what_was_not_closed_does_nothing() -> None:
-    gate = WriteGate("t")
-    gate.open("unknown")
-    await gate.wait_open()
-    assert not gate.is_closed
+    latch = WriteLatch("t")
+    latch.open("unknown")
+    await latch.wait_open()
+    assert not latch.is_closed
 
 
 def test_a_load_without_end_is_an_error_that_may_be_repeated_and_not_a_hang(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write_gate, "_WAIT_MAX_S", 0.01)
 
     async def run() -> None:
-        gate = WriteGate("t")
-        await gate.close("l1")
+        latch = WriteLatch("t")
+        await latch.close("l1")
         with pytest.raises(LoadFailedError, match=r"t: load or change l1 has kept writes waiting .* nothing was written") as raised:
-            await gate.wait_open()
+            await latch.wait_open()
         assert raised.value.retry_safe
 
     asyncio.run(run())

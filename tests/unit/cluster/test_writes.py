@@ -12,9 +12,9 @@ from links import Answers, Links
 
 from secateur.cluster.controller.membership import CopyLost, MemberLost, advance
 from secateur.cluster.member import replication
-from secateur.cluster.member.change_registry import ChangeBook
+from secateur.cluster.member.change_registry import ChangeRegistry
 from secateur.cluster.member.replication import Replication
-from secateur.cluster.member.table_places import TablePlaces
+from secateur.cluster.member.table_directory import TableDirectory
 from secateur.cluster.member.writes import MemberWrites
 from secateur.errors import MemberLostError, ProtocolError, TopologyChangedError
 from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
@@ -22,7 +22,7 @@ from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.topology.affinity import assign
 from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.storage.change import Operation
+from secateur.storage.change import ChangeOperation
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Payload, PeerInfo, Request, Role, encode_table
 
@@ -45,7 +45,7 @@ class Member:
     """The parts of a member that write and copy."""
 
     def __init__(self, cluster: Cluster, name: str) -> None:
-        self.store, self.places, book = MemberStore(), TablePlaces(name), ChangeBook()
+        self.store, self.places, book = MemberStore(), TableDirectory(name), ChangeRegistry()
         self.replication = Replication(name, self.store, self.places, cluster.links.of(name), book, cluster.out_of_sync)
         self.writes = MemberWrites(self.store, self.places, self.replication, book)
         self.store.create_table(TABLE, [0])
@@ -205,7 +205,7 @@ async def test_a_copy_whose_connection_broke_gets_what_it_missed_in_order(cluste
     cluster.links.cut.add(("m1", "m2"))
     assert await asyncio.gather(*(cluster.write("m1", number) for number in range(5))) == [1] * 5
     assert cluster.members["m2"].ids == [0, 1, 2, 3, 4]
-    assert not cluster.members["m1"].places.gate(1)._writes
+    assert not cluster.members["m1"].places.latch(1)._writes
 
 
 @with_members("m1", "m2", "m3")
@@ -234,7 +234,7 @@ async def test_a_primary_that_was_left_behind_acknowledges_nothing(cluster: Clus
 @with_members("m1", "m2")
 async def test_a_copy_that_cannot_be_caught_up_leaves_the_ownership(cluster: Cluster) -> None:
     await cluster.write("m1", 1)
-    cluster.members["m2"].store.apply(1, 0, Operation.UPSERT, rows(7))  # a difference that should not be: the next append fails there
+    cluster.members["m2"].store.apply(1, 0, ChangeOperation.UPSERT, rows(7))  # a difference that should not be: the next append fails there
     assert await cluster.write("m1", 7) == 1
     holders = cluster.topology.ownership(GROUP).holders(0)
     assert holders == ("m1", "m2 (out of sync)")
@@ -254,8 +254,8 @@ async def test_a_copy_out_of_reach_is_an_error_in_the_end_and_is_caught_up_later
         again = cluster.links.held["m1", "m2"] = asyncio.Event()
         with pytest.raises(MemberLostError, match="visible on m1, but their backup on m2 was not confirmed within"):
             await writing
-        gate = cluster.members["m1"].places.gate(1)
-        closing = start(gate.close("load"))
+        latch = cluster.members["m1"].places.latch(1)
+        closing = start(latch.close("load"))
         await turns()
         assert not closing.done(), "a load must not overtake the write on m2"
     again.set()

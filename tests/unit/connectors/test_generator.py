@@ -55,7 +55,7 @@ def test_a_stream_without_end_flows_and_is_left_when_the_job_is_cancelled() -> N
             dag.new_vertex("source", generator_source(endless, batch_rows=1))
             dag.new_vertex("sink", function_sink(lambda batch: arrived.set(), cooperative=True))
             dag.edge(between("source", "sink"))
-            job = await cluster.runtimes["m1"].start_light_job(dag.freeze(), JobConfig(timeout_s=20), (), cluster.topology)
+            job = await cluster.runtimes["m1"].start_job(dag.freeze(), JobConfig(timeout_s=20), (), cluster.topology)
             await asyncio.to_thread(arrived.wait, 10)
             job.cancel()
             with pytest.raises(JobCancelledError):

@@ -11,7 +11,7 @@ from secateur.errors import DagError, ParameterError, UnknownTableError
 from secateur.partitioning.schemes.build import build_scheme
 from secateur.partitioning.schemes.scheme import HashComponent
 from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.topology.needs import Needs
+from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.partitioning.types.column_type import parse_type
 from secateur.pipeline import Pipeline, Stage
 
@@ -62,7 +62,7 @@ def found(name: str) -> TableDef:
     ],
 )
 def test_what_a_pipeline_needs(stage: Stage, expected: dict[str, set[int]]) -> None:
-    assert stage.write_to(collect()).to_dag().needs([7], found) == Needs({name: frozenset(ids) for name, ids in expected.items()})
+    assert stage.write_to(collect()).to_dag().needs([7], found) == JobRequirements({name: frozenset(ids) for name, ids in expected.items()})
 
 
 def test_what_a_dag_built_by_hand_needs() -> None:
@@ -72,7 +72,7 @@ def test_what_a_dag_built_by_hand_needs() -> None:
     dag.new_vertex("there", force_total_parallelism_one(Processor, "m3"))
     dag.new_vertex("sink", Processor)
     dag.edge(between("read", "combine").distributed()).edge(between("combine", "there").distributed()).edge(between("there", "sink").distribute_to("m4"))
-    assert dag.freeze().needs({"who": 8}, found) == Needs({"t": frozenset({OF_7}), "u": frozenset({OF_8})}, frozenset({"m3", "m4"}))
+    assert dag.freeze().needs({"who": 8}, found) == JobRequirements({"t": frozenset({OF_7}), "u": frozenset({OF_8})}, frozenset({"m3", "m4"}))
 
 
 def test_a_table_of_many_partitions_names_some() -> None:

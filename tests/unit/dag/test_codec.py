@@ -12,7 +12,7 @@ import pytest
 
 from secateur.dag import DAG, EdgeConfig, Processor, ProcessorMetaSupplier, ProcessorSupplier, between, from_
 from secateur.dag.codec import decode_dag, decode_part, encode_dag, encode_part, portable, registered_kind
-from secateur.dag.edge import Strays
+from secateur.dag.edge import UnmatchedRows
 from secateur.errors import DagError, ProtocolError, SerializationError
 from secateur.partitioning.schemes.build import build_scheme
 from secateur.partitioning.schemes.scheme import HashComponent
@@ -52,7 +52,7 @@ def test_a_dag_of_data_travels_without_code() -> None:
     for name in "abcdefg":
         dag.new_vertex(name, PortableSource(7), 3 if name == "a" else None)
     dag.edge(from_("a", 0).to("g", 0).partitioned("x").distributed().with_config(EdgeConfig(3, 4, 5)))
-    dag.edge(from_("a", 1).to("g", 1).partitioned("x", scheme=SCHEME, strays=Strays.DROP))
+    dag.edge(from_("a", 1).to("g", 1).partitioned("x", scheme=SCHEME, unmatched=UnmatchedRows.DROP))
     dag.edge(from_("a", 2).to("g", 7).partitioned(table="t"))
     dag.edge(from_("b").to("g", 2).broadcast().with_priority(2)).edge(from_("c").to("g", 3).isolated()).edge(
         from_("d").to("g", 4).all_to_one("k").distribute_to("m9")

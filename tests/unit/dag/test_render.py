@@ -8,7 +8,7 @@ import pytest
 
 from secateur.dag import DAG, Edge, FrozenDAG, Processor, between, from_
 from secateur.dag.render import edge_words, to_dict, to_text
-from secateur.drawing import Arrow, Box, Diagram
+from secateur.drawing import Diagram, DiagramEdge, DiagramNode
 from secateur.drawing.dot import dot
 from secateur.drawing.mermaid import mermaid
 
@@ -35,10 +35,10 @@ def test_text() -> None:
 
 def test_diagram() -> None:
     assert sample().diagram() == Diagram(
-        (Box("scan", ("x2",)), Box("small"), Box('the "join"')),
+        (DiagramNode("scan", ("x2",)), DiagramNode("small"), DiagramNode('the "join"')),
         (
-            Arrow("scan", 'the "join"', ("partitioned(k)", "distributed to m2"), "'scan'[0] -> 'the \"join\"'[1]", is_bold=True),
-            Arrow("small", 'the "join"', ("broadcast", "distributed", "priority -1"), "'small'[0] -> 'the \"join\"'[0]", is_bold=True),
+            DiagramEdge("scan", 'the "join"', ("partitioned(k)", "distributed to m2"), "'scan'[0] -> 'the \"join\"'[1]", is_bold=True),
+            DiagramEdge("small", 'the "join"', ("broadcast", "distributed", "priority -1"), "'small'[0] -> 'the \"join\"'[0]", is_bold=True),
         ),
     )
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from secateur.drawing import Arrow, Box, Diagram
+from secateur.drawing import Diagram, DiagramEdge, DiagramNode
 from secateur.drawing.dot import dot
 
 
 def test_dot() -> None:
     diagram = Diagram(
-        (Box("scan", ("m1 x2",)), Box('the "join"\\', is_faint=True), Box("two\nlines")),
+        (DiagramNode("scan", ("m1 x2",)), DiagramNode('the "join"\\', is_faint=True), DiagramNode("two\nlines")),
         (
-            Arrow("scan", 'the "join"\\', ("partitioned(k)", "distributed"), is_bold=True, is_dashed=True),
-            Arrow('the "join"\\', "two\nlines", is_faint=True),
+            DiagramEdge("scan", 'the "join"\\', ("partitioned(k)", "distributed"), is_bold=True, is_dashed=True),
+            DiagramEdge('the "join"\\', "two\nlines", is_faint=True),
         ),
         ("on 1 of 2 members", "left out: m2"),
     )

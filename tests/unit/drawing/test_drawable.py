@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from secateur.drawing import Arrow, Box, Diagram, Drawable, abbreviated, graphviz
+from secateur.drawing import Diagram, DiagramEdge, DiagramNode, Drawable, abbreviated, graphviz
 from secateur.errors import NotSupportedError
 
 
@@ -20,7 +20,11 @@ class Sample(Drawable):
         return {"from": "scan", "to": "sum"}
 
     def diagram(self) -> Diagram:
-        return Diagram((Box("scan", ("m1 x2",), "all\nof it"), Box("sum <&>")), (Arrow("scan", "sum <&>", ("partitioned(k)",), "route"),), ("on 1 of 2",))
+        return Diagram(
+            (DiagramNode("scan", ("m1 x2",), "all\nof it"), DiagramNode("sum <&>")),
+            (DiagramEdge("scan", "sum <&>", ("partitioned(k)",), "route"),),
+            ("on 1 of 2",),
+        )
 
 
 def test_without_graphviz_a_picture_is_refused_with_the_way_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -32,10 +36,10 @@ def test_without_graphviz_a_picture_is_refused_with_the_way_out(monkeypatch: pyt
 
 @pytest.mark.skipif(not graphviz.is_installed(), reason="Graphviz is not installed")
 def test_graphviz_draws_every_text_and_tooltip() -> None:
-    picture = ElementTree.fromstring(Sample().to_svg())
-    texts = {element.text for element in picture.iter("{http://www.w3.org/2000/svg}text")}
+    statistics_snapshot = ElementTree.fromstring(Sample().to_svg())
+    texts = {element.text for element in statistics_snapshot.iter("{http://www.w3.org/2000/svg}text")}
     assert texts == {"on 1 of 2", "scan", "m1 x2", "sum <&>", "partitioned(k)"}
-    tooltips = {value for element in picture.iter() for name, value in element.attrib.items() if name.endswith("title")}
+    tooltips = {value for element in statistics_snapshot.iter() for name, value in element.attrib.items() if name.endswith("title")}
     assert {"scan\nall\nof it", "route"} <= tooltips
     assert Sample()._repr_mimebundle_()["image/svg+xml"] == Sample().to_svg()
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from secateur.engine.exchange.messages import Credit, Exchange
+from secateur.engine.exchange.messages import Credit, ExchangeData
 from secateur.engine.runtime.early_messages import EarlyMessages
 
 
-def exchange(job: str, sequence: int = 0, size: int = 1000) -> Exchange:
-    return Exchange(job, "m1", 0, sequence, (), False, bytes(size))
+def exchange(job: str, sequence: int = 0, size: int = 1000) -> ExchangeData:
+    return ExchangeData(job, "m1", 0, sequence, (), False, bytes(size))
 
 
 def test_messages_are_handed_over_in_order_once() -> None:

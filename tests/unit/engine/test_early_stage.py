@@ -10,7 +10,7 @@ import pytest
 from secateur import processors
 from secateur.connectors import collect, iterable_source
 from secateur.dag import DAG, Edge, Processor, between, from_
-from secateur.engine.execution_plan.early_stage import with_early_stages
+from secateur.engine.execution_plan.partial_aggregation import with_partial_aggregation
 from secateur.processors import count_rows, sum_of
 
 COUNTS = {"n": count_rows(), "s": sum_of("v")}
@@ -65,7 +65,7 @@ def to_one(edge: Edge) -> Edge:
     ],
 )
 def test_taken_apart(dag: DAG, expected: list[str]) -> None:
-    made = with_early_stages(dag.freeze())
+    made = with_partial_aggregation(dag.freeze())
     found = [f"{edge.source} -> {edge.destination}: {type(edge.routing).__name__}, {type(edge.reach).__name__}" for edge in made.edges]
     assert sorted(found) == sorted(expected)
 
@@ -85,11 +85,11 @@ def test_taken_apart(dag: DAG, expected: list[str]) -> None:
 )
 def test_left_in_one_piece(dag: DAG) -> None:
     frozen = dag.freeze()
-    assert with_early_stages(frozen) is frozen
+    assert with_partial_aggregation(frozen) is frozen
 
 
 def test_both_stages_are_as_parallel_as_the_vertex() -> None:
-    made = with_early_stages(job(processors.aggregate(["k"], COUNTS), by_key, parallelism=3).freeze())
+    made = with_partial_aggregation(job(processors.aggregate(["k"], COUNTS), by_key, parallelism=3).freeze())
     assert {vertex.name: vertex.local_parallelism for vertex in made.vertices if "total" in vertex.name} == {"total, first stage": 3, "total": 3}
 
 
@@ -98,4 +98,4 @@ def test_a_name_that_is_taken() -> None:
     dag.new_vertex("total, first stage", iterable_source([{"k": 1, "v": 2}]))
     dag.new_vertex("total", processors.aggregate(["k"], COUNTS))
     dag.edge(by_key(between("total, first stage", "total")))
-    assert [vertex.name for vertex in with_early_stages(dag.freeze()).vertices] == ["total, first stage", "total, first stage 2", "total"]
+    assert [vertex.name for vertex in with_partial_aggregation(dag.freeze()).vertices] == ["total, first stage", "total, first stage 2", "total"]

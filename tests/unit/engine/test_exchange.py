@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from secateur.dag import EdgeConfig
-from secateur.engine.exchange.exchange import Receiver, RemoteLane, Sender, SharedEncoder, encode_batches
+from secateur.engine.exchange.exchange import ExchangeReceiver, ExchangeSender, RemoteLane, SharedEncoder, encode_batches
 from secateur.engine.exchange.inbox import Inbox
-from secateur.engine.exchange.messages import Credit, Exchange, Message, Piece
+from secateur.engine.exchange.messages import Credit, ExchangeData, ExchangeSlice, Message
 from secateur.engine.scheduler import Scheduler
 from secateur.errors import Error, ProtocolError
 from secateur.wire.arrow_ipc import decode_table, encode_table
@@ -28,19 +28,19 @@ class Ends:
     """A sender on m1 and a receiver on m2, with the messages between them in hand."""
 
     def __init__(self, config: EdgeConfig, *, producers: int = 1, consumers: int = 1, frame_bytes_max: int = 1 << 20) -> None:
-        self.to_receiver: list[Exchange] = []
+        self.to_receiver: list[ExchangeData] = []
         self.to_sender: list[Credit] = []
         self.failures: list[Error] = []
         self.ended = 0
         self.inboxes = [Inbox(config, 1) for _ in range(consumers)]
-        self.sender = Sender(
+        self.sender = ExchangeSender(
             job="j", member="m1", edge=3, destination="m2", config=config, producer_count=producers, frame_bytes_max=frame_bytes_max, post=self._posted,
             scheduler=Scheduler(asyncio.get_running_loop(), 1.0), fail=self.failures.append, ended=self._sender_ended,
         )  # fmt: skip
-        self.receiver = Receiver(job="j", member="m2", edge=3, origin="m1", config=config, inboxes=self.inboxes, post=self._posted)
+        self.receiver = ExchangeReceiver(job="j", member="m2", edge=3, origin="m1", config=config, inboxes=self.inboxes, post=self._posted)
 
     def _posted(self, member: str, message: Message) -> None:
-        if isinstance(message, Exchange):
+        if isinstance(message, ExchangeData):
             assert member == "m2"
             self.to_receiver.append(message)
         else:
@@ -87,7 +87,7 @@ def test_batches_of_one_turn_share_a_frame_and_the_end_rides_along() -> None:
         ends.sender.producer_done()
         ends.sender.run()
         (message,) = ends.to_receiver
-        assert message.pieces == (Piece((0,), 2, 16), Piece((1,), 1, 8), Piece((0, 1), 1, 8))
+        assert message.pieces == (ExchangeSlice((0,), 2, 16), ExchangeSlice((1,), 1, 8), ExchangeSlice((0, 1), 1, 8))
         assert message.last
         ends.carry()
         assert (ends.taken(0), ends.taken(1)) == ([[1, 2], [4]], [[3], [4]])
@@ -162,7 +162,7 @@ def test_the_window_stops_the_sender_until_rows_are_taken() -> None:
         assert ends.inboxes[0].take() is not None  # a quarter of the window: worth a word
         ends.credit()
         ends.sender.run()
-        assert [m.pieces for m in ends.to_receiver] == [(Piece((0,), 1, 8),)]
+        assert [m.pieces for m in ends.to_receiver] == [(ExchangeSlice((0,), 1, 8),)]
 
     on_loop(test)
 
@@ -223,9 +223,9 @@ def test_the_sender_is_bounded_and_wakes_its_producer() -> None:
     on_loop(test)
 
 
-def exchange(**changes: Any) -> Exchange:
+def exchange(**changes: Any) -> ExchangeData:
     payload = encode_table(pa.Table.from_batches([batch(1, 2)]))
-    return Exchange("j", "m1", 3, 0, (Piece((0,), 2, 16),), False, payload)._replace(**changes)
+    return ExchangeData("j", "m1", 3, 0, (ExchangeSlice((0,), 2, 16),), False, payload)._replace(**changes)
 
 
 @pytest.mark.parametrize(
@@ -234,12 +234,12 @@ def exchange(**changes: Any) -> Exchange:
         pytest.param([exchange(sequence=1)], "message 1 arrived where message 0 was expected", id="lost"),
         pytest.param([exchange(), exchange()], "message 0 arrived where message 1 was expected", id="repeated"),
         pytest.param([exchange(last=True), exchange(sequence=1)], "where nothing more was expected", id="after the end"),
-        pytest.param([exchange(pieces=(Piece((0,), 3, 24),))], "the header names 3 rows, the payload has 2", id="wrong rows"),
-        pytest.param([exchange(pieces=(Piece((1,), 2, 16),))], r"for the consumers \(1,\), but 1 are here", id="wrong consumer"),
+        pytest.param([exchange(pieces=(ExchangeSlice((0,), 3, 24),))], "the header names 3 rows, the payload has 2", id="wrong rows"),
+        pytest.param([exchange(pieces=(ExchangeSlice((1,), 2, 16),))], r"for the consumers \(1,\), but 1 are here", id="wrong consumer"),
         pytest.param([exchange(payload=b"garbage")], "Arrow IPC", id="garbage"),
     ],
 )
-def test_wrong_messages_are_a_protocol_error(messages: list[Exchange], reason: str) -> None:
+def test_wrong_messages_are_a_protocol_error(messages: list[ExchangeData], reason: str) -> None:
     def test() -> None:
         ends = Ends(EdgeConfig())
         for message in messages[:-1]:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from secateur.dag.edge import Strays
+from secateur.dag.edge import UnmatchedRows
 from secateur.engine.exchange.key_routing import ROUTING_PARTITIONS, can_route, routing_partition_of_name, routing_partitions, scheme_partitions
 from secateur.engine.kernels.duckdb.result_types import arrow_type
 from secateur.errors import DagError, NoRangeError, NullKeyError
@@ -109,7 +109,7 @@ def test_slices_hash_as_their_rows() -> None:
 def test_a_scheme_routes_as_it_stores() -> None:
     scheme = build_scheme(hashes=[HashComponent(("c",), 8)], types={"c": parse_type("VARCHAR")}, primary_key=("c",), table="t")
     batch = pa.record_batch({"customer": ["C1", "C2", "C3"]})
-    assert scheme_partitions(batch, ["customer"], scheme, Strays.REFUSE, "e").tolist() == [scheme.partition_of({"c": c}) for c in ("C1", "C2", "C3")]
+    assert scheme_partitions(batch, ["customer"], scheme, UnmatchedRows.REFUSE, "e").tolist() == [scheme.partition_of({"c": c}) for c in ("C1", "C2", "C3")]
 
 
 @pytest.mark.parametrize("hashes", [pytest.param((), id="ranges"), pytest.param((HashComponent(("h",), 2),), id="hash and ranges")])
@@ -119,15 +119,15 @@ def test_strays_are_told_apart(hashes: tuple[HashComponent, ...]) -> None:
     rows = pa.record_batch({"a": pa.array([1, 2, 3, 4, 5], pa.int64()), "b": pa.array([5, 25, 15, None, 9], pa.int64())})
     columns = ["a", "b"] if hashes else ["b"]
     known = [scheme.partition_of({"h": h, "r": r}) for h, r in ((1, 5), (2, 25), (5, 9))]
-    for strays in (Strays.KEEP, Strays.DROP):
-        assert scheme_partitions(rows, columns, scheme, strays, "e").tolist() == [*known[:2], -1, -1, known[2]]
-        assert scheme_partitions(rows.slice(0, 2), columns, scheme, strays, "e").tolist() == known[:2]
-        assert scheme_partitions(rows.slice(0, 3), columns, scheme, strays, "e").tolist() == [*known[:2], -1]
-        assert scheme_partitions(rows.slice(0, 0), columns, scheme, strays, "e").tolist() == []
+    for unmatched in (UnmatchedRows.KEEP, UnmatchedRows.DROP):
+        assert scheme_partitions(rows, columns, scheme, unmatched, "e").tolist() == [*known[:2], -1, -1, known[2]]
+        assert scheme_partitions(rows.slice(0, 2), columns, scheme, unmatched, "e").tolist() == known[:2]
+        assert scheme_partitions(rows.slice(0, 3), columns, scheme, unmatched, "e").tolist() == [*known[:2], -1]
+        assert scheme_partitions(rows.slice(0, 0), columns, scheme, unmatched, "e").tolist() == []
     with pytest.raises(NoRangeError, match="no range partition covers r=15"):
-        scheme_partitions(rows.slice(0, 3), columns, scheme, Strays.REFUSE, "e")
+        scheme_partitions(rows.slice(0, 3), columns, scheme, UnmatchedRows.REFUSE, "e")
     with pytest.raises(NullKeyError, match="column r partitions its table by range and is NULL"):
-        scheme_partitions(rows.slice(3, 2), columns, scheme, Strays.REFUSE, "e")
+        scheme_partitions(rows.slice(3, 2), columns, scheme, UnmatchedRows.REFUSE, "e")
 
 
 @pytest.mark.parametrize(

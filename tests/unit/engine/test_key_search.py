@@ -11,10 +11,10 @@ import pytest
 
 from secateur.engine.sql.key_search import DirectSearch, KeyEnd, KeyOperand, KeySearch
 from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
 from secateur.partitioning.pruning.domain import points
 from secateur.partitioning.pruning.key_bounds import KeyBounds
-from secateur.partitioning.pruning.key_range import Cut, KeyPrefix, KeyRange, KeyRanges, KeySlice
+from secateur.partitioning.pruning.key_range import KeyBoundary, KeyPrefix, KeyRange, KeyRanges, KeySlice
 from secateur.partitioning.pruning.operand import Constant, Operand, Parameter
 from secateur.partitioning.types.column_type import SqlType, parse_type
 from secateur.wire import pack, unpack
@@ -25,7 +25,7 @@ COLUMNS = (("customer", VARCHAR), ("id", BIGINT))
 
 
 def compared(comparison: Comparison, *operands: Operand) -> Constraint:
-    return Constraint((Choice(tests=(Test(comparison, operands),)),))
+    return Constraint((Choice(tests=(ParameterComparison(comparison, operands),)),))
 
 
 def bounds(**constraints: Constraint) -> KeyBounds | None:
@@ -53,7 +53,7 @@ GENERAL = KeySearch(bounds(customer=compared(Comparison.IN, Parameter(0), Parame
 
 
 def span(lower: tuple[Any, ...], after_lower: bool, upper: tuple[Any, ...], after_upper: bool) -> KeyRanges:
-    return KeyRanges((KeyRange(Cut(lower, after_lower), Cut(upper, after_upper)),))
+    return KeyRanges((KeyRange(KeyBoundary(lower, after_lower), KeyBoundary(upper, after_upper)),))
 
 
 @pytest.mark.parametrize(

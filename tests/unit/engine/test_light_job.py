@@ -8,27 +8,27 @@ import random
 import pytest
 
 from secateur.engine.failure import lost_member
-from secateur.engine.runtime.job_state import AwaitCancelled, CancelMember, Effect, Finish, LightJob
+from secateur.engine.runtime.job_state import AwaitCancelled, CancelMember, Effect, FinishJob, JobStateMachine
 from secateur.errors import DataError, Error, JobCancelledError
 
 BAD = DataError("bad")
 WORSE = DataError("worse")
 
 
-def started(*members: str) -> LightJob:
-    job = LightJob(members)
+def started(*members: str) -> JobStateMachine:
+    job = JobStateMachine(members)
     assert job.start() == []
     return job
 
 
 def test_a_job_without_participants_is_finished_at_once() -> None:
-    assert LightJob(()).start() == [Finish(None)]
+    assert JobStateMachine(()).start() == [FinishJob(None)]
 
 
 def test_a_job_finishes_when_all_have_ended() -> None:
     job = started("m1", "m2")
     assert job.member_ended("m2", None) == []
-    assert job.member_ended("m1", None) == [Finish(None)]
+    assert job.member_ended("m1", None) == [FinishJob(None)]
     assert job.is_finished
 
 
@@ -36,20 +36,20 @@ def test_the_first_failure_stops_the_others_and_is_the_one_reported() -> None:
     job = started("m1", "m2", "m3")
     assert job.member_ended("m2", BAD) == [CancelMember("m1", BAD), CancelMember("m3", BAD), AwaitCancelled()]
     assert job.member_ended("m1", WORSE) == []
-    assert job.member_ended("m3", BAD) == [Finish(BAD)]
+    assert job.member_ended("m3", BAD) == [FinishJob(BAD)]
 
 
 def test_a_failure_of_the_last_one_needs_no_cancel() -> None:
     job = started("m1", "m2")
     job.member_ended("m1", None)
-    assert job.member_ended("m2", BAD) == [Finish(BAD)]
+    assert job.member_ended("m2", BAD) == [FinishJob(BAD)]
 
 
 def test_a_lost_member_fails_the_job_and_is_not_told() -> None:
     job = started("m1", "m2")
     lost = lost_member("m2", None)
     assert job.member_lost("m2", lost) == [CancelMember("m1", lost), AwaitCancelled()]
-    assert job.member_ended("m1", lost) == [Finish(lost)]
+    assert job.member_ended("m1", lost) == [FinishJob(lost)]
 
 
 @pytest.mark.parametrize("member", ["m3", "m9"])
@@ -57,7 +57,7 @@ def test_a_member_that_takes_no_part_any_more_is_lost_without_notice(member: str
     job = started("m1", "m3")
     job.member_ended("m3", None)
     assert job.member_lost(member, lost_member(member, None)) == []
-    assert job.member_ended("m1", None) == [Finish(None)]
+    assert job.member_ended("m1", None) == [FinishJob(None)]
 
 
 def test_cancel_stops_everybody_once() -> None:
@@ -66,14 +66,14 @@ def test_cancel_stops_everybody_once() -> None:
     assert job.cancel(stop) == [CancelMember("m1", stop), CancelMember("m2", stop), AwaitCancelled()]
     assert job.cancel(JobCancelledError("again")) == []
     assert job.member_ended("m1", stop) == []
-    assert job.member_ended("m2", None) == [Finish(stop)]
+    assert job.member_ended("m2", None) == [FinishJob(stop)]
 
 
 def test_those_who_do_not_answer_a_cancel_are_given_up() -> None:
     job = started("m1", "m2")
     assert job.cancel_wait_over() == []  # nobody was told to stop
     job.cancel(BAD)
-    assert job.cancel_wait_over() == [Finish(BAD)]
+    assert job.cancel_wait_over() == [FinishJob(BAD)]
 
 
 def test_nothing_follows_the_end() -> None:
@@ -87,7 +87,7 @@ def test_every_order_of_events_ends_exactly_once(seed: int) -> None:
     """Invariants under random events: one Finish, last; nobody is told to stop twice or after it has ended; the first cause is the outcome."""
     chance = random.Random(seed)
     members = ["m1", "m2", "m3"]
-    job = LightJob(members)
+    job = JobStateMachine(members)
     effects: list[Effect] = job.start()
     told: set[str] = set()
     ended: set[str] = set()
@@ -122,7 +122,7 @@ def test_every_order_of_events_ends_exactly_once(seed: int) -> None:
         effects += new
         if job.is_finished:
             break
-    finishes = [effect for effect in effects if isinstance(effect, Finish)]
+    finishes = [effect for effect in effects if isinstance(effect, FinishJob)]
     assert len(finishes) == 1
     assert effects[-1] is finishes[0]
     assert finishes[0].error is first_cause

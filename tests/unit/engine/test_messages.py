@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from secateur.engine.exchange.messages import OPS, Credit, Exchange, JobCancel, JobDone, JobStart, Message, Piece, read_message, write_message
+from secateur.engine.exchange.messages import OPS, Credit, ExchangeData, ExchangeSlice, JobCancel, JobDone, JobStart, Message, read_message, write_message
 from secateur.engine.runtime.metrics import InputMetrics, OutputMetrics, TaskletMetrics, VertexMetrics
 from secateur.errors import DataError, ProtocolError
 from secateur.wire.values import pack, unpack
@@ -33,7 +33,7 @@ METRICS = VertexMetrics(
     "message",
     [
         pytest.param(JobStart("j", "m1", b"plan"), id="start"),
-        pytest.param(Exchange("j", "m1", 2, 7, (Piece((0, 3), 10, 80), Piece((1,), 0, 1)), True, b"rows"), id="exchange"),
+        pytest.param(ExchangeData("j", "m1", 2, 7, (ExchangeSlice((0, 3), 10, 80), ExchangeSlice((1,), 0, 1)), True, b"rows"), id="exchange"),
         pytest.param(Credit("j", "m1", 2, 4096), id="credit"),
         pytest.param(JobDone("j", "m1", None, (METRICS,)), id="done"),
     ],

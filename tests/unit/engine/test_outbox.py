@@ -17,10 +17,10 @@ from secateur.errors import DagError, JobCancelledError
 
 class Bell:
     def __init__(self) -> None:
-        self.rung = threading.Event()
+        self.execution_mode = threading.Event()
 
     def wake(self) -> None:
-        self.rung.set()
+        self.execution_mode.set()
 
 
 def batch(x: int) -> pa.RecordBatch:
@@ -89,14 +89,14 @@ def test_waiting_outbox_waits_for_room_and_keeps_the_order() -> None:
     thread.start()
     found: list[int] = []
     while len(found) < total:
-        assert bell.rung.wait(10)
-        bell.rung.clear()
+        assert bell.execution_mode.wait(10)
+        bell.execution_mode.clear()
         outbox.flush(bell)
         assert len(inbox) <= 1
         new = values(inbox)
         found += new
         if new:
-            bell.rung.set()
+            bell.execution_mode.set()
     thread.join(10)
     assert found == list(range(total))
     assert outbox.flush(bell)

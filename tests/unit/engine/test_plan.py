@@ -11,7 +11,7 @@ from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.processors.row_limit import RowLimit
 from secateur.engine.processors.sort_key import SortKey, desc
 from secateur.engine.sql.select_plan import ScanPlan, SelectPlan, Strategy
-from secateur.engine.sql.stage import Exchange, Stage
+from secateur.engine.sql.stage import ExchangeKind, QueryStage
 from secateur.errors import InternalError
 from secateur.partitioning.pruning.nodes import All
 from secateur.partitioning.pruning.tree import PartitionTree
@@ -31,34 +31,36 @@ def over(*relations: str) -> Fragment:
     return Fragment(f"SELECT k FROM {', '.join(relations)}", relations, (("k", "BIGINT"),))
 
 
-def plan(*stages: Stage) -> SelectPlan:
+def plan(*stages: QueryStage) -> SelectPlan:
     scans = (scan("s0"), scan("s1"), scan("s2", replicated=True))
     return SelectPlan("id", scans, over("s0"), stages, Strategy.GATHER, None, (("k", "BIGINT"),), 0, (), None, True, 1).named()
 
 
-FINAL = Stage("final", over("x0"), inputs=(0,), at_coordinator=True)
-READ = Stage("read", over("s0"), scans=(0,))
-JOIN = Stage("join", over("x0", "s1"), scans=(1,), inputs=(0,))
-LAST = Stage("final", over("x1"), inputs=(1,), at_coordinator=True)
+FINAL = QueryStage("final", over("x0"), inputs=(0,), at_coordinator=True)
+READ = QueryStage("read", over("s0"), scans=(0,))
+JOIN = QueryStage("join", over("x0", "s1"), scans=(1,), inputs=(0,))
+LAST = QueryStage("final", over("x1"), inputs=(1,), at_coordinator=True)
 
 
 @pytest.mark.parametrize(
     "stages",
     [
         pytest.param([READ, FINAL], id="two stages"),
-        pytest.param([Stage("small", over("s2"), scans=(2,), at_coordinator=True, exchange=Exchange.BROADCAST), JOIN, LAST], id="broadcast"),
-        pytest.param([Stage("read", over("s0"), scans=(0,), exchange=Exchange.ROUTE, columns=("k",), route=1), JOIN, LAST], id="route"),
+        pytest.param([QueryStage("small", over("s2"), scans=(2,), at_coordinator=True, exchange=ExchangeKind.BROADCAST), JOIN, LAST], id="broadcast"),
+        pytest.param([QueryStage("read", over("s0"), scans=(0,), exchange=ExchangeKind.ROUTE, columns=("k",), route=1), JOIN, LAST], id="route"),
         pytest.param(
-            [Stage("read", over("s0"), scans=(0,), exchange=Exchange.SHUFFLE, columns=("k",)), Stage("group", over("x0"), inputs=(0,)), LAST], id="shuffle"
+            [QueryStage("read", over("s0"), scans=(0,), exchange=ExchangeKind.SHUFFLE, columns=("k",)), QueryStage("group", over("x0"), inputs=(0,)), LAST],
+            id="shuffle",
         ),
-        pytest.param([replace(READ, order=(desc("k"),)), replace(FINAL, fragment=replace(over("x0"), row_by_row=True))], id="in order"),
-        pytest.param([READ, replace(FINAL, fragment=replace(over("x0"), row_by_row=True), limit=RowLimit(2, None))], id="some rows"),
+        pytest.param([replace(READ, order=(desc("k"),)), replace(FINAL, fragment=replace(over("x0"), is_pipelineable=True))], id="in order"),
+        pytest.param([READ, replace(FINAL, fragment=replace(over("x0"), is_pipelineable=True), limit=RowLimit(2, None))], id="some rows"),
         pytest.param(
-            [READ, Stage("also", over("x0"), inputs=(0,), at_coordinator=True), Stage("f", over("x0", "x1"), inputs=(0, 1), at_coordinator=True)], id="shared"
+            [READ, QueryStage("also", over("x0"), inputs=(0,), at_coordinator=True), QueryStage("f", over("x0", "x1"), inputs=(0, 1), at_coordinator=True)],
+            id="shared",
         ),
     ],
 )
-def test_a_plan_travels(stages: Sequence[Stage]) -> None:
+def test_a_plan_travels(stages: Sequence[QueryStage]) -> None:
     made = plan(*stages)
     assert SelectPlan.from_wire(unpack(pack(made.to_wire()))) == made
 
@@ -68,33 +70,39 @@ def test_a_plan_travels(stages: Sequence[Stage]) -> None:
     [
         pytest.param([], "the last stage", id="no stage"),
         pytest.param([READ], "the last stage of a plan runs at the coordinator", id="end"),
-        pytest.param([READ, Stage("f", over("x0"), inputs=(0, 1), at_coordinator=True)], "not an earlier stage", id="order"),
-        pytest.param([READ, Stage("f", over("x0", "s1"), inputs=(0,), at_coordinator=True)], r"reads \['s1'\], which neither", id="not filled"),
-        pytest.param([READ, Stage("f", over("x0"), scans=(1,), inputs=(0,), at_coordinator=True)], "a partitioned table at the", id="scan at the coordinator"),
-        pytest.param([Stage("r", over("s2"), scans=(2,)), FINAL], r"stage 0 \(r\) would give the same rows at every member", id="same rows"),
-        pytest.param([READ, Stage("f", over("s2"), scans=(2,), at_coordinator=True)], "has no consumer", id="no consumer"),
+        pytest.param([READ, QueryStage("f", over("x0"), inputs=(0, 1), at_coordinator=True)], "not an earlier stage", id="order"),
+        pytest.param([READ, QueryStage("f", over("x0", "s1"), inputs=(0,), at_coordinator=True)], r"reads \['s1'\], which neither", id="not filled"),
+        pytest.param(
+            [READ, QueryStage("f", over("x0"), scans=(1,), inputs=(0,), at_coordinator=True)], "a partitioned table at the", id="scan at the coordinator"
+        ),
+        pytest.param([QueryStage("r", over("s2"), scans=(2,)), FINAL], r"stage 0 \(r\) would give the same rows at every member", id="same rows"),
+        pytest.param([READ, QueryStage("f", over("s2"), scans=(2,), at_coordinator=True)], "has no consumer", id="no consumer"),
         pytest.param([READ, JOIN, LAST], "is gathered, but join does not", id="gather"),
         pytest.param([READ, replace(FINAL, limit=RowLimit(0, 3))], "leaves out rows, but", id="limit of a whole"),
         pytest.param([replace(READ, limit=RowLimit(0, 3)), FINAL], "leaves out rows, but", id="limit in the middle"),
-        pytest.param([Stage("r", over("s0"), scans=(0,), order=(SortKey("x"),)), FINAL], r"comes in order of \['x'\], not columns", id="order by nothing"),
+        pytest.param([QueryStage("r", over("s0"), scans=(0,), order=(SortKey("x"),)), FINAL], r"comes in order of \['x'\], not columns", id="order by nothing"),
         pytest.param([replace(READ, order=(SortKey("k"),)), FINAL], "is not passed on row by row", id="order that is lost"),
-        pytest.param([Stage("r", over("s0"), scans=(0,), exchange=Exchange.SHUFFLE), FINAL], "is shuffled by", id="no key"),
-        pytest.param([Stage("r", over("s0"), scans=(0,), exchange=Exchange.SHUFFLE, columns=("x",)), FINAL], "is shuffled by", id="unknown key"),
+        pytest.param([QueryStage("r", over("s0"), scans=(0,), exchange=ExchangeKind.SHUFFLE), FINAL], "is shuffled by", id="no key"),
+        pytest.param([QueryStage("r", over("s0"), scans=(0,), exchange=ExchangeKind.SHUFFLE, columns=("x",)), FINAL], "is shuffled by", id="unknown key"),
         pytest.param(
-            [Stage("r", replace(over("s0"), columns=(("k", "BIGINT[]"),)), scans=(0,), exchange=Exchange.SHUFFLE, columns=("k",)), FINAL],
+            [QueryStage("r", replace(over("s0"), columns=(("k", "BIGINT[]"),)), scans=(0,), exchange=ExchangeKind.SHUFFLE, columns=("k",)), FINAL],
             "shuffled by k of type list<.*>, which cannot be a key",
             id="key of lists",
         ),
-        pytest.param([Stage("r", over("s0"), scans=(0,), exchange=Exchange.ROUTE, columns=("k",)), JOIN, LAST], "follows the partitions", id="no route"),
-        pytest.param([Stage("r", over("s0"), scans=(0,), exchange=Exchange.ROUTE, columns=("k",), route=0), JOIN, LAST], "does not have", id="route elsewhere"),
-        pytest.param([Stage("r", over("s0"), scans=(0,), exchange=Exchange.ROUTE, route=1), JOIN, LAST], "do not stand for", id="route without key"),
         pytest.param(
-            [Stage("r", replace(over("s0"), columns=(("k", "INTEGER"),)), scans=(0,), exchange=Exchange.ROUTE, columns=("k",), route=1), JOIN, LAST],
+            [QueryStage("r", over("s0"), scans=(0,), exchange=ExchangeKind.ROUTE, columns=("k",)), JOIN, LAST], "follows the partitions", id="no route"
+        ),
+        pytest.param(
+            [QueryStage("r", over("s0"), scans=(0,), exchange=ExchangeKind.ROUTE, columns=("k",), route=0), JOIN, LAST], "does not have", id="route elsewhere"
+        ),
+        pytest.param([QueryStage("r", over("s0"), scans=(0,), exchange=ExchangeKind.ROUTE, route=1), JOIN, LAST], "do not stand for", id="route without key"),
+        pytest.param(
+            [QueryStage("r", replace(over("s0"), columns=(("k", "INTEGER"),)), scans=(0,), exchange=ExchangeKind.ROUTE, columns=("k",), route=1), JOIN, LAST],
             "of the types int64",
             id="route by another type",
         ),
     ],
 )
-def test_stages_that_do_not_fit_together(stages: Sequence[Stage], message: str) -> None:
+def test_stages_that_do_not_fit_together(stages: Sequence[QueryStage], message: str) -> None:
     with pytest.raises(InternalError, match=message):
         plan(*stages)

@@ -29,7 +29,7 @@ from secateur.dag import (
     from_,
     lazy_total_parallelism_one,
 )
-from secateur.dag.edge import Partitioned, Strays
+from secateur.dag.edge import Partitioned, UnmatchedRows
 from secateur.dag.supplier import FactorySupplier
 from secateur.engine.exchange.key_routing import ROUTING_PARTITIONS, routing_partition_of_name
 from secateur.engine.execution_plan.plan_builder import ExecutionPlan, ExecutionPlanBuilder
@@ -265,19 +265,19 @@ def test_an_edge_like_a_table_by_name_has_its_scheme_when_the_job_starts(build: 
     assert build(renamed).job.edges[0].routing == Partitioned(("who",), orders.scheme, "orders")
 
 
-@pytest.mark.parametrize("strays", [Strays.KEEP, Strays.DROP])
-def test_an_edge_like_a_table_drops_what_its_destination_does_not_read(build: Any, reads: Any, mine: Any, orders: TableDef, strays: Strays) -> None:
+@pytest.mark.parametrize("unmatched", [UnmatchedRows.KEEP, UnmatchedRows.DROP])
+def test_an_edge_like_a_table_drops_what_its_destination_does_not_read(build: Any, reads: Any, mine: Any, orders: TableDef, unmatched: UnmatchedRows) -> None:
     read = {"m2": mine("m2")[:1], "m3": mine("m3")[:2]}
     placement = OnPartitions(orders.scheme.affinity_group(), {member: tuple(partitions) for member, partitions in read.items()})
     dag = chain(
         ("scan", reads(*read["m2"], *read["m3"])),
         ("join", Vertexlike(placement)),
-        edge=lambda e: e.partitioned("c", scheme=orders.scheme, strays=strays).distributed(),
+        edge=lambda e: e.partitioned("c", scheme=orders.scheme, unmatched=unmatched).distributed(),
     )
     (edge,) = build(dag).job.edges
     assert [edge.owners[read[member]].tolist() for member in ("m2", "m3")] == [[0], [1, 1]]
     rest = [partition for partition in range(len(edge.owners)) if partition not in read["m2"] + read["m3"]]
-    assert set(edge.owners[rest].tolist()) == ({2} if strays is Strays.DROP else {0, 1})
+    assert set(edge.owners[rest].tolist()) == ({2} if unmatched is UnmatchedRows.DROP else {0, 1})
 
 
 def test_total_parallelism_one(build: Any, reads: Any, mine: Any) -> None:

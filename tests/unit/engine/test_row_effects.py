@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.engine.sql.row_effects import Meeting, RowEffects
+from secateur.engine.sql.row_changes import DuplicateMatchPolicy, RowChanges
 from secateur.errors import NullKeyError, ProgrammingError
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import Column, TableDef
@@ -51,30 +51,30 @@ def tuples(table: pa.Table) -> list[tuple[Any, ...]]:
     ],
 )
 def test_effects_are_sorted_out(lines: list[Any], removed: list[Any], added: list[Any], replaced: list[Any]) -> None:
-    found = RowEffects.of(effects(*lines), TABLE, Meeting.REFUSED)
+    found = RowChanges.of(effects(*lines), TABLE, DuplicateMatchPolicy.REFUSED)
     assert (tuples(found.removed), tuples(found.added), tuples(found.replaced)) == (removed, added, replaced)
     assert len(found.actions) == found.rows.num_rows == sum(line[0] is not None for line in lines)
 
 
 def test_of_several_effects_on_a_row_the_first_counts() -> None:
     lines = [("UPDATE", 2, "b", 1, 2, "b"), ("UPDATE", 1, "a", 1, 1, "a"), ("UPDATE", 1, "a", 2, 1, "a"), ("UPDATE", 1, "b", 3, 1, "b")]
-    found = RowEffects.of(effects(*lines), TABLE, Meeting.FIRST)
+    found = RowChanges.of(effects(*lines), TABLE, DuplicateMatchPolicy.FIRST)
     assert tuples(found.replaced) == [(1, 2, "b"), (1, 1, "a"), (3, 1, "b")]
     assert found.actions.to_pylist() == ["UPDATE"] * 3
 
 
 def test_several_effects_on_a_row_may_be_refused() -> None:
     with pytest.raises(ProgrammingError, match="change a row more than once"):
-        RowEffects.of(effects(("UPDATE", 1, "a", 1, 1, "a"), ("DELETE", 1, "a", None, None, None)), TABLE, Meeting.REFUSED)
+        RowChanges.of(effects(("UPDATE", 1, "a", 1, 1, "a"), ("DELETE", 1, "a", None, None, None)), TABLE, DuplicateMatchPolicy.REFUSED)
 
 
 def test_rows_that_the_table_cannot_hold() -> None:
     with pytest.raises(NullKeyError, match="column j is NOT NULL"):
-        RowEffects.of(effects(("INSERT", None, None, 5, 1, None)), TABLE, Meeting.FIRST)
+        RowChanges.of(effects(("INSERT", None, None, 5, 1, None)), TABLE, DuplicateMatchPolicy.FIRST)
 
 
 def test_the_rows_of_a_change_in_one_partition() -> None:
     lines = [("INSERT", None, None, 5, 1, "a"), ("UPDATE", 2, "b", 7, 2, "b"), ("INSERT", None, None, 6, 1, "a")]
-    assert tuples(RowEffects.of(effects(*lines), TABLE, Meeting.FIRST).resulting(TABLE)) == [(7, 2, "b"), (5, 1, "a")]
+    assert tuples(RowChanges.of(effects(*lines), TABLE, DuplicateMatchPolicy.FIRST).resulting(TABLE)) == [(7, 2, "b"), (5, 1, "a")]
     with pytest.raises(ProgrammingError, match="rows go away"):
-        RowEffects.of(effects(("DELETE", 2, "b", 7, 2, "b")), TABLE, Meeting.FIRST).resulting(TABLE)
+        RowChanges.of(effects(("DELETE", 2, "b", 7, 2, "b")), TABLE, DuplicateMatchPolicy.FIRST).resulting(TABLE)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
 from secateur.partitioning.pruning.domain import EVERYTHING, NOTHING, Domain, points
 from secateur.partitioning.pruning.expression import UNKNOWN
 from secateur.partitioning.pruning.operand import Constant, Parameter, ParameterList
@@ -42,11 +42,11 @@ DAY = date(2024, 1, 1)
     ],
 )
 def test_a_list_parameter_stands_for_its_elements(column_type: str, value: Any, expected: Domain) -> None:
-    assert Test(Comparison.IN, (ParameterList(0),)).resolve([value], parse_type(column_type)) == expected
+    assert ParameterComparison(Comparison.IN, (ParameterList(0),)).resolve([value], parse_type(column_type)) == expected
 
 
 def test_a_list_beside_other_operands_is_unknown() -> None:
-    test = Test(Comparison.IN, (ParameterList(0), Constant(1)))
+    test = ParameterComparison(Comparison.IN, (ParameterList(0), Constant(1)))
     assert list(test.values([[5]], parse_type("BIGINT"))) == [UNKNOWN, 1]
     assert test.resolve([[5]], parse_type("BIGINT")) == EVERYTHING
 
@@ -56,7 +56,7 @@ def test_what_is_unknown_says_so() -> None:
 
 
 def test_boxes_survive_msgpack() -> None:
-    tests = (Test(Comparison.IN, (ParameterList(2),)), Test(Comparison.BETWEEN, (Parameter(0), Constant(DAY))))
+    tests = (ParameterComparison(Comparison.IN, (ParameterList(2),)), ParameterComparison(Comparison.BETWEEN, (Parameter(0), Constant(DAY))))
     box = Box.of({"a": Constraint((Choice(points([DAY]), tests),))})
     assert Box.from_wire(unpack(pack(box.to_wire()))) == box
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
 from secateur.partitioning.pruning.domain import EVERYTHING, Domain, Span, points
 from secateur.partitioning.pruning.key_bounds import RANGES_MAX, KeyBounds, key_ranges
-from secateur.partitioning.pruning.key_range import EVERY_KEY, Cut, KeyRange, KeyRanges, unite_ranges
+from secateur.partitioning.pruning.key_range import EVERY_KEY, KeyBoundary, KeyRange, KeyRanges, unite_ranges
 from secateur.partitioning.pruning.operand import Parameter, ParameterList
 from secateur.partitioning.types.column_type import SqlType, parse_type
 from secateur.wire import pack, unpack
@@ -38,7 +38,7 @@ def box(**domains: Domain) -> Box:
 
 
 def compared(comparison: Comparison, *indexes: int) -> Constraint:
-    return Constraint((Choice(tests=(Test(comparison, tuple(map(Parameter, indexes))),)),))
+    return Constraint((Choice(tests=(ParameterComparison(comparison, tuple(map(Parameter, indexes))),)),))
 
 
 def shown(found: KeyRanges | None) -> list[str]:
@@ -128,7 +128,7 @@ class TestMany:
         assert KeyBounds.of(ABC, [[Box.of({"a": compared(Comparison.IN, *range(RANGES_MAX + 1))})]]) is None
 
     def test_a_long_list_in_a_parameter_says_nothing(self) -> None:
-        bounds = KeyBounds.of(ABC, [[Box.of({"a": Constraint((Choice(tests=(Test(Comparison.IN, (ParameterList(0),)),)),))})]])
+        bounds = KeyBounds.of(ABC, [[Box.of({"a": Constraint((Choice(tests=(ParameterComparison(Comparison.IN, (ParameterList(0),)),)),))})]])
         assert bounds is not None
         assert shown(bounds.bind([[3, 1]])) == ["(1) <= key <= (1)", "(3) <= key <= (3)"]
         assert bounds.bind([list(range(RANGES_MAX + 1))]) == KeyRanges((EVERY_KEY,))
@@ -219,7 +219,7 @@ def _random_domain(rng: random.Random, values: list[Any]) -> Domain:
 
 
 def _holds(span: KeyRange, key: tuple[Any, ...]) -> bool:
-    def is_below(cut: Cut) -> bool:
+    def is_below(cut: KeyBoundary) -> bool:
         head = key[: len(cut.values)]
         return head < cut.values or (head == cut.values and cut.after)
 

@@ -8,7 +8,7 @@ import pytest
 
 from secateur.partitioning.pruning.key_range import (
     EVERY_KEY,
-    Cut,
+    KeyBoundary,
     KeyPrefix,
     KeyRange,
     KeyRanges,
@@ -20,10 +20,10 @@ from secateur.partitioning.pruning.key_range import (
 from secateur.wire.values import pack, unpack
 
 KEYS = [(a, b) for a in range(4) for b in range(4)]
-CUTS = [Cut(values, after) for values in [(), *((a,) for a in range(4)), *KEYS] for after in (False, True)]
+CUTS = [KeyBoundary(values, after) for values in [(), *((a,) for a in range(4)), *KEYS] for after in (False, True)]
 
 
-def is_below(key: tuple[int, int], cut: Cut) -> bool:
+def is_below(key: tuple[int, int], cut: KeyBoundary) -> bool:
     """Whether a key stands before a cut, by the definition in words."""
     head = key[: len(cut.values)]
     return head < cut.values or (head == cut.values and cut.after)
@@ -33,12 +33,12 @@ def holds(span: KeyRange, key: tuple[int, int]) -> bool:
     return not is_below(key, span.lower) and is_below(key, span.upper)
 
 
-def before(*values: int) -> Cut:
-    return Cut(values, after=False)
+def before(*values: int) -> KeyBoundary:
+    return KeyBoundary(values, after=False)
 
 
-def after(*values: int) -> Cut:
-    return Cut(values, after=True)
+def after(*values: int) -> KeyBoundary:
+    return KeyBoundary(values, after=True)
 
 
 ORDERED = [before(), before(1), before(1, 1), after(1, 1), before(1, 2), after(1, 2), after(1), before(2), after(2), after()]
@@ -102,7 +102,7 @@ def test_wire(found: KeyRanges) -> None:
     [
         pytest.param(None, id="all"),
         pytest.param(KeyPrefix((1, "a")), id="prefix"),
-        pytest.param(KeyRanges((KeyRange.of_prefix((1,)), KeyRange(Cut((3,), after=True), Cut((), after=True)))), id="ranges"),
+        pytest.param(KeyRanges((KeyRange.of_prefix((1,)), KeyRange(KeyBoundary((3,), after=True), KeyBoundary((), after=True)))), id="ranges"),
     ],
 )
 def test_a_slice_travels(part: KeyPrefix | KeyRanges | None) -> None:

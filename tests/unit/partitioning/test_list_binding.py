@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
 from secateur.partitioning.pruning.domain import points
-from secateur.partitioning.pruning.expression import Function
+from secateur.partitioning.pruning.expression import ParameterFunction
 from secateur.partitioning.pruning.nodes import Keys
 from secateur.partitioning.pruning.operand import Cast, Computed, Constant, Operand, Parameter, ParameterList
-from secateur.partitioning.pruning.select_partitions import combination_limit, reach
+from secateur.partitioning.pruning.select_partitions import combination_limit, select_partitions
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.schemes.build import build_scheme
 from secateur.partitioning.schemes.components import HashComponent
@@ -39,14 +39,14 @@ def scheme_of(column_type: str, partitions: int = 1000) -> PartitionScheme:
 
 
 def tree_of(scheme: PartitionScheme, *tests: tuple[Operand | ParameterList, ...], constants: tuple[Any, ...] = ()) -> PartitionTree:
-    choice = Choice(points(constants), tuple(Test(Comparison.IN, operands) for operands in tests))
+    choice = Choice(points(constants), tuple(ParameterComparison(Comparison.IN, operands) for operands in tests))
     limit = combination_limit(scheme)
     return PartitionTree("t", scheme, Keys(Box.of({"k": Constraint((choice,))})), scheme.partition_count, limit)
 
 
 def generally(tree: PartitionTree, params: list[Any]) -> list[int]:
     assert isinstance(tree.root, Keys)
-    return list(reach(tree.scheme, tree.root.box.resolve(params, dict(tree.scheme.types)), tree.limit).ids)
+    return list(select_partitions(tree.scheme, tree.root.box.resolve(params, dict(tree.scheme.types)), tree.limit).ids)
 
 
 @pytest.mark.parametrize("size", [1, 2, 40, 400])
@@ -87,11 +87,11 @@ def test_more_values_than_the_limit_are_everything() -> None:
 @pytest.mark.parametrize(
     ("column_type", "operand", "value"),
     [
-        ("VARCHAR", Computed(Function.UPPER, (Parameter(0),)), "c2"),
-        ("VARCHAR", Computed(Function.UPPER, (Parameter(0),)), "ß"),
-        ("VARCHAR", Computed(Function.UPPER, (Parameter(0),)), None),
-        ("BIGINT", Computed(Function.ADD, (Parameter(0), Constant(1))), 5),
-        ("TINYINT", Computed(Function.ADD, (Parameter(0), Constant(1))), 127),
+        ("VARCHAR", Computed(ParameterFunction.UPPER, (Parameter(0),)), "c2"),
+        ("VARCHAR", Computed(ParameterFunction.UPPER, (Parameter(0),)), "ß"),
+        ("VARCHAR", Computed(ParameterFunction.UPPER, (Parameter(0),)), None),
+        ("BIGINT", Computed(ParameterFunction.ADD, (Parameter(0), Constant(1))), 5),
+        ("TINYINT", Computed(ParameterFunction.ADD, (Parameter(0), Constant(1))), 127),
         ("DATE", Cast(Parameter(0), parse_type("DATE")), "2024-01-01"),
         ("DATE", Cast(Parameter(0), parse_type("TIMESTAMP")), "2024-01-01 00:00:00"),
     ],

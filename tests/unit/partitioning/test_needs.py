@@ -4,21 +4,23 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.topology.needs import Needs
+from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.wire import pack, unpack
 
-SOME = Needs({"t": frozenset({1, 2}), "g": frozenset()}, frozenset({"m1"}))
+SOME = JobRequirements({"t": frozenset({1, 2}), "g": frozenset()}, frozenset({"m1"}))
 
 
 def test_needs_add_up() -> None:
-    assert SOME | Needs({"t": frozenset({5})}, frozenset({"m2"})) == Needs({"t": frozenset({1, 2, 5}), "g": frozenset()}, frozenset({"m1", "m2"}))
+    assert SOME | JobRequirements({"t": frozenset({5})}, frozenset({"m2"})) == JobRequirements(
+        {"t": frozenset({1, 2, 5}), "g": frozenset()}, frozenset({"m1", "m2"})
+    )
 
 
 def test_needs_travel() -> None:
-    assert Needs.from_wire(unpack(pack(SOME.to_wire()))) == SOME
+    assert JobRequirements.from_wire(unpack(pack(SOME.to_wire()))) == SOME
 
 
 @pytest.mark.parametrize("data", [[], [{"t": [-1]}, []], [{"t": ["1"]}, []], [{"t": 1}, []], [[], []]])
 def test_what_is_none_of_ours_is_refused(data: list[Any]) -> None:
     with pytest.raises((ValueError, TypeError, AttributeError)):
-        Needs.from_wire(data)
+        JobRequirements.from_wire(data)

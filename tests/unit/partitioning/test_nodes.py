@@ -6,13 +6,13 @@ import pytest
 
 from secateur.errors import InternalError
 from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
 from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions, intersect, node_from_wire, node_to_wire, unite
 from secateur.partitioning.pruning.operand import Parameter
 
 
 def parameter(index: int) -> Keys:
-    return Keys(Box.of({"k": Constraint((Choice(tests=(Test(Comparison.IN, (Parameter(index),)),)),))}))
+    return Keys(Box.of({"k": Constraint((Choice(tests=(ParameterComparison(Comparison.IN, (Parameter(index),)),)),))}))
 
 
 P1, P2, P12, P23, P123 = Partitions((1,)), Partitions((2,)), Partitions((1, 2)), Partitions((2, 3)), Partitions((1, 2, 3))

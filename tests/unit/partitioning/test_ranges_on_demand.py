@@ -9,7 +9,7 @@ import pytest
 from secateur.errors import LimitExceededError, NoRangeError, ProgrammingError, SchemeError
 from secateur.partitioning.schemes.build import build_scheme
 from secateur.partitioning.schemes.components import HashComponent
-from secateur.partitioning.schemes.interval import Every, EveryUnit
+from secateur.partitioning.schemes.interval import IntervalPartitioning, IntervalUnit
 from secateur.partitioning.schemes.range_changes import AddRange, DropRange, alter_ranges
 from secateur.partitioning.schemes.range_spec import RangeSpec, catch_all
 from secateur.partitioning.schemes.ranges_on_demand import with_cells
@@ -17,10 +17,10 @@ from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.types.column_type import parse_type
 
 TYPES = {name: parse_type(text) for name, text in {"n": "INTEGER", "day": "DATE", "at": "TIMESTAMP", "name": "VARCHAR"}.items()}
-TENS = Every(10, EveryUnit.NUMBER)
+TENS = IntervalPartitioning(10, IntervalUnit.NUMBER)
 
 
-def build(every: Every | None, *ranges: RangeSpec, column: str = "n", hashes: tuple[HashComponent, ...] = ()) -> PartitionScheme:
+def build(every: IntervalPartitioning | None, *ranges: RangeSpec, column: str = "n", hashes: tuple[HashComponent, ...] = ()) -> PartitionScheme:
     return build_scheme(hashes=hashes, range_columns=[column], ranges=ranges, every=every, types=TYPES, primary_key=list(TYPES), table="t")
 
 
@@ -72,7 +72,7 @@ def test_a_dropped_range_is_made_again_under_a_new_id() -> None:
 
 
 def test_the_catch_all_has_what_is_before_the_start_and_nothing_else() -> None:
-    scheme = build(Every(10, EveryUnit.NUMBER, 100), RangeSpec((50,), (60,)), catch_all("old"))
+    scheme = build(IntervalPartitioning(10, IntervalUnit.NUMBER, 100), RangeSpec((50,), (60,)), catch_all("old"))
     assert bounds(scheme) == [(1, None, 50), (0, 50, 60), (1, 60, 100)]
     assert scheme.has_gaps
     assert missing(scheme, 0, 55, 99, 100, 119) == {0, 1}
@@ -84,7 +84,7 @@ def test_the_catch_all_has_what_is_before_the_start_and_nothing_else() -> None:
 
 
 def test_rows_before_the_start_are_refused_without_a_catch_all() -> None:
-    scheme = build(Every(10, EveryUnit.NUMBER, 100))
+    scheme = build(IntervalPartitioning(10, IntervalUnit.NUMBER, 100))
     assert missing(scheme, 99) == frozenset()
     with pytest.raises(NoRangeError):
         scheme.partition_of({"n": 99})
@@ -109,30 +109,40 @@ def test_bounds_on_how_much_is_made() -> None:
 
 
 def test_a_grid_survives_the_wire_and_tells_structures_apart_where_it_counts() -> None:
-    for every in (TENS, Every(1, EveryUnit.MONTH, date(2024, 1, 1))):
+    for every in (TENS, IntervalPartitioning(1, IntervalUnit.MONTH, date(2024, 1, 1))):
         scheme = build(every, column="n" if every is TENS else "day")
         assert PartitionScheme.from_wire(scheme.to_wire()) == scheme
-    early, late = (build(Every(10, EveryUnit.NUMBER, start), catch_all()) for start in (0, 100))
+    early, late = (build(IntervalPartitioning(10, IntervalUnit.NUMBER, start), catch_all()) for start in (0, 100))
     assert early.structure() != late.structure()
 
 
 @pytest.mark.parametrize(
     ("every", "column", "ranges", "message"),
     [
-        pytest.param(Every(1, EveryUnit.DAY), "n", [], "does not fit column n of type INTEGER: write a number", id="days of a number"),
-        pytest.param(Every(1, EveryUnit.NUMBER), "day", [], "does not fit column day of type DATE: write days or months", id="a number of days"),
-        pytest.param(Every(1, EveryUnit.MICROSECOND), "day", [], "does not fit column day", id="hours of a date"),
-        pytest.param(Every(1, EveryUnit.NUMBER), "at", [], "of type TIMESTAMP: write an interval", id="a number of a timestamp"),
-        pytest.param(Every(1, EveryUnit.NUMBER), "name", [], "ranges are made of integers, dates and timestamps", id="text"),
-        pytest.param(Every(0, EveryUnit.NUMBER), "n", [], "a range has to have a width of 1 to", id="no width"),
-        pytest.param(Every(10**9, EveryUnit.DAY), "at", [], "a range has to have a width of 1 to 53375995", id="too wide"),
-        pytest.param(Every(1, EveryUnit.MONTH, date(2024, 1, 31)), "day", [], "STARTING has to be the beginning of a month, not 2024-01-31", id="31 January"),
-        pytest.param(Every(1, EveryUnit.MONTH, "2024-01-01 01:00"), "at", [], "the beginning of a month", id="an hour into January"),
-        pytest.param(Every(1, EveryUnit.NUMBER, "x"), "n", [], "'x' .* does not fit INTEGER", id="start of another type"),
-        pytest.param(Every(1, EveryUnit.NUMBER), "n", [catch_all()], "nothing is left for a DEFAULT PARTITION; say STARTING", id="nothing left"),
+        pytest.param(IntervalPartitioning(1, IntervalUnit.DAY), "n", [], "does not fit column n of type INTEGER: write a number", id="days of a number"),
+        pytest.param(
+            IntervalPartitioning(1, IntervalUnit.NUMBER), "day", [], "does not fit column day of type DATE: write days or months", id="a number of days"
+        ),
+        pytest.param(IntervalPartitioning(1, IntervalUnit.MICROSECOND), "day", [], "does not fit column day", id="hours of a date"),
+        pytest.param(IntervalPartitioning(1, IntervalUnit.NUMBER), "at", [], "of type TIMESTAMP: write an interval", id="a number of a timestamp"),
+        pytest.param(IntervalPartitioning(1, IntervalUnit.NUMBER), "name", [], "ranges are made of integers, dates and timestamps", id="text"),
+        pytest.param(IntervalPartitioning(0, IntervalUnit.NUMBER), "n", [], "a range has to have a width of 1 to", id="no width"),
+        pytest.param(IntervalPartitioning(10**9, IntervalUnit.DAY), "at", [], "a range has to have a width of 1 to 53375995", id="too wide"),
+        pytest.param(
+            IntervalPartitioning(1, IntervalUnit.MONTH, date(2024, 1, 31)),
+            "day",
+            [],
+            "STARTING has to be the beginning of a month, not 2024-01-31",
+            id="31 January",
+        ),
+        pytest.param(IntervalPartitioning(1, IntervalUnit.MONTH, "2024-01-01 01:00"), "at", [], "the beginning of a month", id="an hour into January"),
+        pytest.param(IntervalPartitioning(1, IntervalUnit.NUMBER, "x"), "n", [], "'x' .* does not fit INTEGER", id="start of another type"),
+        pytest.param(
+            IntervalPartitioning(1, IntervalUnit.NUMBER), "n", [catch_all()], "nothing is left for a DEFAULT PARTITION; say STARTING", id="nothing left"
+        ),
     ],
 )
-def test_refused(every: Every, column: str, ranges: list[RangeSpec], message: str) -> None:
+def test_refused(every: IntervalPartitioning, column: str, ranges: list[RangeSpec], message: str) -> None:
     with pytest.raises(SchemeError, match=message):
         build(every, *ranges, column=column)
 

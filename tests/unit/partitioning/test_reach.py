@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from secateur.partitioning.pruning.domain import NOTHING, Domain, Span, points
-from secateur.partitioning.pruning.select_partitions import combination_limit, reach
+from secateur.partitioning.pruning.select_partitions import combination_limit, select_partitions
 from secateur.partitioning.schemes.build import build_scheme
 from secateur.partitioning.schemes.components import HashComponent
 from secateur.partitioning.schemes.range_spec import RangeSpec, catch_all, single_value, split_at
@@ -22,7 +22,7 @@ def scheme(hashes: list[HashComponent] | None = None, columns: tuple[str, ...] =
 
 
 def ids(of: PartitionScheme, **domains: Domain) -> list[int]:
-    return list(reach(of, domains, combination_limit(of)).ids)
+    return list(select_partitions(of, domains, combination_limit(of)).ids)
 
 
 HASHED = scheme([HashComponent(("a", "b"), 5), HashComponent(("c",), 3)])
@@ -119,29 +119,29 @@ def test_a_column_of_both_components_pairs_its_values() -> None:
 
 def test_too_many_combinations_keep_everything_and_say_so() -> None:
     limit = combination_limit(HASHED)
-    reached = reach(HASHED, {"c": points(range(limit + 1))}, limit)
+    reached = select_partitions(HASHED, {"c": points(range(limit + 1))}, limit)
     assert list(reached.ids) == list(range(15))
     assert [(overflow.component.columns, overflow.combinations, overflow.limit) for overflow in reached.overflows] == [(("c",), limit + 1, limit)]
 
 
 def test_kudu_3455_a_product_is_not_built_beyond_its_limit() -> None:
     many = points(range(100_000))
-    assert list(reach(HASHED, {"a": many, "b": many, "c": many}, combination_limit(HASHED)).ids) == list(range(15))
+    assert list(select_partitions(HASHED, {"a": many, "b": many, "c": many}, combination_limit(HASHED)).ids) == list(range(15))
 
 
 def test_texts_of_a_range_column_compare_by_bytes() -> None:
     types: dict[str, Any] = {"k": parse_type("VARCHAR")}
     table = build_scheme(range_columns=("k",), ranges=split_at([("b",), ("é",)]), types=types, primary_key=("k",), table="t")
-    assert list(reach(table, {"k": points(["B"])}, 10).ids) == [0]
-    assert list(reach(table, {"k": Domain(spans=(Span(lower="c", upper="z"),))}, 10).ids) == [1]
-    assert list(reach(table, {"k": points(["日本"])}, 10).ids) == [2]
+    assert list(select_partitions(table, {"k": points(["B"])}, 10).ids) == [0]
+    assert list(select_partitions(table, {"k": Domain(spans=(Span(lower="c", upper="z"),))}, 10).ids) == [1]
+    assert list(select_partitions(table, {"k": points(["日本"])}, 10).ids) == [2]
 
 
 def test_dates_of_a_hash_column_are_enumerated() -> None:
     types: dict[str, Any] = {"d": parse_type("DATE")}
     table = build_scheme(hashes=[HashComponent(("d",), 50)], types=types, primary_key=("d",), table="t")
     days = [date(2024, 1, 1), date(2024, 1, 2)]
-    assert list(reach(table, {"d": Domain(spans=(Span(*days),))}, 400).ids) == sorted({table.partition_of({"d": day}) for day in days})
+    assert list(select_partitions(table, {"d": Domain(spans=(Span(*days),))}, 400).ids) == sorted({table.partition_of({"d": day}) for day in days})
 
 
 def test_a_catch_all_is_reached_through_any_gap_and_only_there() -> None:

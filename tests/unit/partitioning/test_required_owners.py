@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from secateur.errors import DagError, PartitionLostError
-from secateur.partitioning.topology.needs import Needs
+from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.partitioning.topology.required_owners import coordinators
 from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
 
@@ -16,29 +16,29 @@ WITHOUT_M3 = Topology(2, ALL.members[:2], OWNERS)
 @pytest.mark.parametrize(
     ("needs", "expected"),
     [
-        pytest.param(Needs(), ["m1", "m2", "m3"], id="nobody in particular"),
-        pytest.param(Needs({"t": frozenset({1, 3})}), ["m2"], id="by table"),
-        pytest.param(Needs({"g": frozenset({2, 0})}), ["m1", "m3"], id="by group"),
-        pytest.param(Needs({"t": frozenset()}), ["m1", "m2", "m3"], id="no partition"),
-        pytest.param(Needs({"replicated": frozenset({0})}), ["m1", "m2", "m3"], id="a table without owners"),
-        pytest.param(Needs(members=frozenset({"m3", "m9"})), ["m3"], id="members by name"),
-        pytest.param(Needs({"t": frozenset({0})}, frozenset({"m3"})), ["m1", "m3"], id="partitions and members"),
+        pytest.param(JobRequirements(), ["m1", "m2", "m3"], id="nobody in particular"),
+        pytest.param(JobRequirements({"t": frozenset({1, 3})}), ["m2"], id="by table"),
+        pytest.param(JobRequirements({"g": frozenset({2, 0})}), ["m1", "m3"], id="by group"),
+        pytest.param(JobRequirements({"t": frozenset()}), ["m1", "m2", "m3"], id="no partition"),
+        pytest.param(JobRequirements({"replicated": frozenset({0})}), ["m1", "m2", "m3"], id="a table without owners"),
+        pytest.param(JobRequirements(members=frozenset({"m3", "m9"})), ["m3"], id="members by name"),
+        pytest.param(JobRequirements({"t": frozenset({0})}, frozenset({"m3"})), ["m1", "m3"], id="partitions and members"),
     ],
 )
-def test_who_takes_part_coordinates(needs: Needs, expected: list[str]) -> None:
+def test_who_takes_part_coordinates(needs: JobRequirements, expected: list[str]) -> None:
     assert coordinators(needs, ALL, {"t": "g", "replicated": "r"}.__getitem__) == expected
 
 
 def test_a_partition_that_is_not_there_is_refused() -> None:
     with pytest.raises(DagError, match="t has the partitions 0 to 3, not 4, 7"):
-        coordinators(Needs({"t": frozenset({7, 4, 0})}), ALL, lambda _: "g")
+        coordinators(JobRequirements({"t": frozenset({7, 4, 0})}), ALL, lambda _: "g")
 
 
 def test_a_lost_partition_is_refused() -> None:
     with pytest.raises(PartitionLostError, match="last copy on m3"):
-        coordinators(Needs({"t": frozenset({2})}), WITHOUT_M3, lambda _: "g")
+        coordinators(JobRequirements({"t": frozenset({2})}), WITHOUT_M3, lambda _: "g")
 
 
 def test_without_members_nobody_coordinates() -> None:
     with pytest.raises(PartitionLostError, match="no member is left"):
-        coordinators(Needs(), Topology(3, (), OWNERS), lambda _: "g")
+        coordinators(JobRequirements(), Topology(3, (), OWNERS), lambda _: "g")

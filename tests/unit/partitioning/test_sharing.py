@@ -10,7 +10,7 @@ from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.split import split
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.topology.affinity import assign
-from secateur.partitioning.topology.sharing import Sharing
+from secateur.partitioning.topology.owner_routing import OwnerRouting
 from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.partitioning.types.column_type import parse_type
 
@@ -37,7 +37,7 @@ def test_shares_are_the_partitions_of_their_member_and_nothing_is_lost(members: 
     where, chunk = topology(table, members), rows(table, count)
     ownership = where.ownership(table.scheme.affinity_group())
     found = {}
-    for share in Sharing.of(table, where).shares(chunk):
+    for share in OwnerRouting.of(table, where).shares(chunk):
         assert {ownership.primary(partition) for partition, _ in share.parts} == {share.member}
         assert sum(rows for _, rows in share.parts) == share.rows.num_rows
         start = 0
@@ -50,13 +50,13 @@ def test_shares_are_the_partitions_of_their_member_and_nothing_is_lost(members: 
 def test_more_partitions_than_sixteen_bits_count() -> None:
     table = orders(partitions=70_000)
     chunk = rows(table, 1000)
-    parts = [part for share in Sharing.of(table, topology(table, 3)).shares(chunk) for part in share.parts]
+    parts = [part for share in OwnerRouting.of(table, topology(table, 3)).shares(chunk) for part in share.parts]
     assert dict(parts) == {partition: piece.num_rows for partition, piece in split(chunk, table).items()}
 
 
 def test_everybody_gets_all_rows_of_a_replicated_table() -> None:
     table = TableDef("codes", 2, orders().columns, ("id",), PartitionScheme(), replicated=True)
     chunk = rows(table, 3)
-    shares = list(Sharing.of(table, topology(table, 2)).shares(chunk))
+    shares = list(OwnerRouting.of(table, topology(table, 2)).shares(chunk))
     assert [(share.member, share.parts) for share in shares] == [("m1", [(0, 3)]), ("m2", [(0, 3)])]
     assert all(share.rows is chunk for share in shares)

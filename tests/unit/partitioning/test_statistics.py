@@ -28,26 +28,26 @@ def test_what_changes_plans(before: TableStatistics, after: TableStatistics, cha
 
 
 def test_the_version_grows_when_a_table_is_first_seen_and_when_it_has_doubled() -> None:
-    picture = NO_STATISTICS.with_table(table(100_000))
-    assert picture.version == 1
-    assert picture.of(1) == table(100_000)
-    assert picture.of(2) is None
-    assert picture.with_table(table(0, table_id=2)).version == 2
+    statistics_snapshot = NO_STATISTICS.with_table(table(100_000))
+    assert statistics_snapshot.version == 1
+    assert statistics_snapshot.of(1) == table(100_000)
+    assert statistics_snapshot.of(2) is None
+    assert statistics_snapshot.with_table(table(0, table_id=2)).version == 2
 
 
 def test_small_changes_add_up() -> None:
-    picture = NO_STATISTICS.with_table(table(100_000))
+    statistics_snapshot = NO_STATISTICS.with_table(table(100_000))
     for rows in (130_000, 160_000, 190_000):
-        picture = picture.with_table(table(rows))
-        assert picture.version == 1
-        assert picture.of(1) == table(rows)
-    assert picture.with_table(table(220_000)).version == 2
+        statistics_snapshot = statistics_snapshot.with_table(table(rows))
+        assert statistics_snapshot.version == 1
+        assert statistics_snapshot.of(1) == table(rows)
+    assert statistics_snapshot.with_table(table(220_000)).version == 2
 
 
 def test_a_dropped_table_is_forgotten() -> None:
-    picture = NO_STATISTICS.with_table(table(100_000)).without_table(1)
-    assert picture.of(1) is None
-    assert picture.version == 1
+    statistics_snapshot = NO_STATISTICS.with_table(table(100_000)).without_table(1)
+    assert statistics_snapshot.of(1) is None
+    assert statistics_snapshot.version == 1
 
 
 def test_they_travel() -> None:

@@ -13,7 +13,17 @@ import pytest
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import DatabaseError, InternalError
 from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.comparison_target import BARE, RowField, Shifted, Subject, Truncated, Widened, allowed, subject_from_wire, subject_to_wire
+from secateur.partitioning.pruning.comparison_target import (
+    BARE,
+    ComparisonTarget,
+    RowField,
+    ShiftedColumn,
+    TruncatedColumn,
+    WidenedColumn,
+    allowed,
+    comparison_target_from_wire,
+    comparison_target_to_wire,
+)
 from secateur.partitioning.pruning.domain import NOTHING, Domain, Span, points
 from secateur.partitioning.types.column_type import parse_type
 
@@ -36,20 +46,20 @@ MOMENTS: list[Any] = [
     5,
 ]
 
-CASES: list[tuple[str, list[Any], str, Subject, list[Any]]] = [
-    ("TINYINT", INTEGERS, "CAST(k AS BIGINT)", Widened(parse_type("BIGINT")), NUMBERS),
-    ("TINYINT", INTEGERS, "CAST(k AS SMALLINT)", Widened(parse_type("SMALLINT")), NUMBERS),
-    ("UTINYINT", [0, 1, 255], "CAST(k AS INTEGER)", Widened(parse_type("INTEGER")), NUMBERS),
-    ("INTEGER", INTEGERS, "k + 1", Shifted(1), NUMBERS),
-    ("TINYINT", INTEGERS[:-1], "k + 1", Shifted(1), NUMBERS),
-    ("INTEGER", INTEGERS, "k - 3", Shifted(-3), NUMBERS),
-    ("INTEGER", INTEGERS, "-k", Shifted(0, mirrored=True), NUMBERS),
-    ("BIGINT", [*INTEGERS, 2**53, 2**53 + 1], "4 - k", Shifted(4, mirrored=True), NUMBERS),
-    ("DATE", DATES, "k + 1", Shifted(1), MOMENTS),
-    ("DATE", DATES, "k - 31", Shifted(-31), MOMENTS),
-    ("TIMESTAMP", INSTANTS, "CAST(k AS DATE)", Truncated("day", as_date=True), MOMENTS),
-    *(("TIMESTAMP", INSTANTS, f"date_trunc('{unit}', k)", Truncated(unit), MOMENTS) for unit in ("hour", "day", "week", "month", "quarter", "year")),
-    *(("DATE", DATES, f"date_trunc('{unit}', k)", Truncated(unit), MOMENTS) for unit in ("day", "week", "month", "quarter", "year")),
+CASES: list[tuple[str, list[Any], str, ComparisonTarget, list[Any]]] = [
+    ("TINYINT", INTEGERS, "CAST(k AS BIGINT)", WidenedColumn(parse_type("BIGINT")), NUMBERS),
+    ("TINYINT", INTEGERS, "CAST(k AS SMALLINT)", WidenedColumn(parse_type("SMALLINT")), NUMBERS),
+    ("UTINYINT", [0, 1, 255], "CAST(k AS INTEGER)", WidenedColumn(parse_type("INTEGER")), NUMBERS),
+    ("INTEGER", INTEGERS, "k + 1", ShiftedColumn(1), NUMBERS),
+    ("TINYINT", INTEGERS[:-1], "k + 1", ShiftedColumn(1), NUMBERS),
+    ("INTEGER", INTEGERS, "k - 3", ShiftedColumn(-3), NUMBERS),
+    ("INTEGER", INTEGERS, "-k", ShiftedColumn(0, mirrored=True), NUMBERS),
+    ("BIGINT", [*INTEGERS, 2**53, 2**53 + 1], "4 - k", ShiftedColumn(4, mirrored=True), NUMBERS),
+    ("DATE", DATES, "k + 1", ShiftedColumn(1), MOMENTS),
+    ("DATE", DATES, "k - 31", ShiftedColumn(-31), MOMENTS),
+    ("TIMESTAMP", INSTANTS, "CAST(k AS DATE)", TruncatedColumn("day", as_date=True), MOMENTS),
+    *(("TIMESTAMP", INSTANTS, f"date_trunc('{unit}', k)", TruncatedColumn(unit), MOMENTS) for unit in ("hour", "day", "week", "month", "quarter", "year")),
+    *(("DATE", DATES, f"date_trunc('{unit}', k)", TruncatedColumn(unit), MOMENTS) for unit in ("day", "week", "month", "quarter", "year")),
 ]
 ONE = {Comparison.IN: "=", Comparison.NOT_IN: "<>"} | {
     form: form.value for form in (Comparison.DISTINCT, Comparison.LESS, Comparison.LESS_EQUAL, Comparison.GREATER, Comparison.GREATER_EQUAL)
@@ -70,8 +80,12 @@ def _found(type_text: str, values: list[Any], condition: str, params: list[Any])
     return answer.column("k").to_pylist()
 
 
-@pytest.mark.parametrize(("type_text", "values", "expression", "subject", "operands"), CASES, ids=lambda value: value if isinstance(value, str) else "")
-def test_an_expression_passes_what_duckdb_finds(type_text: str, values: list[Any], expression: str, subject: Subject, operands: list[Any]) -> None:
+@pytest.mark.parametrize(
+    ("type_text", "values", "expression", "comparison_target", "operands"), CASES, ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_an_expression_passes_what_duckdb_finds(
+    type_text: str, values: list[Any], expression: str, comparison_target: ComparisonTarget, operands: list[Any]
+) -> None:
     forms = [(comparison, f"{expression} {operator} $1", [value]) for (comparison, operator), value in itertools.product(ONE.items(), operands)]
     forms += [
         (comparison, condition.format(expression), list(pair))
@@ -79,7 +93,7 @@ def test_an_expression_passes_what_duckdb_finds(type_text: str, values: list[Any
     ]
     decided = 0
     for comparison, condition, params in forms:
-        domain = allowed(subject, comparison, params, parse_type(type_text))
+        domain = allowed(comparison_target, comparison, params, parse_type(type_text))
         if domain is not None:
             found = _found(type_text, values, condition, params)
             assert found is not None, f"{condition} with {params!r}: DuckDB refuses, so nothing may be said"
@@ -89,17 +103,17 @@ def test_an_expression_passes_what_duckdb_finds(type_text: str, values: list[Any
 
 
 @pytest.mark.parametrize(
-    ("subject", "comparison", "values", "type_text", "expected"),
+    ("comparison_target", "comparison", "values", "type_text", "expected"),
     [
-        pytest.param(Widened(parse_type("BIGINT")), Comparison.IN, [300, 5], "TINYINT", points([5]), id="values that the column cannot hold"),
-        pytest.param(Widened(parse_type("HUGEINT")), Comparison.IN, [5], "BIGINT", None, id="a type in which nothing is compared"),
-        pytest.param(Shifted(1), Comparison.IN, [1.5], "INTEGER", None, id="a fraction"),
-        pytest.param(Shifted(1), Comparison.LESS, [date.min], "DATE", None, id="a date before the first one"),
-        pytest.param(Shifted(1), Comparison.LIKE, ["a%"], "INTEGER", None, id="a pattern of a number"),
-        pytest.param(Truncated("day"), Comparison.IN, [NOON], "TIMESTAMP", NOTHING, id="no day starts at noon"),
-        pytest.param(Truncated("day", as_date=True), Comparison.GREATER, [date.max], "TIMESTAMP", None, id="behind the last day of Python"),
+        pytest.param(WidenedColumn(parse_type("BIGINT")), Comparison.IN, [300, 5], "TINYINT", points([5]), id="values that the column cannot hold"),
+        pytest.param(WidenedColumn(parse_type("HUGEINT")), Comparison.IN, [5], "BIGINT", None, id="a type in which nothing is compared"),
+        pytest.param(ShiftedColumn(1), Comparison.IN, [1.5], "INTEGER", None, id="a fraction"),
+        pytest.param(ShiftedColumn(1), Comparison.LESS, [date.min], "DATE", None, id="a date before the first one"),
+        pytest.param(ShiftedColumn(1), Comparison.LIKE, ["a%"], "INTEGER", None, id="a pattern of a number"),
+        pytest.param(TruncatedColumn("day"), Comparison.IN, [NOON], "TIMESTAMP", NOTHING, id="no day starts at noon"),
+        pytest.param(TruncatedColumn("day", as_date=True), Comparison.GREATER, [date.max], "TIMESTAMP", None, id="behind the last day of Python"),
         pytest.param(
-            Truncated("day", as_date=True),
+            TruncatedColumn("day", as_date=True),
             Comparison.IN,
             [DAY],
             "TIMESTAMP",
@@ -117,15 +131,17 @@ def test_an_expression_passes_what_duckdb_finds(type_text: str, values: list[Any
         pytest.param(RowField(1), Comparison.IN, [NOON], "DATE", None, id="an instant for a date"),
     ],
 )
-def test_named_cases(subject: Subject, comparison: Comparison, values: list[Any], type_text: str, expected: Domain | None) -> None:
-    assert allowed(subject, comparison, values, parse_type(type_text)) == expected
+def test_named_cases(comparison_target: ComparisonTarget, comparison: Comparison, values: list[Any], type_text: str, expected: Domain | None) -> None:
+    assert allowed(comparison_target, comparison, values, parse_type(type_text)) == expected
 
 
-@pytest.mark.parametrize("subject", [BARE, Widened(parse_type("BIGINT")), Shifted(-3, mirrored=True), Truncated("week"), RowField(2)], ids=repr)
-def test_subjects_travel(subject: Subject) -> None:
-    assert subject_from_wire(subject_to_wire(subject)) == subject
+@pytest.mark.parametrize(
+    "comparison_target", [BARE, WidenedColumn(parse_type("BIGINT")), ShiftedColumn(-3, mirrored=True), TruncatedColumn("week"), RowField(2)], ids=repr
+)
+def test_subjects_travel(comparison_target: ComparisonTarget) -> None:
+    assert comparison_target_from_wire(comparison_target_to_wire(comparison_target)) == comparison_target
 
 
 def test_a_subject_of_another_version_is_an_error() -> None:
     with pytest.raises(InternalError, match="another version"):
-        subject_from_wire(["truncated", "fortnight", False])
+        comparison_target_from_wire(["truncated", "fortnight", False])

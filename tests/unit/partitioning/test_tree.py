@@ -9,7 +9,7 @@ import pytest
 
 from secateur.errors import ParameterError
 from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
 from secateur.partitioning.pruning.domain import points
 from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions
 from secateur.partitioning.pruning.operand import Constant, Operand, Parameter
@@ -32,7 +32,7 @@ def composite() -> PartitionScheme:
 
 
 def one_of(*operands: Operand, comparison: Comparison = Comparison.IN) -> Constraint:
-    return Constraint((Choice(tests=(Test(comparison, operands),)),))
+    return Constraint((Choice(tests=(ParameterComparison(comparison, operands),)),))
 
 
 def tree(scheme: PartitionScheme, root: Node) -> PartitionTree:

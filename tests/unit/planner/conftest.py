@@ -9,5 +9,5 @@ from plan_files import read_tables
 
 
 @pytest.fixture
-def bench() -> DescribedTables:
+def context() -> DescribedTables:
     return DescribedTables.of(read_tables("shop"))

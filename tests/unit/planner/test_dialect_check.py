@@ -48,8 +48,8 @@ SHARE = max(1, int(4 / float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))))
 
 def variants(sql: str) -> Iterator[str]:
     """The statement with a word too many, at every place."""
-    places = [0, *(token.end + 1 for token in tokenize(sql))]
-    return (f"{sql[:place]} {word} {sql[place:]}" for number, place in enumerate(places) for word in WORDS[number % SHARE :: SHARE])
+    partition_keys = [0, *(token.end + 1 for token in tokenize(sql))]
+    return (f"{sql[:place]} {word} {sql[place:]}" for number, place in enumerate(partition_keys) for word in WORDS[number % SHARE :: SHARE])
 
 
 def parses(database: duckdb.DuckDBPyConnection, sql: str) -> bool:
@@ -61,11 +61,11 @@ def parses(database: duckdb.DuckDBPyConnection, sql: str) -> bool:
 
 
 @pytest.fixture
-def tables(bench: Any) -> Any:
+def tables(context: Any) -> Any:
     for ddl in TABLES:
-        bench.create(ddl)
-    bench.create_view("CREATE VIEW v AS SELECT k FROM t")
-    return bench
+        context.create(ddl)
+    context.create_view("CREATE VIEW v AS SELECT k FROM t")
+    return context
 
 
 @pytest.mark.parametrize("sql", STATEMENTS)

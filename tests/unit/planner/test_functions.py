@@ -44,14 +44,14 @@ def test_every_function_of_the_installed_version_was_looked_at() -> None:
     assert REFUSED.isdisjoint(VALUE_FUNCTIONS | TABLE_FUNCTIONS)
 
 
-def test_what_is_not_listed_is_refused_by_name(bench: Any) -> None:
+def test_what_is_not_listed_is_refused_by_name(context: Any) -> None:
     values = [name for name in functions("scalar", "aggregate", "macro", "window") if not is_listed(name)]
     tables = functions("table", "table_macro") - TABLE_FUNCTIONS
     texts = [(name, text.format(name)) for name in values for text in CALLS] + [(name, text.format(name)) for name in tables for text in READS]
     wrong = []
     for name, sql in texts:
         try:
-            bench.prepare(sql)
+            context.prepare(sql)
             wrong.append((sql, "answered"))
         except Error as error:
             if error.details.get("function") != name:
@@ -60,8 +60,8 @@ def test_what_is_not_listed_is_refused_by_name(bench: Any) -> None:
     assert wrong == []
 
 
-def test_a_name_may_be_that_of_a_function(bench: Any) -> None:
-    bench.create("CREATE TABLE stats (query INTEGER PRIMARY KEY, alias INTEGER, rowid INTEGER)")
+def test_a_name_may_be_that_of_a_function(context: Any) -> None:
+    context.create("CREATE TABLE stats (query INTEGER PRIMARY KEY, alias INTEGER, rowid INTEGER)")
     for sql in (
         "SELECT query, alias, rowid FROM stats",
         "WITH query(a) AS (SELECT 1) SELECT a FROM query",
@@ -72,7 +72,7 @@ def test_a_name_may_be_that_of_a_function(bench: Any) -> None:
         "SELECT alias AS version FROM stats",
         "SELECT query IN (1, 2) AND (alias) > 1 FROM stats",
     ):
-        bench.prepare(sql)
+        context.prepare(sql)
 
 
 def test_names_are_asked_of_the_kernel_once() -> None:

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from secateur.engine.sql.select_plan import Strategy
-from secateur.partitioning.tables.statistics import ColumnStatistics, StatisticsPicture, TableStatistics
+from secateur.partitioning.tables.statistics import ColumnStatistics, StatisticsSnapshot, TableStatistics
 
 PART = "SELECT o.customer_id FROM orders o JOIN customers c USING (customer_id) WHERE o.amount > {}"
 MANY_PARTS = " UNION ALL ".join(PART.format(amount) for amount in (1, 2, 3))
 TWO_PARTS = PART.format(1)
 
 
-def stages_of(bench: Any, sql: str) -> list[str]:
-    return [stage.fragment.sql for stage in bench.select(sql).plan.stages[:-1]]
+def stages_of(context: Any, sql: str) -> list[str]:
+    return [stage.fragment.sql for stage in context.select(sql).plan.stages[:-1]]
 
 
 @pytest.mark.parametrize(
@@ -25,20 +25,20 @@ def stages_of(bench: Any, sql: str) -> list[str]:
         pytest.param(MANY_PARTS, Strategy.GATHER, id="many parts"),
     ],
 )
-def test_statements_of_many_parts_are_gathered(bench: Any, sql: str, strategy: Strategy) -> None:
-    assert bench.select(sql).plan.strategy is strategy
+def test_statements_of_many_parts_are_gathered(context: Any, sql: str, strategy: Strategy) -> None:
+    assert context.select(sql).plan.strategy is strategy
 
 
-def picture_of(bench: Any, **mb: float) -> StatisticsPicture:
+def picture_of(context: Any, **mb: float) -> StatisticsSnapshot:
     """Tables of so many megabytes, in rows of a hundred bytes, with few values in each column but the keys."""
-    picture = StatisticsPicture()
+    statistics_snapshot = StatisticsSnapshot()
     for name, size in mb.items():
-        table = bench.table(name)
+        table = context.table(name)
         rows = int(size * 1e4)
         width = 100 // len(table.columns)
         columns = {column.name: ColumnStatistics(rows * width, 0, rows if "id" in column.name else 10) for column in table.columns}
-        picture = picture.with_table(TableStatistics(table.table_id, rows, columns))
-    return picture
+        statistics_snapshot = statistics_snapshot.with_table(TableStatistics(table.table_id, rows, columns))
+    return statistics_snapshot
 
 
 JOINED = "SELECT {} FROM orders o JOIN customers c ON {} WHERE o.amount > {}"
@@ -55,20 +55,20 @@ MOVES = " UNION ALL ".join(JOINED.format("o.*, c.*", "o.customer_id = c.customer
         pytest.param(MOVES, 400, Strategy.PLACED, id="more than one member is to have"),
     ],
 )
-def test_what_is_gathered_costs_less_than_what_stages_send(bench: Any, sql: str, mb: float, strategy: Strategy) -> None:
-    bench.picture = picture_of(bench, orders=mb, customers=mb / 100)
-    assert bench.select(sql).plan.strategy is strategy
+def test_what_is_gathered_costs_less_than_what_stages_send(context: Any, sql: str, mb: float, strategy: Strategy) -> None:
+    context.statistics_snapshot = picture_of(context, orders=mb, customers=mb / 100)
+    assert context.select(sql).plan.strategy is strategy
 
 
-def test_a_statement_that_was_tried_in_stages_still_reads_the_clock_in_them(bench: Any) -> None:
-    bench.picture = picture_of(bench, orders=60, customers=1)
-    plan = bench.select(f"{GROUPED_BY_FEW} UNION ALL SELECT 'now', extract(year FROM now())").plan
+def test_a_statement_that_was_tried_in_stages_still_reads_the_clock_in_them(context: Any) -> None:
+    context.statistics_snapshot = picture_of(context, orders=60, customers=1)
+    plan = context.select(f"{GROUPED_BY_FEW} UNION ALL SELECT 'now', extract(year FROM now())").plan
     assert plan.strategy is Strategy.PLACED
     assert plan.reads_clock
 
 
-def test_a_table_that_is_mentioned_often_moves_once(bench: Any) -> None:
-    plan = bench.select(MANY_PARTS).plan
+def test_a_table_that_is_mentioned_often_moves_once(context: Any) -> None:
+    plan = context.select(MANY_PARTS).plan
     assert len(plan.scans) == 6
     assert [stage.name for stage in plan.stages] == ["scan:o", "scan:c", "final"]
     assert sorted((alias.relation, alias.source) for alias in plan.stages[-1].aliases) == [
@@ -81,18 +81,18 @@ def test_a_table_that_is_mentioned_often_moves_once(bench: Any) -> None:
     ]
 
 
-def test_the_text_that_runs_is_that_of_the_statement(bench: Any) -> None:
-    plan = bench.select(MANY_PARTS).plan
+def test_the_text_that_runs_is_that_of_the_statement(context: Any) -> None:
+    plan = context.select(MANY_PARTS).plan
     assert plan.stages[-1].fragment.sql == plan.local.sql
 
 
-def test_what_is_run_after_an_error_filters_each_mention_by_itself(bench: Any) -> None:
-    plan = bench.select(MANY_PARTS).plan
+def test_what_is_run_after_an_error_filters_each_mention_by_itself(context: Any) -> None:
+    plan = context.select(MANY_PARTS).plan
     wheres = [stage.fragment.sql.partition(" WHERE ")[2] for stage in plan.gathered[:-1]]
     assert len([where for where in wheres if where]) == 3
 
 
-def test_other_partitions_of_a_table_move_by_themselves(bench: Any) -> None:
+def test_other_partitions_of_a_table_move_by_themselves(context: Any) -> None:
     parts = [f"SELECT o.amount FROM orders o JOIN customers c ON c.name = o.priority WHERE o.customer_id = 'C{number}'" for number in range(3)]
-    assert [sql for sql in stages_of(bench, " UNION ALL ".join(parts)) if "s1" not in sql] != []
-    assert len(stages_of(bench, " UNION ALL ".join(parts))) == 4
+    assert [sql for sql in stages_of(context, " UNION ALL ".join(parts)) if "s1" not in sql] != []
+    assert len(stages_of(context, " UNION ALL ".join(parts))) == 4

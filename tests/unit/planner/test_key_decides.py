@@ -10,9 +10,9 @@ from secateur.engine.sql.select_plan import SelectPlan
 from secateur.wire import pack, unpack
 
 
-def plan_of(bench: Any, where: str, params: list[Any]) -> SelectPlan:
+def plan_of(context: Any, where: str, params: list[Any]) -> SelectPlan:
     """A plan as a member reads it."""
-    return SelectPlan.from_wire(unpack(pack(bench.select(f"SELECT priority FROM orders WHERE {where}", params).plan.to_wire())))
+    return SelectPlan.from_wire(unpack(pack(context.select(f"SELECT priority FROM orders WHERE {where}", params).plan.to_wire())))
 
 
 @pytest.mark.parametrize(
@@ -29,8 +29,8 @@ def plan_of(bench: Any, where: str, params: list[Any]) -> SelectPlan:
         ("customer_id >= 'C2' AND customer_id < 'C3'", []),
     ],
 )
-def test_equalities_on_a_prefix_and_one_span_decide(bench: Any, where: str, params: list[Any]) -> None:
-    plan = plan_of(bench, where, params)
+def test_equalities_on_a_prefix_and_one_span_decide(context: Any, where: str, params: list[Any]) -> None:
+    plan = plan_of(context, where, params)
     assert plan.scans[0].keys.decides_for(params)
     assert plan.scans[0].keys.decides
     assert plan.searched is not None
@@ -61,19 +61,19 @@ def test_equalities_on_a_prefix_and_one_span_decide(bench: Any, where: str, para
         ("true", []),
     ],
 )
-def test_anything_more_is_left_to_where(bench: Any, where: str, params: list[Any]) -> None:
-    plan = plan_of(bench, where, params)
+def test_anything_more_is_left_to_where(context: Any, where: str, params: list[Any]) -> None:
+    plan = plan_of(context, where, params)
     assert not plan.scans[0].keys.decides
     assert plan.searched is None
 
 
 @pytest.mark.parametrize("params", [["C2", 7.0], ["C2", None], [b"C2", 7], ["C2", 2**70], ["C2", True]], ids=["float", "null", "bytes", "huge", "bool"])
-def test_a_value_that_is_no_key_as_it_stands_is_left_to_where(bench: Any, params: list[Any]) -> None:
-    assert not plan_of(bench, "customer_id = ? AND id = ?", params).scans[0].keys.decides_for(params)
+def test_a_value_that_is_no_key_as_it_stands_is_left_to_where(context: Any, params: list[Any]) -> None:
+    assert not plan_of(context, "customer_id = ? AND id = ?", params).scans[0].keys.decides_for(params)
 
 
-def test_a_column_behind_a_gap_in_the_key_is_not_left_out(bench: Any) -> None:
-    bench.create("CREATE TABLE sparse (a INTEGER, b INTEGER, c INTEGER, PRIMARY KEY (a, b, c)) PARTITION BY HASH (a) PARTITIONS 4")
-    search = bench.select("SELECT b FROM sparse WHERE c = ? AND a = ?", [1, 2]).plan.scans[0].keys
+def test_a_column_behind_a_gap_in_the_key_is_not_left_out(context: Any) -> None:
+    context.create("CREATE TABLE sparse (a INTEGER, b INTEGER, c INTEGER, PRIMARY KEY (a, b, c)) PARTITION BY HASH (a) PARTITIONS 4")
+    search = context.select("SELECT b FROM sparse WHERE c = ? AND a = ?", [1, 2]).plan.scans[0].keys
     assert search.direct is None
     assert not search.decides

@@ -51,21 +51,21 @@ def fastest_s(work: Callable[[], Any]) -> float:
 
 
 @pytest.mark.parametrize("kind", SCHEMES)
-def test_a_key_is_bound_and_explained_as_fast_among_many_partitions_as_among_few(bench: Any, kind: str) -> None:
+def test_a_key_is_bound_and_explained_as_fast_among_many_partitions_as_among_few(context: Any, kind: str) -> None:
     bind_s, explain_s, wire_bytes = [], [], []
     for partitions in (FEW, MANY):
-        table = bench.create("CREATE TABLE many (k BIGINT, id BIGINT, v BIGINT, PRIMARY KEY (k, id)) PARTITION BY HASH (k) PARTITIONS 2")
+        table = context.create("CREATE TABLE many (k BIGINT, id BIGINT, v BIGINT, PRIMARY KEY (k, id)) PARTITION BY HASH (k) PARTITIONS 2")
         scheme = SCHEMES[kind](partitions)
-        bench.known["many"] = replace(table, scheme=scheme)
-        bench.owners[scheme.affinity_group()] = assign(scheme.partition_count, ("m1", "m2", "m3"), 1)
-        bench.version += 1
+        context.known["many"] = replace(table, scheme=scheme)
+        context.owners[scheme.affinity_group()] = assign(scheme.partition_count, ("m1", "m2", "m3"), 1)
+        context.version += 1
         sql, params = "SELECT v FROM many WHERE k = ? AND id = ?", [57, 1]
-        statement = bench.select(sql, params)
+        statement = context.select(sql, params)
         tree = statement.plan.scans[0].tree
         assert len(tree.bind(params)) == 1
-        assert bench.explain(sql, params).json["pruning"]["scans"][0]["partitions"] == list(tree.bind(params).ids)
+        assert context.explain(sql, params).json["pruning"]["scans"][0]["partitions"] == list(tree.bind(params).ids)
         bind_s.append(fastest_s(lambda tree=tree, params=params: [tree.bind(params) for _ in range(20)]))
-        explain_s.append(fastest_s(lambda sql=sql, params=params: bench.explain(sql, params)))
+        explain_s.append(fastest_s(lambda sql=sql, params=params: context.explain(sql, params)))
         wire_bytes.append(len(pack(statement.plan.to_client())))
     assert bind_s[1] < RATIO_MAX * bind_s[0]
     assert explain_s[1] < RATIO_MAX * explain_s[0]

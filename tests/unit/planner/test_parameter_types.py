@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from secateur.planner.binding.parameter_types import specimen, types_of
+from secateur.planner.binding.parameter_types import sample_value, types_of
 
 
 @pytest.mark.parametrize(
@@ -42,4 +42,4 @@ def test_without_values() -> None:
     ],
 )
 def test_specimen(value: Any, expected: Any) -> None:
-    assert specimen(value) == expected
+    assert sample_value(value) == expected

@@ -10,9 +10,9 @@ from secateur.planner.planner import Planner
 from secateur.planner.statement import ExplainFormat, ExplainStatement, SelectStatement, SetOption
 
 
-def test_a_statement_that_is_too_long_is_refused(bench: Any) -> None:
+def test_a_statement_that_is_too_long_is_refused(context: Any) -> None:
     with pytest.raises(LimitExceededError, match="the statement has 8,000,008 characters"):
-        bench.prepare("SELECT " + "1 + " * 2_000_000 + "1")
+        context.prepare("SELECT " + "1 + " * 2_000_000 + "1")
 
 
 @pytest.mark.parametrize(
@@ -27,8 +27,8 @@ def test_a_statement_that_is_too_long_is_refused(bench: Any) -> None:
         ("SET combinations_per_partition = 32", SetOption("combinations_per_partition", "32")),
     ],
 )
-def test_settings(bench: Any, sql: str, expected: SetOption) -> None:
-    assert bench.prepare(sql) == expected
+def test_settings(context: Any, sql: str, expected: SetOption) -> None:
+    assert context.prepare(sql) == expected
 
 
 @pytest.mark.parametrize(
@@ -41,8 +41,8 @@ def test_settings(bench: Any, sql: str, expected: SetOption) -> None:
         ("EXPLAIN (ANALYZE, FORMAT JSON) DELETE FROM orders", ExplainFormat.JSON, True),
     ],
 )
-def test_explain_has_a_form_and_a_target(bench: Any, sql: str, form: ExplainFormat, *, analyze: bool) -> None:
-    statement = bench.prepare(sql)
+def test_explain_has_a_form_and_a_target(context: Any, sql: str, form: ExplainFormat, *, analyze: bool) -> None:
+    statement = context.prepare(sql)
     assert isinstance(statement, ExplainStatement)
     assert (statement.format, statement.analyze) == (form, analyze)
     assert sql[statement.offset :].split()[0].upper() in ("SELECT", "INSERT", "DELETE")
@@ -51,58 +51,61 @@ def test_explain_has_a_form_and_a_target(bench: Any, sql: str, form: ExplainForm
 @pytest.mark.parametrize(
     "sql", ["SELECT 1;", "VALUES (1, 'a'), (2, 'b')", "FROM orders", "(SELECT 1)", "WITH x AS (SELECT 1) FROM x", "SELECT 1 -- done", "select/**/1"]
 )
-def test_every_kind_of_query_is_a_select(bench: Any, sql: str) -> None:
-    assert isinstance(bench.prepare(sql), SelectStatement)
+def test_every_kind_of_query_is_a_select(context: Any, sql: str) -> None:
+    assert isinstance(context.prepare(sql), SelectStatement)
 
 
 class TestCache:
-    def test_the_same_text_and_types_give_the_same_plan(self, bench: Any) -> None:
+    def test_the_same_text_and_types_give_the_same_plan(self, context: Any) -> None:
         sql = "SELECT * FROM orders WHERE customer_id = ?"
-        one, two = bench.select(sql, ["C1"]), bench.select(sql, ["C2"])
+        one, two = context.select(sql, ["C1"]), context.select(sql, ["C2"])
         assert one.plan is two.plan
         assert (one.params, two.params) == (("C1",), ("C2",))
 
-    def test_another_type_gives_another_plan(self, bench: Any) -> None:
-        small, large = bench.select("SELECT ? AS n", [1]), bench.select("SELECT ? AS n", [2**40])
+    def test_another_type_gives_another_plan(self, context: Any) -> None:
+        small, large = context.select("SELECT ? AS n", [1]), context.select("SELECT ? AS n", [2**40])
         assert (small.plan.columns, large.plan.columns) == ((("n", "INTEGER"),), (("n", "BIGINT"),))
         assert small.plan.plan_id != large.plan.plan_id
 
-    def test_another_schema_gives_another_plan(self, bench: Any) -> None:
-        before = bench.select("SELECT * FROM customers")
-        bench.create("CREATE TABLE other (a INT PRIMARY KEY)")
-        after = bench.select("SELECT * FROM customers")
+    def test_another_schema_gives_another_plan(self, context: Any) -> None:
+        before = context.select("SELECT * FROM customers")
+        context.create("CREATE TABLE other (a INT PRIMARY KEY)")
+        after = context.select("SELECT * FROM customers")
         assert before.plan is not after.plan
         assert before.plan.plan_id != after.plan.plan_id
 
-    def test_a_constant_whose_evaluation_was_given_up_gives_another_plan(self, bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_constant_whose_evaluation_was_given_up_gives_another_plan(self, context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         """Members keep plans by their ids: a plan without pruning must not stand for one with it."""
         sql = "SELECT * FROM orders WHERE customer_id = upper('c1')"
-        known = bench.select(sql)
+        known = context.select(sql)
         monkeypatch.setattr("secateur.planner.predicates.constants.evaluate", lambda *_, **__: None)
-        given_up = Planner().prepare(sql, (), bench)
-        assert (str(known.plan.scans[0].tree), str(given_up.plan.scans[0].tree)) == (f"orders: (p{bench.partition('orders', customer_id='C1')})", "orders: all")
+        given_up = Planner().prepare(sql, (), context)
+        assert (str(known.plan.scans[0].tree), str(given_up.plan.scans[0].tree)) == (
+            f"orders: (p{context.partition('orders', customer_id='C1')})",
+            "orders: all",
+        )
         assert known.plan.plan_id != given_up.plan.plan_id
 
-    def test_a_query_may_be_planned_before_its_parameters_are_known(self, bench: Any) -> None:
+    def test_a_query_may_be_planned_before_its_parameters_are_known(self, context: Any) -> None:
         sql = "SELECT * FROM orders WHERE customer_id = ?"
-        assert bench.select(sql).params is None
-        assert bench.select(sql, ["C1"]).params == ("C1",)
+        assert context.select(sql).params is None
+        assert context.select(sql, ["C1"]).params == ("C1",)
 
-    def test_an_explained_statement_is_not_taken_for_itself(self, bench: Any) -> None:
+    def test_an_explained_statement_is_not_taken_for_itself(self, context: Any) -> None:
         sql = "EXPLAIN SELECT 1"
-        assert isinstance(bench.prepare(sql), ExplainStatement)
-        assert isinstance(bench.prepare(sql), ExplainStatement)
+        assert isinstance(context.prepare(sql), ExplainStatement)
+        assert isinstance(context.prepare(sql), ExplainStatement)
 
-    def test_it_is_bounded(self, bench: Any) -> None:
-        bench.planner = Planner(cached_max=2)
-        first = bench.select("SELECT 1 AS a").plan
-        assert bench.select("SELECT 1 AS a").plan is first
+    def test_it_is_bounded(self, context: Any) -> None:
+        context.planner = Planner(cached_max=2)
+        first = context.select("SELECT 1 AS a").plan
+        assert context.select("SELECT 1 AS a").plan is first
         for name in "bcd":
-            bench.select(f"SELECT 1 AS {name}")
-        assert bench.select("SELECT 1 AS a").plan is not first
+            context.select(f"SELECT 1 AS {name}")
+        assert context.select("SELECT 1 AS a").plan is not first
 
 
-def test_plans_survive_msgpack(bench: Any) -> None:
+def test_plans_survive_msgpack(context: Any) -> None:
     from secateur.engine.sql.select_plan import SelectPlan
     from secateur.wire import pack, unpack
 
@@ -111,36 +114,38 @@ def test_plans_survive_msgpack(bench: Any) -> None:
         ("SELECT priority, sum(amount) FROM orders WHERE customer_id = $who GROUP BY 1", {"who": "C1"}),
         ("SELECT 1", ()),
     ]:
-        plan = bench.select(sql, params).plan
+        plan = context.select(sql, params).plan
         assert SelectPlan.from_wire(unpack(pack(plan.to_wire()))) == plan
         assert unpack(pack(plan.to_client()))["plan_id"] == plan.plan_id
 
 
-def test_a_plan_depends_on_the_rules_that_are_off(bench: Any) -> None:
+def test_a_plan_depends_on_the_rules_that_are_off(context: Any) -> None:
     sql = "SELECT id FROM orders o WHERE EXISTS (SELECT 1 FROM customers c WHERE c.customer_id = o.customer_id AND c.customer_id = 'C2')"
-    with_rule = bench.planner.prepare(sql, (), bench, {})
-    without = bench.planner.prepare(sql, (), bench, {"disabled_rules": "exists_to_semi_join"})
+    with_rule = context.planner.prepare(sql, (), context, {})
+    without = context.planner.prepare(sql, (), context, {"disabled_rules": "exists_to_semi_join"})
     assert str(with_rule.plan.scans[0].tree) != "orders: all"
     assert str(without.plan.scans[0].tree) == "orders: all"
     assert with_rule.plan.plan_id != without.plan.plan_id
-    assert bench.planner.prepare(sql, (), bench, {"disabled_rules": ""}).rewrites == ("exists_to_semi_join",)
+    assert context.planner.prepare(sql, (), context, {"disabled_rules": ""}).rewrites == ("exists_to_semi_join",)
     assert without.rewrites == ()
 
 
-def test_the_number_of_combinations_is_a_setting(bench: Any) -> None:
+def test_the_number_of_combinations_is_a_setting(context: Any) -> None:
     sql = "SELECT count(*) FROM orders WHERE customer_id IN (?, ?)"
-    limits = [bench.planner.prepare(sql, ("a", "b"), bench, settings).plan.scans[0].tree.limit for settings in ({}, {"combinations_per_partition": "1"}, {})]
+    limits = [
+        context.planner.prepare(sql, ("a", "b"), context, settings).plan.scans[0].tree.limit for settings in ({}, {"combinations_per_partition": "1"}, {})
+    ]
     assert limits == [8 * 271, 271, 8 * 271]
 
 
-def test_a_plan_over_several_tables_is_made_again_when_their_sizes_are_other_ones(bench: Any) -> None:
+def test_a_plan_over_several_tables_is_made_again_when_their_sizes_are_other_ones(context: Any) -> None:
     joined, single = "SELECT count(*) FROM orders o JOIN customers c USING (customer_id)", "SELECT count(*) FROM orders"
-    before = [bench.select(sql).plan for sql in (joined, single)]
-    bench.picture = bench.picture.with_table(TableStatistics(1, 1_000_000))
-    after = [bench.select(sql).plan for sql in (joined, single)]
+    before = [context.select(sql).plan for sql in (joined, single)]
+    context.statistics_snapshot = context.statistics_snapshot.with_table(TableStatistics(1, 1_000_000))
+    after = [context.select(sql).plan for sql in (joined, single)]
     assert after[0] is not before[0]
     assert after[1] is before[1]
-    assert bench.select(joined).plan is after[0]
+    assert context.select(joined).plan is after[0]
 
 
 @pytest.mark.parametrize(("sizes", "moved"), [pytest.param((10**9, 10), "scan c", id="few customers"), pytest.param((10, 10**9), "scan o", id="few orders")])
@@ -152,11 +157,11 @@ def test_a_plan_over_several_tables_is_made_again_when_their_sizes_are_other_one
         pytest.param("INSERT INTO customers (customer_id, name) ", " ON CONFLICT DO UPDATE SET name = excluded.name", id="a change as a whole"),
     ],
 )
-def test_statistics_choose_what_moves(bench: Any, head: str, tail: str, sizes: tuple[int, int], moved: str) -> None:
+def test_statistics_choose_what_moves(context: Any, head: str, tail: str, sizes: tuple[int, int], moved: str) -> None:
     for name, nbytes in zip(("orders", "customers"), sizes, strict=True):
-        table = bench.table(name)
+        table = context.table(name)
         columns = {column.name: ColumnStatistics(nbytes, 0, 10) for column in table.columns}
-        bench.picture = bench.picture.with_table(TableStatistics(table.table_id, 100, columns))
-    statement = bench.prepare(f"{head}SELECT o.customer_id, c.name FROM orders o JOIN customers c ON o.priority = c.name{tail}")
+        context.statistics_snapshot = context.statistics_snapshot.with_table(TableStatistics(table.table_id, 100, columns))
+    statement = context.prepare(f"{head}SELECT o.customer_id, c.name FROM orders o JOIN customers c ON o.priority = c.name{tail}")
     select = statement.select if head else statement
     assert select.plan.stages[0].name == moved

@@ -12,7 +12,7 @@ import pytest
 from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.column_type import parse_type
-from secateur.storage.change import Repeats
+from secateur.storage.change import DuplicateKeys
 from secateur.storage.layout import TableLayout
 from secateur.storage.merge import sort_rows
 from secateur.storage.partition import Partition
@@ -72,7 +72,7 @@ def keys(layout: TableLayout) -> Callable[..., pa.Table]:
 
 @pytest.fixture
 def sorted_of(layout: TableLayout) -> Callable[[pa.Table], SortedRows]:
-    return lambda table: sort_rows(layout, [table], Repeats.REFUSED)
+    return lambda table: sort_rows(layout, [table], DuplicateKeys.REFUSED)
 
 
 @pytest.fixture

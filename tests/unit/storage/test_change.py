@@ -3,13 +3,14 @@ from __future__ import annotations
 import pytest
 
 from secateur.errors import ProgrammingError
-from secateur.storage.change import Operation, load_mode
+from secateur.storage.change import ChangeOperation, load_mode
 
 
 @pytest.mark.parametrize(
-    ("text", "operation"), [("append", Operation.APPEND), ("overwrite", Operation.OVERWRITE), ("upsert", Operation.UPSERT), ("ignore", Operation.IGNORE)]
+    ("text", "operation"),
+    [("append", ChangeOperation.APPEND), ("overwrite", ChangeOperation.OVERWRITE), ("upsert", ChangeOperation.UPSERT), ("ignore", ChangeOperation.IGNORE)],
 )
-def test_load_modes(text: str, operation: Operation) -> None:
+def test_load_modes(text: str, operation: ChangeOperation) -> None:
     assert load_mode(text) is operation
 
 

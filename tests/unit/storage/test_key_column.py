@@ -14,7 +14,7 @@ import pytest
 
 from secateur.errors import DataError, NotSupportedError
 from secateur.partitioning.types.column_type import parse_type
-from secateur.storage.change import Repeats
+from secateur.storage.change import DuplicateKeys
 from secateur.storage.key_column import KeyColumn
 from secateur.storage.layout import TableLayout
 from secateur.storage.merge import sort_rows
@@ -57,7 +57,7 @@ def test_sorts_as_written(make_table: Any, text: str) -> None:
     values = ASCENDING[text]
     shuffled = values[::2] + values[1::2][::-1]
     layout, table = one_column(make_table, text, shuffled)
-    ordered = sort_rows(layout, [table], Repeats.REFUSED).table
+    ordered = sort_rows(layout, [table], DuplicateKeys.REFUSED).table
     assert [repr(value) for value in ordered["k"].to_pylist()] == [repr(value) for value in pa.array(values, layout.schema.field("k").type).to_pylist()]
 
 
@@ -67,7 +67,7 @@ def test_sorts_as_duckdb(make_table: Any, text: str) -> None:
     with duckdb.connect() as connection:
         connection.register("rows", table)
         expected = [row[0] for row in connection.execute("SELECT n FROM rows ORDER BY k").fetchall()]
-    assert sort_rows(layout, [table], Repeats.REFUSED).table["n"].to_pylist() == expected
+    assert sort_rows(layout, [table], DuplicateKeys.REFUSED).table["n"].to_pylist() == expected
 
 
 @pytest.mark.parametrize("text", ASCENDING)
@@ -89,7 +89,7 @@ def test_view_of_a_slice_begins_at_the_slice(make_table: Any, text: str) -> None
 
 def test_zeros_are_one_key_and_so_are_nans(make_table: Any) -> None:
     layout, table = one_column(make_table, "DOUBLE", [0.0, float("nan"), -0.0, -float("nan")])
-    assert sort_rows(layout, [table], Repeats.LAST_WINS).table["n"].to_pylist() == [2, 3]
+    assert sort_rows(layout, [table], DuplicateKeys.LAST_WINS).table["n"].to_pylist() == [2, 3]
 
 
 @pytest.mark.parametrize("text", ["INTEGER[]", "INTERVAL"])

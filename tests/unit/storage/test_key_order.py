@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import DataError, NotSupportedError, ParameterError, SchemeError
-from secateur.partitioning.pruning.key_range import Cut, KeyRange
+from secateur.partitioning.pruning.key_range import KeyBoundary, KeyRange
 from secateur.storage.key_order import KeyOrder
 from secateur.storage.layout import TableLayout
 
@@ -33,7 +33,7 @@ def test_more_values_than_key_columns(layout: TableLayout) -> None:
 
 def test_a_bound_with_null_is_refused(layout: TableLayout) -> None:
     with pytest.raises(DataError, match=r"a bound on \(a, b\) holds NULL"):
-        layout.order.window(KeyRange(Cut((1, None), after=False), Cut((), after=True)))
+        layout.order.window(KeyRange(KeyBoundary((1, None), after=False), KeyBoundary((), after=True)))
 
 
 def test_a_table_needs_a_key(pairs: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.pruning.key_range import Cut, KeyRange, KeyRanges, unite_ranges
+from secateur.partitioning.pruning.key_range import KeyBoundary, KeyRange, KeyRanges, unite_ranges
 from secateur.partitioning.tables.split import split
 from secateur.partitioning.tables.table import TableDef
 from secateur.storage import snapshot
@@ -36,7 +36,7 @@ def test_a_range_of_one_customer_goes_to_its_partition(orders: TableDef) -> None
 
 
 def test_a_range_of_several_customers_goes_everywhere(orders: TableDef) -> None:
-    wide = KeyRange(Cut((5,), after=True), Cut((9, 1), after=False))
+    wide = KeyRange(KeyBoundary((5,), after=True), KeyBoundary((9, 1), after=False))
     windows = KeyWindows.of(TableLayout.of(orders), unite_ranges([KeyRange.of_prefix((1,)), wide]))
     home = orders.scheme.partition_of({"customer": 1})
     assert [window.lower for window in windows.of_partition(home)] == [(1,), (5,)]

@@ -6,28 +6,28 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import DuplicateKeyError
-from secateur.storage.change import Operation, Repeats
+from secateur.storage.change import ChangeOperation, DuplicateKeys
 from secateur.storage.layout import TableLayout
 from secateur.storage.merge import common_row, merge, new_rows, sort_rows
 
 
 def test_sorts_chunks_and_tables_together(layout: TableLayout, rows: Any, tuples: Any) -> None:
     tables = [pa.concat_tables([rows((2, "b", 1)), rows((1, "z", 2))]), rows((2, "a", 3))]
-    assert tuples(sort_rows(layout, tables, Repeats.REFUSED).table) == [(1, "z", 2), (2, "a", 3), (2, "b", 1)]
+    assert tuples(sort_rows(layout, tables, DuplicateKeys.REFUSED).table) == [(1, "z", 2), (2, "a", 3), (2, "b", 1)]
 
 
 def test_sorts_nothing(layout: TableLayout) -> None:
-    assert sort_rows(layout, [], Repeats.REFUSED).table.schema == layout.schema
+    assert sort_rows(layout, [], DuplicateKeys.REFUSED).table.schema == layout.schema
 
 
 def test_of_equal_keys_the_last_wins(layout: TableLayout, rows: Any, tuples: Any) -> None:
     tables = [rows((1, "x", 1), (2, "x", 2), (1, "x", 3)), rows((1, "x", 4), (0, "x", 5))]
-    assert tuples(sort_rows(layout, tables, Repeats.LAST_WINS).table) == [(0, "x", 5), (1, "x", 4), (2, "x", 2)]
+    assert tuples(sort_rows(layout, tables, DuplicateKeys.LAST_WINS).table) == [(0, "x", 5), (1, "x", 4), (2, "x", 2)]
 
 
 def test_of_equal_keys_the_first_wins(layout: TableLayout, rows: Any, tuples: Any) -> None:
     tables = [rows((1, "x", 1), (2, "x", 2), (1, "x", 3)), rows((1, "x", 4), (0, "x", 5))]
-    assert tuples(sort_rows(layout, tables, Repeats.FIRST_WINS).table) == [(0, "x", 5), (1, "x", 1), (2, "x", 2)]
+    assert tuples(sort_rows(layout, tables, DuplicateKeys.FIRST_WINS).table) == [(0, "x", 5), (1, "x", 1), (2, "x", 2)]
 
 
 def test_new_rows_are_those_whose_keys_are_not_there(layout: TableLayout, rows: Any, sorted_of: Any, tuples: Any) -> None:
@@ -41,13 +41,13 @@ def test_new_rows_are_those_whose_keys_are_not_there(layout: TableLayout, rows: 
 def test_equal_keys_are_named(layout: TableLayout, rows: Any, ordered: bool) -> None:
     given = [(1, "x", 1), (2, "a", 2), (2, "b", 3), (2, "b", 4)]
     with pytest.raises(DuplicateKeyError, match=r"t: key \(a=2, b='b'\) occurs more than once among the rows given") as caught:
-        sort_rows(layout, [rows(*(given if ordered else given[::-1]))], Repeats.REFUSED)
+        sort_rows(layout, [rows(*(given if ordered else given[::-1]))], DuplicateKeys.REFUSED)
     assert caught.value.details == {"table": "t", "key": [2, "b"]}
 
 
 def test_rows_in_order_are_copied_all_the_same(layout: TableLayout, rows: Any) -> None:
     given = rows((1, "x", 1), (2, "x", 2))
-    result = sort_rows(layout, [given], Repeats.REFUSED).table
+    result = sort_rows(layout, [given], DuplicateKeys.REFUSED).table
     assert result.equals(given)
     assert result["a"].chunk(0).buffers()[1].address != given["a"].chunk(0).buffers()[1].address
 
@@ -55,45 +55,45 @@ def test_rows_in_order_are_copied_all_the_same(layout: TableLayout, rows: Any) -
 BASE = [(1, "a", 10), (1, "c", 11), (3, "a", 12)]
 MERGES = [
     pytest.param(
-        Operation.APPEND,
+        ChangeOperation.APPEND,
         [(0, "z", 1), (1, "b", 2), (4, "a", 3)],
         [(0, "z", 1), (1, "a", 10), (1, "b", 2), (1, "c", 11), (3, "a", 12), (4, "a", 3)],
         id="append",
     ),
-    pytest.param(Operation.APPEND, [(9, "a", 1)], [*BASE, (9, "a", 1)], id="append-behind"),
-    pytest.param(Operation.APPEND, [], BASE, id="append-nothing"),
-    pytest.param(Operation.UPSERT, [(1, "a", 1), (1, "b", 2), (3, "a", 3)], [(1, "a", 1), (1, "b", 2), (1, "c", 11), (3, "a", 3)], id="upsert"),
-    pytest.param(Operation.UPSERT, BASE, BASE, id="upsert-the-same"),
-    pytest.param(Operation.IGNORE, [(1, "a", 1), (1, "b", 2), (3, "a", 3)], [(1, "a", 10), (1, "b", 2), (1, "c", 11), (3, "a", 12)], id="ignore"),
-    pytest.param(Operation.IGNORE, BASE, BASE, id="ignore-all"),
-    pytest.param(Operation.OVERWRITE, [(2, "q", 1)], [(2, "q", 1)], id="overwrite"),
-    pytest.param(Operation.OVERWRITE, [], [], id="overwrite-by-nothing"),
-    pytest.param(Operation.DELETE, [(1, "c", 0), (2, "c", 0), (3, "a", 0)], [(1, "a", 10)], id="delete"),
-    pytest.param(Operation.DELETE, [(0, "a", 0), (7, "a", 0)], BASE, id="delete-what-is-not-there"),
-    pytest.param(Operation.DELETE, BASE, [], id="delete-all"),
+    pytest.param(ChangeOperation.APPEND, [(9, "a", 1)], [*BASE, (9, "a", 1)], id="append-behind"),
+    pytest.param(ChangeOperation.APPEND, [], BASE, id="append-nothing"),
+    pytest.param(ChangeOperation.UPSERT, [(1, "a", 1), (1, "b", 2), (3, "a", 3)], [(1, "a", 1), (1, "b", 2), (1, "c", 11), (3, "a", 3)], id="upsert"),
+    pytest.param(ChangeOperation.UPSERT, BASE, BASE, id="upsert-the-same"),
+    pytest.param(ChangeOperation.IGNORE, [(1, "a", 1), (1, "b", 2), (3, "a", 3)], [(1, "a", 10), (1, "b", 2), (1, "c", 11), (3, "a", 12)], id="ignore"),
+    pytest.param(ChangeOperation.IGNORE, BASE, BASE, id="ignore-all"),
+    pytest.param(ChangeOperation.OVERWRITE, [(2, "q", 1)], [(2, "q", 1)], id="overwrite"),
+    pytest.param(ChangeOperation.OVERWRITE, [], [], id="overwrite-by-nothing"),
+    pytest.param(ChangeOperation.DELETE, [(1, "c", 0), (2, "c", 0), (3, "a", 0)], [(1, "a", 10)], id="delete"),
+    pytest.param(ChangeOperation.DELETE, [(0, "a", 0), (7, "a", 0)], BASE, id="delete-what-is-not-there"),
+    pytest.param(ChangeOperation.DELETE, BASE, [], id="delete-all"),
 ]
 
 
 @pytest.mark.parametrize(("operation", "given", "expected"), MERGES)
-def test_merge(layout: TableLayout, rows: Any, sorted_of: Any, tuples: Any, operation: Operation, given: list[Any], expected: list[Any]) -> None:
+def test_merge(layout: TableLayout, rows: Any, sorted_of: Any, tuples: Any, operation: ChangeOperation, given: list[Any], expected: list[Any]) -> None:
     base = sorted_of(rows(*BASE))
-    incoming = sorted_of(rows(*given) if operation is not Operation.DELETE else rows(*given).select(["a", "b"]))
+    incoming = sorted_of(rows(*given) if operation is not ChangeOperation.DELETE else rows(*given).select(["a", "b"]))
     merged = merge(layout, base, incoming, operation)
     assert tuples(merged.table) == expected
     assert merged.rows == len(expected)
     assert tuples(base.table) == BASE
 
 
-@pytest.mark.parametrize("operation", list(Operation))
-def test_merge_into_nothing(layout: TableLayout, rows: Any, sorted_of: Any, tuples: Any, operation: Operation) -> None:
+@pytest.mark.parametrize("operation", list(ChangeOperation))
+def test_merge_into_nothing(layout: TableLayout, rows: Any, sorted_of: Any, tuples: Any, operation: ChangeOperation) -> None:
     nothing, incoming = sorted_of(rows()), sorted_of(rows(*BASE))
-    expected = [] if operation is Operation.DELETE else BASE
+    expected = [] if operation is ChangeOperation.DELETE else BASE
     assert tuples(merge(layout, nothing, incoming, operation).table) == expected
 
 
 def test_append_names_the_smallest_key_that_is_there(layout: TableLayout, rows: Any, sorted_of: Any) -> None:
     with pytest.raises(DuplicateKeyError, match=r"^t: key \(a=1, b='c'\) is already there$"):
-        merge(layout, sorted_of(rows(*BASE)), sorted_of(rows((0, "a", 0), (1, "c", 0), (3, "a", 0))), Operation.APPEND)
+        merge(layout, sorted_of(rows(*BASE)), sorted_of(rows((0, "a", 0), (1, "c", 0), (3, "a", 0))), ChangeOperation.APPEND)
 
 
 @pytest.mark.parametrize(
@@ -110,4 +110,4 @@ def test_common_row(layout: TableLayout, rows: Any, sorted_of: Any, left: list[A
 
 
 def test_keys_that_compare_equal_only_in_their_first_columns_are_different(layout: TableLayout, rows: Any, sorted_of: Any) -> None:
-    assert merge(layout, sorted_of(rows((1, "a", 0))), sorted_of(rows((1, "a\0", 0))), Operation.APPEND).rows == 2
+    assert merge(layout, sorted_of(rows((1, "a", 0))), sorted_of(rows((1, "a\0", 0))), ChangeOperation.APPEND).rows == 2

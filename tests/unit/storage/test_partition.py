@@ -7,7 +7,7 @@ import pytest
 
 from secateur.errors import DuplicateKeyError, LoadFailedError, TopologyChangedError
 from secateur.storage import partition as module
-from secateur.storage.change import ChangeCount, Operation
+from secateur.storage.change import ChangeCount, ChangeOperation
 from secateur.storage.layout import TableLayout
 from secateur.storage.partition import Partition
 
@@ -92,8 +92,8 @@ def test_delete_takes_whole_rows_too(either: Partition, rows: Any) -> None:
     assert either.delete(rows((1, "x", 99))) == 1
 
 
-@pytest.mark.parametrize("operation", [Operation.APPEND, Operation.UPSERT, Operation.DELETE])
-def test_nothing_given_changes_nothing(either: Partition, rows: Any, operation: Operation) -> None:
+@pytest.mark.parametrize("operation", [ChangeOperation.APPEND, ChangeOperation.UPSERT, ChangeOperation.DELETE])
+def test_nothing_given_changes_nothing(either: Partition, rows: Any, operation: ChangeOperation) -> None:
     assert either.apply(operation, rows()) == 0
     assert either.version == 0
 
@@ -154,8 +154,8 @@ def test_rows_of_another_partition_are_refused(make_table: Any) -> None:
         Partition(layout, (right + 1) % 16).append(pa.table({"k": [5]}, schema=layout.schema))
 
 
-@pytest.mark.parametrize("operation", [Operation.APPEND, Operation.UPSERT, Operation.OVERWRITE])
-def test_reserved_keys_are_refused_until_released(either: Partition, rows: Any, sorted_of: Any, operation: Operation) -> None:
+@pytest.mark.parametrize("operation", [ChangeOperation.APPEND, ChangeOperation.UPSERT, ChangeOperation.OVERWRITE])
+def test_reserved_keys_are_refused_until_released(either: Partition, rows: Any, sorted_of: Any, operation: ChangeOperation) -> None:
     either.append(rows((1, "x", 1)))
     either.reserve("load-1", sorted_of(rows((5, "x", 0), (6, "x", 0))))
     with pytest.raises(

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import DataError, ParameterError
-from secateur.partitioning.pruning.key_range import Cut, KeyRange
+from secateur.partitioning.pruning.key_range import KeyBoundary, KeyRange
 from secateur.storage.partition import Partition
 from secateur.storage.snapshot import PartitionSnapshot
 
@@ -18,12 +18,12 @@ EXPECTED = sorted([row for row in KEPT if row[:2] not in {(2, "b"), (4, "c")}] +
 EXPECTED = [(a, b, 99 if (a, b) == (1, "b") else v) for a, b, v in EXPECTED]
 
 
-def before(*values: Any) -> Cut:
-    return Cut(values, after=False)
+def before(*values: Any) -> KeyBoundary:
+    return KeyBoundary(values, after=False)
 
 
-def after(*values: Any) -> Cut:
-    return Cut(values, after=True)
+def after(*values: Any) -> KeyBoundary:
+    return KeyBoundary(values, after=True)
 
 
 @pytest.fixture(params=["folded", "overlaid"])
@@ -79,7 +79,7 @@ CUTS = [(), (-9,), (-1,), (1,), (2,), (4,), (9,), (1, "b"), (2, ""), (2, "b"), (
 @pytest.mark.parametrize("lower", CUTS, ids=str)
 def test_slice_is_a_filter(snapshot: PartitionSnapshot, tuples: Any, lower: tuple[Any, ...], after_lower: bool, after_upper: bool) -> None:
     for upper in CUTS:
-        found = snapshot.slice(KeyRange(Cut(lower, after_lower), Cut(upper, after_upper)))
+        found = snapshot.slice(KeyRange(KeyBoundary(lower, after_lower), KeyBoundary(upper, after_upper)))
         expected = [
             row
             for row in EXPECTED

@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.pruning.key_range import Cut, IndexSlice, KeyPrefix, KeyRange, KeyRanges
+from secateur.partitioning.pruning.key_range import IndexSlice, KeyBoundary, KeyPrefix, KeyRange, KeyRanges
 from secateur.partitioning.tables.table import TableDef
 from secateur.storage.member_store import MemberStore
 
@@ -37,7 +37,7 @@ def keys(store: MemberStore, part: KeyPrefix | KeyRanges, *columns: str) -> list
 
 
 def between(low: int, high: int) -> KeyRanges:
-    return KeyRanges((KeyRange(Cut((low,), after=False), Cut((high,), after=True)),))
+    return KeyRanges((KeyRange(KeyBoundary((low,), after=False), KeyBoundary((high,), after=True)),))
 
 
 def test_rows_are_found_by_value_and_come_in_key_order(store: MemberStore) -> None:
@@ -56,7 +56,7 @@ def test_several_columns(store: MemberStore) -> None:
 
 def test_a_null_in_any_column_is_not_found(store: MemberStore) -> None:
     assert keys(store, KeyPrefix(("a", 6)), "s", "v") == [key for key, value, text in ROWS if (text, value) == ("a", 6)]
-    found = keys(store, KeyRanges((KeyRange(Cut(("a", 11), after=False), Cut(("a", 12), after=True)),)), "s", "v")
+    found = keys(store, KeyRanges((KeyRange(KeyBoundary(("a", 11), after=False), KeyBoundary(("a", 12), after=True)),)), "s", "v")
     assert found == [key for key, value, text in ROWS if text == "a" and value in (11, 12)]
 
 

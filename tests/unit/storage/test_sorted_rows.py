@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.storage.change import Repeats
+from secateur.storage.change import DuplicateKeys
 from secateur.storage.layout import TableLayout
 from secateur.storage.merge import sort_rows
 from secateur.storage.sorted_rows import SortedRows
@@ -16,7 +16,7 @@ GRID = [(a, b) for a in (-3, 0, 0, 5) for b in ("", "m", "mm", "z")]
 
 @pytest.fixture
 def grid(rows: Any, layout: TableLayout) -> SortedRows:
-    return sort_rows(layout, [rows(*[(a, b, 0) for a, b in set(GRID)])], Repeats.REFUSED)
+    return sort_rows(layout, [rows(*[(a, b, 0) for a, b in set(GRID)])], DuplicateKeys.REFUSED)
 
 
 PROBES = [(a,) for a in (-4, -3, -1, 0, 5, 6)] + [(a, b) for a in (-4, -3, 0, 5, 6) for b in ("", "a", "m", "ml", "mm", "z", "zz")]
@@ -37,7 +37,7 @@ def test_search_is_counting(grid: SortedRows, layout: TableLayout, probe: tuple[
 @pytest.mark.parametrize("lengths", [(1,), (2,), (3,), (1, 1), (1, 2, 1), (7, 1, 30)], ids=str)
 def test_runs_of_every_length_end_where_they_end(layout: TableLayout, rows: Any, lengths: tuple[int, ...]) -> None:
     table = rows(*[(run, f"{position:03}", 0) for run, length in enumerate(lengths) for position in range(length)])
-    found = sort_rows(layout, [table], Repeats.REFUSED)
+    found = sort_rows(layout, [table], DuplicateKeys.REFUSED)
     ends = list(itertools.accumulate(lengths))
     assert [found.equal_range((run,)) for run in range(len(lengths))] == list(itertools.pairwise([0, *ends]))
 
@@ -54,12 +54,12 @@ def test_no_rows(layout: TableLayout) -> None:
 
 
 def test_bytes_are_those_of_the_buffers(layout: TableLayout, rows: Any) -> None:
-    table = sort_rows(layout, [rows(*[(n, "abcd", n) for n in range(1000)])], Repeats.REFUSED).table
+    table = sort_rows(layout, [rows(*[(n, "abcd", n) for n in range(1000)])], DuplicateKeys.REFUSED).table
     assert 1000 * (8 + 4 + 4 + 8) <= SortedRows(table, layout.order).nbytes <= 1000 * (8 + 4 + 4 + 8) + 1000 // 8 * 3 + 200
 
 
 def test_search_reads_the_key_columns_by_name_not_place(make_table: Any) -> None:
     layout = TableLayout.of(make_table({"v": "BIGINT", "b": "VARCHAR", "a": "BIGINT"}, ["a", "b"]))
-    found = sort_rows(layout, [pa.table({"v": [9, 8], "b": ["x", "y"], "a": [2, 1]}).cast(layout.schema)], Repeats.REFUSED)
+    found = sort_rows(layout, [pa.table({"v": [9, 8], "b": ["x", "y"], "a": [2, 1]}).cast(layout.schema)], DuplicateKeys.REFUSED)
     assert found.table["v"].to_pylist() == [8, 9]
     assert found.equal_range((2, b"x")) == (1, 2)

@@ -18,10 +18,10 @@ from secateur.errors import (
     TopologyChangedError,
 )
 from secateur.partitioning.tables.table import TableDef
-from secateur.storage import load_book
+from secateur.storage import load_registry as load_book
 from secateur.storage.block import message_bytes
 from secateur.storage.change import MIXED, MixedAttempt
-from secateur.storage.load_book import LoadInfo
+from secateur.storage.load_registry import LoadInfo
 from secateur.storage.member_store import MemberStore
 
 

@@ -14,7 +14,7 @@ from secateur.partitioning.tables.statistics import ColumnStatistics, TableStati
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.column_type import parse_type
 from secateur.storage import table_summary
-from secateur.storage.change import Operation
+from secateur.storage.change import ChangeOperation
 from secateur.storage.layout import TableLayout
 from secateur.storage.partition import Partition
 from secateur.storage.table_summary import TableSummary, summarize, total
@@ -31,7 +31,7 @@ def partitions(table: TableDef, *rows: dict[str, list[Any]]) -> list[Partition]:
     made = []
     for number, columns in enumerate(rows):
         made.append(Partition(layout, number))
-        made[-1].apply(Operation.APPEND, pa.table(columns, schema=table.arrow_schema))
+        made[-1].apply(ChangeOperation.APPEND, pa.table(columns, schema=table.arrow_schema))
     return made
 
 
@@ -83,8 +83,8 @@ def test_no_rows() -> None:
 def test_rows_that_were_written_a_moment_ago_count() -> None:
     table = definition(v="INTEGER")
     hosted = partitions(table, {"id": list(range(100)), "v": [1] * 100})
-    hosted[0].apply(Operation.UPSERT, pa.table({"id": [5, 1000], "v": [7, 8]}, schema=table.arrow_schema))
-    hosted[0].apply(Operation.DELETE, pa.table({"id": pa.array([0], pa.int64())}))
+    hosted[0].apply(ChangeOperation.UPSERT, pa.table({"id": [5, 1000], "v": [7, 8]}, schema=table.arrow_schema))
+    hosted[0].apply(ChangeOperation.DELETE, pa.table({"id": pa.array([0], pa.int64())}))
     found = statistics(table, hosted)
     assert found.rows == 100
     assert (found.columns["id"].maximum, found.columns["v"].distinct) == (1000, 3)

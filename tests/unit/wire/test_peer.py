@@ -24,7 +24,7 @@ from secateur.wire.frames import FrameKind, encode_frame
 
 class Service:
     def __init__(self) -> None:
-        self.gate = asyncio.Event()
+        self.latch = asyncio.Event()
         self.notes: list[int] = []
         self.yielded = 0
 
@@ -42,10 +42,10 @@ class Service:
     def notify(self, request: Request) -> None:
         self.notes.append(request.args["n"])
         if request.args["n"] < 0:
-            self.gate.set()
+            self.latch.set()
 
     async def wait(self, request: Request) -> Reply:
-        await self.gate.wait()
+        await self.latch.wait()
         return Reply(request.args)
 
     async def stream(self, pieces: int) -> AsyncIterator[Reply]:
@@ -88,7 +88,7 @@ async def test_many_requests_share_a_connection_and_are_answered_in_any_order() 
         answers = await asyncio.gather(*(peer.request("echo", {"n": n}, b"x" * n) for n in range(300)))
         assert [(a.header["n"], len(a.payload)) for a in answers] == [(n, n) for n in range(300)]
         assert not waiting.done()
-        service.gate.set()
+        service.latch.set()
         assert (await waiting).header == {"n": 1}
         assert server.connection_count == 1
 
@@ -106,7 +106,7 @@ async def test_notifications_keep_their_order() -> None:
     async with pair() as (service, peer, _):
         for n in [*range(500), -1]:
             await peer.notify("note", {"n": n}, b"x" * 1000)
-        await service.gate.wait()
+        await service.latch.wait()
         assert service.notes == [*range(500), -1]
 
 
@@ -139,7 +139,7 @@ async def test_no_answer_in_time_is_a_deadline_error_and_the_connection_goes_on(
     async with pair(timeout_s=20) as (service, peer, server):
         with pytest.raises(DeadlineError, match=r"did not answer 'wait' within 0.02 s"):
             await peer.request("wait", timeout_s=0.02)
-        service.gate.set()
+        service.latch.set()
         assert (await peer.request("echo", {"n": 1})).header == {"n": 1}
         assert server.connection_count == 1
 
@@ -184,7 +184,7 @@ async def test_too_many_in_flight_is_refused_here() -> None:
         await asyncio.sleep(0)  # both have asked
         with pytest.raises(LimitExceededError, match=r"2 requests to .* are in flight"):
             await peer.request("wait")
-        service.gate.set()
+        service.latch.set()
         await asyncio.gather(*waiting)
 
 

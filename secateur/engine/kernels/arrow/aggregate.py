@@ -19,17 +19,17 @@ import pyarrow.acero as acero
 import pyarrow.compute as pc
 
 from secateur.engine.kernels.arrow.doubles import held_by_double, to_double
-from secateur.engine.kernels.arrow.evaluate import Evaluator, Scope, compile_expression
+from secateur.engine.kernels.arrow.evaluate import EvaluationContext, Evaluator, compile_expression
 from secateur.engine.kernels.arrow.exact_values import InexactError, compute_type
 from secateur.engine.kernels.arrow.expression import Expression
-from secateur.engine.kernels.arrow.fragment import Aggregate, AggregateFunction, slot_name
+from secateur.engine.kernels.arrow.fragment import AggregateFunction, ArrowAggregate, slot_name
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX, unscaled
 
 __all__ = ["Aggregator", "compile_aggregation"]
 
 #: Columns of the stage in, its row count, to the columns ``#0``, ``#1`` of the groups.
-Aggregator = Callable[[Scope, int], Mapping[str, Any]]
+Aggregator = Callable[[EvaluationContext, int], Mapping[str, Any]]
 
 #: From so many rows on, a second core is worth the start of Arrow's threads.
 _THREADED_ROWS_MIN: Final = 200_000
@@ -49,7 +49,7 @@ class _Primitive:
     argument: int | None
 
 
-def compile_aggregation(keys: Sequence[Expression], aggregates: Sequence[Aggregate], *, threads: bool = True) -> Aggregator:
+def compile_aggregation(keys: Sequence[Expression], aggregates: Sequence[ArrowAggregate], *, threads: bool = True) -> Aggregator:
     """Turn group keys and aggregates into a closure.
 
     Args:
@@ -67,7 +67,7 @@ def compile_aggregation(keys: Sequence[Expression], aggregates: Sequence[Aggrega
     finishers = [_finisher(aggregate) for aggregate in aggregates]
     compute = _compile_grouped(keys, primitives, [argument.type for argument in arguments], threads=threads) if keys else _compile_global(primitives)
 
-    def aggregate_rows(scope: Scope, row_count: int) -> Mapping[str, Any]:
+    def aggregate_rows(scope: EvaluationContext, row_count: int) -> Mapping[str, Any]:
         values = [evaluator(scope) for evaluator in evaluators]
         for guard in guards:
             guard(values, row_count)
@@ -81,10 +81,10 @@ def compile_aggregation(keys: Sequence[Expression], aggregates: Sequence[Aggrega
 Computed = tuple[Sequence[Any], Mapping[_Primitive, Any]]
 
 
-def _compile_global(primitives: Sequence[_Primitive]) -> Callable[[Scope, Sequence[Any], int], Computed]:
+def _compile_global(primitives: Sequence[_Primitive]) -> Callable[[EvaluationContext, Sequence[Any], int], Computed]:
     """One group, which exists even without rows: Arrow's scalar aggregates, an array of one each."""
 
-    def compute(_scope: Scope, values: Sequence[Any], row_count: int) -> Computed:
+    def compute(_scope: EvaluationContext, values: Sequence[Any], row_count: int) -> Computed:
         computed = {}
         for primitive in primitives:
             if primitive.argument is None:
@@ -101,7 +101,7 @@ def _compile_global(primitives: Sequence[_Primitive]) -> Callable[[Scope, Sequen
 
 def _compile_grouped(
     keys: Sequence[Expression], primitives: Sequence[_Primitive], types: Sequence[SqlType], *, threads: bool
-) -> Callable[[Scope, Sequence[Any], int], Computed]:
+) -> Callable[[EvaluationContext, Sequence[Any], int], Computed]:
     """Arrow's hash aggregation over a table of the keys and arguments; the node that says what to compute is built once."""
     key_names = [f"k{position}" for position in range(len(keys))]
     evaluators: list[Evaluator] = [compile_expression(key) for key in keys]
@@ -117,7 +117,7 @@ def _compile_grouped(
     ]
     node = acero.Declaration("aggregate", acero.AggregateNodeOptions(specs, keys=key_names))
 
-    def compute(scope: Scope, values: Sequence[Any], row_count: int) -> Computed:
+    def compute(scope: EvaluationContext, values: Sequence[Any], row_count: int) -> Computed:
         key_columns = [evaluator(scope) for evaluator in evaluators]
         source = pa.Table.from_arrays([*key_columns, *values], schema=schema)
         declaration = acero.Declaration.from_sequence([acero.Declaration("table_source", acero.TableSourceNodeOptions(source)), node])
@@ -129,7 +129,7 @@ def _compile_grouped(
     return compute
 
 
-def _primitives(aggregate: Aggregate, arguments: Sequence[Expression]) -> list[_Primitive]:
+def _primitives(aggregate: ArrowAggregate, arguments: Sequence[Expression]) -> list[_Primitive]:
     position = None if aggregate.argument is None else arguments.index(aggregate.argument)
     match aggregate.function:
         case AggregateFunction.COUNT_ROWS:
@@ -140,10 +140,10 @@ def _primitives(aggregate: Aggregate, arguments: Sequence[Expression]) -> list[_
             return [_Primitive(aggregate.function.value, position)]
 
 
-def _guard(arguments: Sequence[Expression]) -> Callable[[Aggregate], Callable[[Sequence[Any], int], None] | None]:
+def _guard(arguments: Sequence[Expression]) -> Callable[[ArrowAggregate], Callable[[Sequence[Any], int], None] | None]:
     """Per aggregate: a check that raises InexactError when Arrow's answer might not be DuckDB's; None when it always is."""
 
-    def guard(aggregate: Aggregate) -> Callable[[Sequence[Any], int], None] | None:
+    def guard(aggregate: ArrowAggregate) -> Callable[[Sequence[Any], int], None] | None:
         if aggregate.argument is None or aggregate.function is AggregateFunction.COUNT:
             return None
         position, type_ = arguments.index(aggregate.argument), aggregate.argument.type
@@ -186,7 +186,7 @@ def _accumulator(type_: SqlType) -> tuple[int, int]:
             return 2**63, -type_.integer_range[0]
 
 
-def _finisher(aggregate: Aggregate) -> Callable[..., pa.Array]:
+def _finisher(aggregate: ArrowAggregate) -> Callable[..., pa.Array]:
     """From the arrays of :func:`_primitives` to the aggregate's own type."""
     wanted = compute_type(aggregate.type)
     match aggregate.function:

@@ -14,16 +14,24 @@ import pyarrow.compute as pc
 
 from secateur.engine.kernels.arrow.doubles import to_double
 from secateur.engine.kernels.arrow.exact_values import InexactError, compute_type, exact_array, exact_scalar
-from secateur.engine.kernels.arrow.expression import Call, Column, Constant, Expression, Function, Parameter, ParameterList
+from secateur.engine.kernels.arrow.expression import (
+    CallExpression,
+    ColumnExpression,
+    ConstantExpression,
+    Expression,
+    ParameterExpression,
+    ParameterListExpression,
+    ScalarFunction,
+)
 from secateur.partitioning.types.column_type import TypeKind
 
-__all__ = ["Evaluator", "Scope", "compile_expression"]
+__all__ = ["EvaluationContext", "Evaluator", "compile_expression"]
 
 #: Arrays, or scalars for constants and parameters. An Array where the relation has one chunk, else a ChunkedArray.
 Datum = Any
 
 
-class Scope:
+class EvaluationContext:
     """What an expression reads in one call: the columns of its stage, and the parameters of the call."""
 
     __slots__ = ("columns", "params")
@@ -33,30 +41,30 @@ class Scope:
         self.params = params
 
 
-Evaluator = Callable[[Scope], Datum]
+Evaluator = Callable[[EvaluationContext], Datum]
 
 #: Function objects rather than pyarrow's wrappers: half the cost of a call on a hundred rows.
 _COMPUTE: Final = {
-    Function.EQUAL: pc.get_function("equal"),
-    Function.NOT_EQUAL: pc.get_function("not_equal"),
-    Function.LESS: pc.get_function("less"),
-    Function.LESS_EQUAL: pc.get_function("less_equal"),
-    Function.GREATER: pc.get_function("greater"),
-    Function.GREATER_EQUAL: pc.get_function("greater_equal"),
-    Function.AND: pc.get_function("and_kleene"),
-    Function.OR: pc.get_function("or_kleene"),
-    Function.NOT: pc.get_function("invert"),
-    Function.ADD: pc.get_function("add_checked"),
-    Function.SUBTRACT: pc.get_function("subtract_checked"),
-    Function.MULTIPLY: pc.get_function("multiply_checked"),
-    Function.DIVIDE: pc.get_function("divide"),
-    Function.COALESCE: pc.get_function("coalesce"),
-    Function.NEGATE: pc.get_function("negate_checked"),
+    ScalarFunction.EQUAL: pc.get_function("equal"),
+    ScalarFunction.NOT_EQUAL: pc.get_function("not_equal"),
+    ScalarFunction.LESS: pc.get_function("less"),
+    ScalarFunction.LESS_EQUAL: pc.get_function("less_equal"),
+    ScalarFunction.GREATER: pc.get_function("greater"),
+    ScalarFunction.GREATER_EQUAL: pc.get_function("greater_equal"),
+    ScalarFunction.AND: pc.get_function("and_kleene"),
+    ScalarFunction.OR: pc.get_function("or_kleene"),
+    ScalarFunction.NOT: pc.get_function("invert"),
+    ScalarFunction.ADD: pc.get_function("add_checked"),
+    ScalarFunction.SUBTRACT: pc.get_function("subtract_checked"),
+    ScalarFunction.MULTIPLY: pc.get_function("multiply_checked"),
+    ScalarFunction.DIVIDE: pc.get_function("divide"),
+    ScalarFunction.COALESCE: pc.get_function("coalesce"),
+    ScalarFunction.NEGATE: pc.get_function("negate_checked"),
 }
 _MATCHES: Final = {
-    Function.STARTS_WITH: pc.get_function("starts_with"),
-    Function.ENDS_WITH: pc.get_function("ends_with"),
-    Function.CONTAINS: pc.get_function("match_substring"),
+    ScalarFunction.STARTS_WITH: pc.get_function("starts_with"),
+    ScalarFunction.ENDS_WITH: pc.get_function("ends_with"),
+    ScalarFunction.CONTAINS: pc.get_function("match_substring"),
 }
 _IS_NULL: Final = pc.get_function("is_null")
 _IS_VALID: Final = pc.get_function("is_valid")
@@ -64,52 +72,52 @@ _IS_IN: Final = pc.get_function("is_in")
 _IF_ELSE: Final = pc.get_function("if_else")
 _CAST: Final = pc.get_function("cast")
 _NULL_BOOLEAN: Final = pa.scalar(None, pa.bool_())
-_NAN_OK_FLIP: Final = {Function.GREATER: Function.LESS_EQUAL, Function.GREATER_EQUAL: Function.LESS}
+_NAN_OK_FLIP: Final = {ScalarFunction.GREATER: ScalarFunction.LESS_EQUAL, ScalarFunction.GREATER_EQUAL: ScalarFunction.LESS}
 
 
 def compile_expression(expression: Expression) -> Evaluator:
-    """Turn an expression into a closure that evaluates it in a :class:`Scope`.
+    """Turn an expression into a closure that evaluates it in a :class:`EvaluationContext`.
 
     The closure raises InexactError or pyarrow.ArrowInvalid (an overflow) where DuckDB has to answer.
     """
     match expression:
-        case Column(name):
+        case ColumnExpression(name):
             return lambda scope: scope.columns[name]
-        case Constant(value, type_):
+        case ConstantExpression(value, type_):
             scalar = exact_scalar(value, type_)
             return lambda _scope: scalar
-        case Parameter(number, type_):
+        case ParameterExpression(number, type_):
             return lambda scope: exact_scalar(_parameter(scope, number), type_)
-        case ParameterList(number, type_):
+        case ParameterListExpression(number, type_):
             return lambda scope: exact_array(_parameter(scope, number), type_)
-        case Call():
+        case CallExpression():
             return _compile_call(expression)
         case _:
             assert_never(expression)
 
 
-def _parameter(scope: Scope, number: int) -> Any:
+def _parameter(scope: EvaluationContext, number: int) -> Any:
     if number > len(scope.params):
         raise InexactError(f"no parameter ${number}: DuckDB says so in the user's words")
     return scope.params[number - 1]
 
 
-def _compile_call(call: Call) -> Evaluator:
+def _compile_call(call: CallExpression) -> Evaluator:
     match call.function:
-        case Function.IS_NULL:
+        case ScalarFunction.IS_NULL:
             return _unary(_IS_NULL, call)
-        case Function.NOT | Function.NEGATE:
+        case ScalarFunction.NOT | ScalarFunction.NEGATE:
             return _unary(_COMPUTE[call.function], call)
-        case Function.CAST:
+        case ScalarFunction.CAST:
             return _compile_cast(call)
-        case Function.IN:
+        case ScalarFunction.IN:
             return _compile_in(call)
-        case Function.STARTS_WITH | Function.ENDS_WITH | Function.CONTAINS:
+        case ScalarFunction.STARTS_WITH | ScalarFunction.ENDS_WITH | ScalarFunction.CONTAINS:
             return _compile_match(call)
-        case Function.GREATER | Function.GREATER_EQUAL if call.arguments[0].type.is_float:
+        case ScalarFunction.GREATER | ScalarFunction.GREATER_EQUAL if call.arguments[0].type.is_float:
             # NaN > 1 is true in SQL: "not <=" says so, and keeps NULL. The constant on the right is never NaN.
             below = _binary(_COMPUTE[_NAN_OK_FLIP[call.function]], call.arguments[0], call.arguments[1])
-            invert = _COMPUTE[Function.NOT]
+            invert = _COMPUTE[ScalarFunction.NOT]
             return lambda scope: invert.call([below(scope)])
         case _:
             function = _COMPUTE[call.function]
@@ -119,7 +127,7 @@ def _compile_call(call: Call) -> Evaluator:
             return evaluator
 
 
-def _unary(function: pc.Function, call: Call) -> Evaluator:
+def _unary(function: pc.Function, call: CallExpression) -> Evaluator:
     inner = compile_expression(call.arguments[0])
     return lambda scope: function.call([inner(scope)])
 
@@ -132,26 +140,26 @@ def _joined(function: pc.Function, left: Evaluator, right: Evaluator) -> Evaluat
     return lambda scope: function.call([left(scope), right(scope)])
 
 
-def _compile_match(call: Call) -> Evaluator:
+def _compile_match(call: CallExpression) -> Evaluator:
     function = _MATCHES[call.function]
     inner, pattern = compile_expression(call.arguments[0]), call.arguments[1]
-    assert isinstance(pattern, Constant)
+    assert isinstance(pattern, ConstantExpression)
     options = pc.MatchSubstringOptions(pattern.value)
     return lambda scope: function.call([inner(scope)], options)
 
 
-def _compile_in(call: Call) -> Evaluator:
+def _compile_in(call: CallExpression) -> Evaluator:
     needle, *items = map(compile_expression, call.arguments)
     type_ = compute_type(call.arguments[0].type)
 
-    def options(scope: Scope) -> pc.SetLookupOptions:
-        if isinstance(call.arguments[1], ParameterList):
+    def options(scope: EvaluationContext) -> pc.SetLookupOptions:
+        if isinstance(call.arguments[1], ParameterListExpression):
             return pc.SetLookupOptions(items[0](scope), skip_nulls=True)
         return pc.SetLookupOptions(pa.array([item(scope).as_py() for item in items], type_), skip_nulls=True)
 
-    fixed = options(Scope({}, ())) if all(isinstance(item, Constant) for item in call.arguments[1:]) else None
+    fixed = options(EvaluationContext({}, ())) if all(isinstance(item, ConstantExpression) for item in call.arguments[1:]) else None
 
-    def evaluate(scope: Scope) -> Datum:
+    def evaluate(scope: EvaluationContext) -> Datum:
         values = needle(scope)
         found = _IS_IN.call([values], fixed or options(scope))
         return found if values.null_count == 0 else _IF_ELSE.call([_IS_VALID.call([values]), found, _NULL_BOOLEAN])
@@ -159,7 +167,7 @@ def _compile_in(call: Call) -> Evaluator:
     return evaluate
 
 
-def _compile_cast(call: Call) -> Evaluator:
+def _compile_cast(call: CallExpression) -> Evaluator:
     inner, given = compile_expression(call.arguments[0]), call.arguments[0].type
     if call.type.is_float and given.kind in (TypeKind.HUGEINT, TypeKind.DECIMAL):
         return lambda scope: to_double(inner(scope))

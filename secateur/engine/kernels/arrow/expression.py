@@ -12,11 +12,22 @@ from typing import Any, assert_never
 
 from secateur.partitioning.types.column_type import SqlType, parse_type
 
-__all__ = ["Call", "Column", "Constant", "Expression", "Function", "Parameter", "ParameterList", "from_wire", "to_wire", "walk"]
+__all__ = [
+    "CallExpression",
+    "ColumnExpression",
+    "ConstantExpression",
+    "Expression",
+    "ParameterExpression",
+    "ParameterListExpression",
+    "ScalarFunction",
+    "from_wire",
+    "to_wire",
+    "walk",
+]
 
 
-class Function(Enum):
-    """What a :class:`Call` computes. NULL in gives NULL out, but for AND and OR (three-valued logic), IS_NULL, COALESCE, and IN, which is as a chain of OR."""
+class ScalarFunction(Enum):
+    """What a :class:`CallExpression` computes. NULL in gives NULL out, but for AND and OR (three-valued logic), IS_NULL, COALESCE, and IN, which is as a chain of OR."""
 
     EQUAL = "="
     NOT_EQUAL = "<>"
@@ -29,7 +40,7 @@ class Function(Enum):
     NOT = "not"
     IS_NULL = "is_null"
     IN = "in"
-    """The first argument is in the list of the others, which are constants and parameters of its type, or one :class:`ParameterList`."""
+    """The first argument is in the list of the others, which are constants and parameters of its type, or one :class:`ParameterListExpression`."""
     ADD = "+"
     SUBTRACT = "-"
     MULTIPLY = "*"
@@ -46,7 +57,7 @@ class Function(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ColumnExpression:
     """A column of the scope, by its exact name."""
 
     name: str
@@ -54,7 +65,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class ConstantExpression:
     """A value of the statement's text, canonical for its type (``partitioning.coerce``); never NULL and never NaN."""
 
     value: Any
@@ -62,7 +73,7 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class ParameterExpression:
     """The value of ``$number``, which has to be one of ``type`` exactly; any other sends the call to DuckDB."""
 
     number: int
@@ -70,7 +81,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class ParameterList:
+class ParameterListExpression:
     """The elements of ``$number``, a list of one or more values that each have to be one of ``type`` exactly; any other value sends the call to DuckDB."""
 
     number: int
@@ -78,21 +89,21 @@ class ParameterList:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallExpression:
     """A function of expressions; ``type`` is the type of the result."""
 
-    function: Function
+    function: ScalarFunction
     arguments: tuple[Expression, ...]
     type: SqlType
 
 
-Expression = Column | Constant | Parameter | ParameterList | Call
+Expression = ColumnExpression | ConstantExpression | ParameterExpression | ParameterListExpression | CallExpression
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
     """The expression and everything below it, top down."""
     yield expression
-    if isinstance(expression, Call):
+    if isinstance(expression, CallExpression):
         for argument in expression.arguments:
             yield from walk(argument)
 
@@ -101,15 +112,15 @@ def to_wire(expression: Expression) -> list[Any]:
     """Plain data: lists, strings and canonical values; :func:`from_wire` reads it back."""
     kind = str(expression.type)
     match expression:
-        case Column(name):
+        case ColumnExpression(name):
             return ["column", kind, name]
-        case Constant(value):
+        case ConstantExpression(value):
             return ["constant", kind, value]
-        case Parameter(number):
+        case ParameterExpression(number):
             return ["parameter", kind, number]
-        case ParameterList(number):
+        case ParameterListExpression(number):
             return ["elements", kind, number]
-        case Call(function, arguments):
+        case CallExpression(function, arguments):
             return [function.value, kind, *map(to_wire, arguments)]
         case _:
             assert_never(expression)
@@ -121,12 +132,12 @@ def from_wire(data: Sequence[Any]) -> Expression:
     type_ = parse_type(kind)
     match tag:
         case "column":
-            return Column(rest[0], type_)
+            return ColumnExpression(rest[0], type_)
         case "constant":
-            return Constant(rest[0], type_)
+            return ConstantExpression(rest[0], type_)
         case "parameter":
-            return Parameter(rest[0], type_)
+            return ParameterExpression(rest[0], type_)
         case "elements":
-            return ParameterList(rest[0], type_)
+            return ParameterListExpression(rest[0], type_)
         case _:
-            return Call(Function(tag), tuple(map(from_wire, rest)), type_)
+            return CallExpression(ScalarFunction(tag), tuple(map(from_wire, rest)), type_)

@@ -14,7 +14,7 @@ from typing import Any
 from secateur.engine.kernels.arrow.expression import Expression, from_wire, to_wire
 from secateur.partitioning.types.column_type import SqlType, parse_type
 
-__all__ = ["Aggregate", "AggregateFunction", "ArrowFragment", "SortKey", "slot_name"]
+__all__ = ["AggregateFunction", "ArrowAggregate", "ArrowFragment", "OrderTerm", "slot_name"]
 
 
 class AggregateFunction(Enum):
@@ -29,7 +29,7 @@ class AggregateFunction(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
+class ArrowAggregate:
     """One aggregate.
 
     Attributes:
@@ -44,7 +44,7 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True)
-class SortKey:
+class OrderTerm:
     """One ORDER BY term over the same columns as the outputs, or, under DISTINCT, over the outputs as ``#0``, ``#1``."""
 
     expression: Expression
@@ -71,10 +71,10 @@ class ArrowFragment:
     outputs: tuple[tuple[str, Expression], ...]
     where: Expression | None = None
     keys: tuple[Expression, ...] | None = None
-    aggregates: tuple[Aggregate, ...] = ()
+    aggregates: tuple[ArrowAggregate, ...] = ()
     having: Expression | None = None
     distinct: bool = False
-    order: tuple[SortKey, ...] = ()
+    order: tuple[OrderTerm, ...] = ()
     limit: Expression | None = None
     offset: Expression | None = None
     #: The closure that the kernel compiled from this value. A memo beside the value: looking it up by value would hash the whole tree in each call.
@@ -105,10 +105,10 @@ class ArrowFragment:
             outputs=tuple((name, from_wire(expression)) for name, expression in data["outputs"]),
             where=_read(data["where"]),
             keys=None if data["keys"] is None else tuple(map(from_wire, data["keys"])),
-            aggregates=tuple(Aggregate(AggregateFunction(function), _read(argument), parse_type(kind)) for function, argument, kind in data["aggregates"]),
+            aggregates=tuple(ArrowAggregate(AggregateFunction(function), _read(argument), parse_type(kind)) for function, argument, kind in data["aggregates"]),
             having=_read(data["having"]),
             distinct=data["distinct"],
-            order=tuple(SortKey(from_wire(expression), descending, nulls_first) for expression, descending, nulls_first in data["order"]),
+            order=tuple(OrderTerm(from_wire(expression), descending, nulls_first) for expression, descending, nulls_first in data["order"]),
             limit=_read(data["limit"]),
             offset=_read(data["offset"]),
         )

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from secateur.engine.kernels.arrow.aggregate import compile_aggregation
-from secateur.engine.kernels.arrow.evaluate import Scope, compile_expression
+from secateur.engine.kernels.arrow.evaluate import EvaluationContext, compile_expression
 from secateur.engine.kernels.arrow.exact_values import InexactError
-from secateur.engine.kernels.arrow.expression import Column, Constant, Expression, Parameter, walk
-from secateur.engine.kernels.arrow.fragment import ArrowFragment, SortKey, slot_name
+from secateur.engine.kernels.arrow.expression import ColumnExpression, ConstantExpression, Expression, ParameterExpression, walk
+from secateur.engine.kernels.arrow.fragment import ArrowFragment, OrderTerm, slot_name
 from secateur.engine.kernels.arrow.small_groups import SMALL_ROWS_MAX, compile_small_aggregation
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.wire import ShortTable
@@ -78,7 +78,7 @@ def _compile(fragment: ArrowFragment) -> Program:
         return lambda table, _params: finish([table.column(name) for name in plain], table.num_rows)
     outputs = [(expression, compile_expression(expression)) for _, expression in fragment.outputs]
     order_expressions = [] if fragment.distinct else [key.expression for key in fragment.order]
-    fixed = [position for position, (_, expression) in enumerate(fragment.outputs) if isinstance(expression, (Constant, Parameter))]
+    fixed = [position for position, (_, expression) in enumerate(fragment.outputs) if isinstance(expression, (ConstantExpression, ParameterExpression))]
     read = [*(expression for expression, _ in outputs), *order_expressions] if fragment.keys is None else [*fragment.keys, *_arguments(fragment)]
     rows_after_where = _compile_where(fragment.where, _columns(read))
     aggregation = None if fragment.keys is None else compile_aggregation(fragment.keys, fragment.aggregates)
@@ -96,18 +96,18 @@ def _compile(fragment: ArrowFragment) -> Program:
             groups = ShortTable(values, len(values[0]))
             return groups if is_short(values, types) else groups.to_table([(name, expression.type) for name, expression in fragment.outputs])
         if aggregation is not None:
-            columns = aggregation(Scope(columns, params), count)
+            columns = aggregation(EvaluationContext(columns, params), count)
             count = len(next(iter(columns.values())))
         if having is not None:
             columns, count = having(columns, params)
-        scope = Scope(columns, params)
+        scope = EvaluationContext(columns, params)
         results = [evaluate(scope) for _, evaluate in outputs]
         for position in fixed:
             results[position] = pa.repeat(results[position], count)
         if merge is not None:
             results = merge(results, count)
             count = len(results[0])
-            scope = Scope({slot_name(position): result for position, result in enumerate(results)}, params)
+            scope = EvaluationContext({slot_name(position): result for position, result in enumerate(results)}, params)
         start, stop = window(params, count)
         if order is not None:
             indices = order(scope, count).slice(start, stop - start)
@@ -136,7 +136,7 @@ def _plain_columns(fragment: ArrowFragment) -> list[str] | None:
         return None
     if fragment.limit is not None or fragment.offset is not None:
         return None
-    names = [expression.name for _, expression in fragment.outputs if isinstance(expression, Column)]
+    names = [expression.name for _, expression in fragment.outputs if isinstance(expression, ColumnExpression)]
     return names if len(names) == len(fragment.outputs) else None
 
 
@@ -149,7 +149,7 @@ def _compile_where(where: Expression | None, read: Mapping[str, SqlType]) -> Cal
 
     def rows(table: pa.Table, params: Sequence[Any]) -> Rows:
         columns = {name: _load(table, name, type_) for name, type_ in tested.items()}
-        mask = predicate(Scope(columns, params))
+        mask = predicate(EvaluationContext(columns, params))
         wanted = {name: columns[name] if name in columns else _load(table, name, type_) for name, type_ in read.items()}
         return _keep(wanted, mask)
 
@@ -160,21 +160,21 @@ def _compile_having(fragment: ArrowFragment) -> Callable[[Mapping[str, Any], Seq
     if fragment.having is None:
         return None
     predicate = compile_expression(fragment.having)
-    return lambda columns, params: _keep(columns, predicate(Scope(columns, params)))
+    return lambda columns, params: _keep(columns, predicate(EvaluationContext(columns, params)))
 
 
 def _compile_distinct(types: Sequence[SqlType]) -> Callable[[Sequence[Any], int], list[Any]]:
     """Merge equal rows: a grouping by all columns without aggregates."""
-    group = compile_aggregation([Column(slot_name(position), type_) for position, type_ in enumerate(types)], ())
+    group = compile_aggregation([ColumnExpression(slot_name(position), type_) for position, type_ in enumerate(types)], ())
 
     def merge(results: Sequence[Any], count: int) -> list[Any]:
         columns = {slot_name(position): result for position, result in enumerate(results)}
-        return list(group(Scope(columns, ()), count).values())
+        return list(group(EvaluationContext(columns, ()), count).values())
 
     return merge
 
 
-def _compile_order(order: Sequence[SortKey]) -> Callable[[Scope, int], pa.Array] | None:
+def _compile_order(order: Sequence[OrderTerm]) -> Callable[[EvaluationContext, int], pa.Array] | None:
     """The row numbers in the order asked for. Rows that compare equal come in any order, as in DuckDB."""
     if not order:
         return None
@@ -186,7 +186,7 @@ def _compile_order(order: Sequence[SortKey]) -> Callable[[Scope, int], pa.Array]
         columns.append((f"key {position}", "descending" if key.descending else "ascending"))
     names, options = [name for name, _ in columns], pc.SortOptions(columns)
 
-    def indices(scope: Scope, count: int) -> pa.Array:
+    def indices(scope: EvaluationContext, count: int) -> pa.Array:
         if count > _SORTED_ROWS_MAX:
             raise InexactError("many rows to sort")
         sorted_by = []
@@ -209,7 +209,7 @@ def _compile_window(offset: Expression | None, limit: Expression | None) -> Call
     evaluators = [None if expression is None else compile_expression(expression) for expression in (offset, limit)]
 
     def window(params: Sequence[Any], count: int) -> tuple[int, int]:
-        skipped, most = (None if evaluate is None else evaluate(Scope({}, params)).as_py() for evaluate in evaluators)
+        skipped, most = (None if evaluate is None else evaluate(EvaluationContext({}, params)).as_py() for evaluate in evaluators)
         if (skipped or 0) < 0 or (most or 0) < 0:
             raise InexactError("a negative LIMIT or OFFSET")
         start = min(skipped or 0, count)
@@ -249,7 +249,7 @@ def _as_uuid(values: Any) -> Any:
 
 
 def _columns(expressions: Sequence[Expression]) -> dict[str, SqlType]:
-    return {node.name: node.type for expression in expressions for node in walk(expression) if isinstance(node, Column)}
+    return {node.name: node.type for expression in expressions for node in walk(expression) if isinstance(node, ColumnExpression)}
 
 
 def _arguments(fragment: ArrowFragment) -> list[Expression]:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, assert_never
 
 from secateur.engine.kernels.arrow.exact_values import InexactError
-from secateur.engine.kernels.arrow.expression import Column, Expression
-from secateur.engine.kernels.arrow.fragment import Aggregate, AggregateFunction, ArrowFragment, SortKey, slot_name
+from secateur.engine.kernels.arrow.expression import ColumnExpression, Expression
+from secateur.engine.kernels.arrow.fragment import AggregateFunction, ArrowAggregate, ArrowFragment, OrderTerm, slot_name
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX
 
@@ -90,8 +90,8 @@ def compile_small_aggregation(fragment: ArrowFragment) -> SmallAggregation | Non
     return aggregate
 
 
-def _plain(expression: Expression) -> Column | None:
-    return expression if isinstance(expression, Column) else None
+def _plain(expression: Expression) -> ColumnExpression | None:
+    return expression if isinstance(expression, ColumnExpression) else None
 
 
 def _slot(expression: Expression, slots: Mapping[str, int]) -> int | None:
@@ -99,12 +99,12 @@ def _slot(expression: Expression, slots: Mapping[str, int]) -> int | None:
     return None if column is None else slots.get(column.name)
 
 
-def _fold(aggregate: Aggregate) -> tuple[str | None, _Fold] | None:
+def _fold(aggregate: ArrowAggregate) -> tuple[str | None, _Fold] | None:
     """The column of an aggregate and what to do with its present values (without a column: with the rows); None when that is Arrow's."""
     argument = aggregate.argument
     if argument is None:
         return (None, len) if aggregate.function is AggregateFunction.COUNT_ROWS else None
-    if not isinstance(argument, Column):
+    if not isinstance(argument, ColumnExpression):
         return None
     kind = argument.type.kind
     match aggregate.function:
@@ -137,7 +137,7 @@ def _average(values: list[Any]) -> float | None:
     return float(total) / len(values)
 
 
-def _sorted(values: list[Any], key: SortKey) -> list[int]:
+def _sorted(values: list[Any], key: OrderTerm) -> list[int]:
     present = [number for number, value in enumerate(values) if value is not None]
     missing = [number for number, value in enumerate(values) if value is None]
     present.sort(key=values.__getitem__, reverse=key.descending)

@@ -17,14 +17,14 @@ import duckdb
 
 from secateur.partitioning.types.column_type import SqlType
 
-__all__ = ["Complaint", "complaint_about", "syntax_complaint"]
+__all__ = ["ErrorPosition", "bind_error_position", "syntax_error_position"]
 
 _PREFIX: Final = "PREPARE statement AS "
 _lock: Final = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
+class ErrorPosition:
     """What DuckDB says of a text that does not bind.
 
     Attributes:
@@ -38,7 +38,7 @@ class Complaint:
     length: int
 
 
-def complaint_about(sql: str, relations: Mapping[str, Mapping[str, SqlType | str]]) -> Complaint | None:
+def bind_error_position(sql: str, relations: Mapping[str, Mapping[str, SqlType | str]]) -> ErrorPosition | None:
     """What is wrong with one SELECT, and where; None when it binds, or when DuckDB does not say where.
 
     Args:
@@ -58,7 +58,7 @@ def complaint_about(sql: str, relations: Mapping[str, Mapping[str, SqlType | str
     return None
 
 
-def syntax_complaint(sql: str) -> Complaint | None:
+def syntax_error_position(sql: str) -> ErrorPosition | None:
     """What DuckDB's parser says of a text of whatever kind, and where; None when it parses, or when DuckDB does not say where."""
     with _lock, _database().cursor() as cursor:
         try:
@@ -73,7 +73,7 @@ def _text(error: duckdb.Error | UnicodeDecodeError) -> str:
     return error.object.decode(errors="replace") if isinstance(error, UnicodeDecodeError) else str(error)
 
 
-def _read(text: str, sql: str, prefix: str = _PREFIX) -> Complaint | None:
+def _read(text: str, sql: str, prefix: str = _PREFIX) -> ErrorPosition | None:
     try:
         said: dict[str, Any] = json.loads(text[text.index("{") :])
         # Both count bytes.
@@ -81,7 +81,7 @@ def _read(text: str, sql: str, prefix: str = _PREFIX) -> Complaint | None:
         start -= len(prefix)
         raw = sql.encode()
         offset = len(raw[:start].decode(errors="ignore"))
-        return Complaint(str(said["exception_message"]), offset, max(1, len(raw[start : start + length].decode(errors="ignore")))) if start >= 0 else None
+        return ErrorPosition(str(said["exception_message"]), offset, max(1, len(raw[start : start + length].decode(errors="ignore")))) if start >= 0 else None
     except (ValueError, KeyError, TypeError):
         return None
 

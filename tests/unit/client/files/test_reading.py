@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from secateur.client.copy.file_options import FileFormat, FileOptions
+from secateur.client.copy.file_options import CopyFormat, FileOptions
 from secateur.client.copy.reading import read_batches
 from secateur.errors import DataError, ProgrammingError
 from secateur.partitioning.tables.table import Column
@@ -48,25 +48,25 @@ def rows(options: FileOptions, columns: list[Column] | None = None) -> list[tupl
 def test_csv(tmp_path: Path, text: str, said: dict[str, Any], expected: list[Any]) -> None:
     path = tmp_path / "a.csv"
     path.write_text(text)
-    assert rows(FileOptions(str(path), FileFormat.CSV, tuple(said.items()))) == expected
+    assert rows(FileOptions(str(path), CopyFormat.CSV, tuple(said.items()))) == expected
 
 
 def test_compressed_csv(tmp_path: Path) -> None:
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(b"k,s,d\n1,a,\n"))
-    assert rows(FileOptions(str(path), FileFormat.of_path(str(path)))) == [("1", "a", None)]
+    assert rows(FileOptions(str(path), CopyFormat.of_path(str(path)))) == [("1", "a", None)]
 
 
 def test_a_pattern_names_files_in_their_order(tmp_path: Path) -> None:
     for name in ("b", "a"):
         (tmp_path / f"{name}.csv").write_text(f"1,{name},\n")
-    assert rows(FileOptions(str(tmp_path / "*.csv"), FileFormat.CSV)) == [("1", "a", None), ("1", "b", None)]
+    assert rows(FileOptions(str(tmp_path / "*.csv"), CopyFormat.CSV)) == [("1", "a", None), ("1", "b", None)]
 
 
 def test_parquet_by_position(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"x": [1], "y": ["a"], "z": [None]}), path)
-    assert rows(FileOptions(str(path), FileFormat.PARQUET)) == [("1", "a", None)]
+    assert rows(FileOptions(str(path), CopyFormat.PARQUET)) == [("1", "a", None)]
 
 
 @pytest.mark.parametrize("form", ["lines", "array"])
@@ -74,7 +74,7 @@ def test_json_by_name(tmp_path: Path, form: str) -> None:
     objects = [{"s": "a", "k": 1, "more": [1]}, {"d": "2020-01-01", "k": 2, "s": {"x": 1}}]
     path = tmp_path / "a.json"
     path.write_text("\n".join(map(json.dumps, objects)) if form == "lines" else " " + json.dumps(objects))
-    assert rows(FileOptions(str(path), FileFormat.JSON)) == [("1", "a", None), ("2", '{"x":1}', "2020-01-01")]
+    assert rows(FileOptions(str(path), CopyFormat.JSON)) == [("1", "a", None), ("2", '{"x":1}', "2020-01-01")]
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.json.gz", "*.json"])
@@ -89,7 +89,7 @@ def test_json_numbers_are_exact(tmp_path: Path, name: str) -> None:
     path = tmp_path / name.replace("*", "a")
     path.write_bytes(gzip.compress("\n".join(lines).encode()) if name.endswith("gz") else "\n".join(lines).encode())
     columns = [Column(name, parse_type(type_)) for name, type_ in (("a", "DECIMAL(20, 2)"), ("b", "DOUBLE"), ("l", "DECIMAL(38, 0)[]"), ("t", "VARCHAR"))]
-    assert rows(FileOptions(str(tmp_path / name), FileFormat.JSON), columns) == [
+    assert rows(FileOptions(str(tmp_path / name), CopyFormat.JSON), columns) == [
         ("123456789012345678.91", "3.0", "[Decimal('-12345678901234567890123456789012345678'), Decimal('1')]", 'a "12345678901234567890" b'),
         ("2.00", "0.5", None, None),
         ("-999999999999999999.99", "1e+300", "[Decimal('1')]", "x"),
@@ -100,7 +100,7 @@ def test_json_with_a_compression_that_is_said(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(gzip.compress(b'{"a": 123456789012345678.91}'))
     columns = [Column("a", parse_type("DECIMAL(20, 2)"))]
-    assert rows(FileOptions(str(path), FileFormat.JSON, (("COMPRESSION", "gzip"),)), columns) == [("123456789012345678.91",)]
+    assert rows(FileOptions(str(path), CopyFormat.JSON, (("COMPRESSION", "gzip"),)), columns) == [("123456789012345678.91",)]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_values_that_no_column_holds(tmp_path: Path, type_: str, text: str, mess
     path = tmp_path / "a.csv"
     path.write_text(f"a\n{text}\n")
     with pytest.raises(DataError, match=message):
-        rows(FileOptions(str(path), FileFormat.CSV), [Column("a", parse_type(type_))])
+        rows(FileOptions(str(path), CopyFormat.CSV), [Column("a", parse_type(type_))])
 
 
 @pytest.mark.parametrize(
@@ -139,11 +139,11 @@ def test_mistakes(tmp_path: Path, name: str, content: str | None, error: type[Ex
     if content is not None:
         Path(path).write_text(content)
     with pytest.raises(error, match=message):
-        rows(FileOptions(path, FileFormat.of_path(name)))
+        rows(FileOptions(path, CopyFormat.of_path(name)))
 
 
 def test_parquet_with_other_columns(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"x": [1]}), path)
     with pytest.raises(DataError, match="column count mismatch: expected 3 columns but found 1"):
-        rows(FileOptions(str(path), FileFormat.PARQUET))
+        rows(FileOptions(str(path), CopyFormat.PARQUET))

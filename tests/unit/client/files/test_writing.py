@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from secateur.client.copy.file_options import FileFormat, FileOptions, OptionValue
+from secateur.client.copy.file_options import CopyFormat, FileOptions, OptionValue
 from secateur.client.copy.reading import read_batches
 from secateur.client.copy.writing import write_file
 from secateur.client.dbapi.rows import ResultColumn
@@ -22,7 +22,7 @@ COLUMNS = [ResultColumn("a", "INTEGER"), ResultColumn("b", "VARCHAR"), ResultCol
 ONE = [ResultColumn("a", "BIGINT")]
 
 
-def options(path: Path, form: FileFormat = FileFormat.CSV, **given: OptionValue) -> FileOptions:
+def options(path: Path, form: CopyFormat = CopyFormat.CSV, **given: OptionValue) -> FileOptions:
     return FileOptions(str(path), form, tuple(given.items()))
 
 
@@ -65,22 +65,22 @@ def test_the_suffix_says_how_it_is_compressed(tmp_path: Path) -> None:
     assert gzip.decompress(path.read_bytes()) == b"a\n1\n"
 
 
-@pytest.mark.parametrize("form", list(FileFormat))
-def test_parts_are_written_as_they_come(tmp_path: Path, form: FileFormat) -> None:
+@pytest.mark.parametrize("form", list(CopyFormat))
+def test_parts_are_written_as_they_come(tmp_path: Path, form: CopyFormat) -> None:
     path = tmp_path / "a"
     assert write_file(options(path, form), (pa.table({"a": [number]}) for number in range(3)), ONE) == 3
     found = pa.Table.from_batches(read_batches(options(path, form), [Column("a", parse_type("INTEGER"))]))
     assert found["a"].to_pylist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("form", list(FileFormat))
-def test_a_file_without_rows(tmp_path: Path, form: FileFormat) -> None:
+@pytest.mark.parametrize("form", list(CopyFormat))
+def test_a_file_without_rows(tmp_path: Path, form: CopyFormat) -> None:
     path = tmp_path / "a"
     assert write_file(options(path, form), [ROWS.slice(0, 0)], COLUMNS) == 0
-    if form is FileFormat.PARQUET:
+    if form is CopyFormat.PARQUET:
         assert pq.read_schema(path).names == ["a", "b", "c"]
     else:
-        assert path.read_text() == ("a,b,c\n" if form is FileFormat.CSV else "")
+        assert path.read_text() == ("a,b,c\n" if form is CopyFormat.CSV else "")
 
 
 def test_a_pipe_is_written_to_as_it_is(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_pipe_is_written_to_as_it_is(tmp_path: Path) -> None:
 def test_columns_of_one_name_get_numbers(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     table = pa.Table.from_arrays([pa.array([1])] * 3, names=["a", "a", "b"])
-    write_file(options(path, FileFormat.PARQUET), [table], [ResultColumn(name, "BIGINT") for name in table.column_names])
+    write_file(options(path, CopyFormat.PARQUET), [table], [ResultColumn(name, "BIGINT") for name in table.column_names])
     assert pq.read_table(path).column_names == ["a", "a_1", "b"]
 
 

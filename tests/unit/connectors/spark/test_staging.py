@@ -10,7 +10,7 @@ import pytest
 from secateur.connectors.spark.staging import Stager
 from secateur.errors import AuthenticationError, DataError, NullKeyError
 from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.interval import Every, EveryUnit
+from secateur.partitioning.schemes.interval import IntervalPartitioning, IntervalUnit
 from secateur.partitioning.schemes.ranges_on_demand import with_cells
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.split import split
@@ -96,7 +96,7 @@ def test_members_ask_for_the_token(orders: TableDef, loads_only: Start) -> None:
 
 
 def test_ranges_are_made_for_the_rows_that_need_them(orders: TableDef, loads_only: Start) -> None:
-    every = Every(10, EveryUnit.NUMBER)
+    every = IntervalPartitioning(10, IntervalUnit.NUMBER)
     scheme = build_scheme(range_columns=["id"], every=every, types={"id": orders.column("id").type}, primary_key=["id"], table="orders")
     before, after = replace(orders, scheme=scheme), replace(orders, scheme=with_cells(scheme, [0, 1], table="orders"))
     cluster = loads_only(after)

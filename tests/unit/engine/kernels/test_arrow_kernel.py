@@ -12,8 +12,19 @@ import pytest
 
 from secateur.engine.kernels.arrow import aggregate as arrow_aggregate
 from secateur.engine.kernels.arrow import kernel as arrow_kernel
-from secateur.engine.kernels.arrow.expression import Call, Column, Constant, Expression, Function, Parameter, ParameterList, from_wire, to_wire, walk
-from secateur.engine.kernels.arrow.fragment import Aggregate, AggregateFunction, ArrowFragment, SortKey, slot_name
+from secateur.engine.kernels.arrow.expression import (
+    CallExpression,
+    ColumnExpression,
+    ConstantExpression,
+    Expression,
+    ParameterExpression,
+    ParameterListExpression,
+    ScalarFunction,
+    from_wire,
+    to_wire,
+    walk,
+)
+from secateur.engine.kernels.arrow.fragment import AggregateFunction, ArrowAggregate, ArrowFragment, OrderTerm, slot_name
 from secateur.engine.kernels.arrow.small_groups import SMALL_ROWS_MAX
 from secateur.partitioning.types.column_type import parse_type
 from secateur.wire.values import pack, unpack
@@ -36,16 +47,16 @@ TABLE = pa.table(
 )
 
 
-def column(name: str) -> Column:
-    return Column(name, parse_type(TYPES[name]))
+def column(name: str) -> ColumnExpression:
+    return ColumnExpression(name, parse_type(TYPES[name]))
 
 
-def constant(value: Any, name: str) -> Constant:
-    return Constant(value, parse_type(TYPES[name]))
+def constant(value: Any, name: str) -> ConstantExpression:
+    return ConstantExpression(value, parse_type(TYPES[name]))
 
 
-def holds(function: Function, *arguments: Expression) -> Call:
-    return Call(function, arguments, BOOLEAN)
+def holds(function: ScalarFunction, *arguments: Expression) -> CallExpression:
+    return CallExpression(function, arguments, BOOLEAN)
 
 
 def select(*names: str, **clauses: Any) -> ArrowFragment:
@@ -68,37 +79,48 @@ def where(condition: Expression) -> list[Any] | None:
 
 
 CONDITIONS: list[tuple[str, Expression, list[Any]]] = [
-    ("equal", holds(Function.EQUAL, column("k"), constant("a", "k")), [10, 40]),
-    ("not equal", holds(Function.NOT_EQUAL, column("k"), constant("a", "k")), [None]),
-    ("less", holds(Function.LESS, column("d"), constant(0.25, "d")), [None]),
-    ("greater equal", holds(Function.GREATER_EQUAL, column("d"), constant(0.25, "d")), [10, 40]),
-    ("decimal", holds(Function.GREATER, column("m"), constant(Decimal("0.25"), "m")), [10]),
-    ("hugeint", holds(Function.GREATER, column("h"), constant(5, "h")), [None, 40]),
-    ("uuid", holds(Function.EQUAL, column("u"), constant(uuid.UUID(int=1), "u")), [10, 40]),
-    ("uuids order by their bytes", holds(Function.GREATER, column("u"), constant(uuid.UUID(int=1), "u")), [30]),
-    ("null", holds(Function.IS_NULL, column("k")), [30]),
-    ("not null", holds(Function.NOT, holds(Function.IS_NULL, column("k"))), [10, None, 40]),
-    ("in", holds(Function.IN, column("v"), constant(1, "v"), constant(3, "v")), [10, 30]),
-    ("not in leaves nulls out", holds(Function.NOT, holds(Function.IN, column("v"), constant(1, "v"))), [None, 30]),
+    ("equal", holds(ScalarFunction.EQUAL, column("k"), constant("a", "k")), [10, 40]),
+    ("not equal", holds(ScalarFunction.NOT_EQUAL, column("k"), constant("a", "k")), [None]),
+    ("less", holds(ScalarFunction.LESS, column("d"), constant(0.25, "d")), [None]),
+    ("greater equal", holds(ScalarFunction.GREATER_EQUAL, column("d"), constant(0.25, "d")), [10, 40]),
+    ("decimal", holds(ScalarFunction.GREATER, column("m"), constant(Decimal("0.25"), "m")), [10]),
+    ("hugeint", holds(ScalarFunction.GREATER, column("h"), constant(5, "h")), [None, 40]),
+    ("uuid", holds(ScalarFunction.EQUAL, column("u"), constant(uuid.UUID(int=1), "u")), [10, 40]),
+    ("uuids order by their bytes", holds(ScalarFunction.GREATER, column("u"), constant(uuid.UUID(int=1), "u")), [30]),
+    ("null", holds(ScalarFunction.IS_NULL, column("k")), [30]),
+    ("not null", holds(ScalarFunction.NOT, holds(ScalarFunction.IS_NULL, column("k"))), [10, None, 40]),
+    ("in", holds(ScalarFunction.IN, column("v"), constant(1, "v"), constant(3, "v")), [10, 30]),
+    ("not in leaves nulls out", holds(ScalarFunction.NOT, holds(ScalarFunction.IN, column("v"), constant(1, "v"))), [None, 30]),
     (
         "or is true beside null",
-        holds(Function.OR, holds(Function.EQUAL, column("v"), constant(9, "v")), holds(Function.EQUAL, column("k"), constant("a", "k"))),
+        holds(ScalarFunction.OR, holds(ScalarFunction.EQUAL, column("v"), constant(9, "v")), holds(ScalarFunction.EQUAL, column("k"), constant("a", "k"))),
         [10, 40],
     ),
     (
         "not of and with null",
-        holds(Function.NOT, holds(Function.AND, holds(Function.EQUAL, column("v"), constant(9, "v")), holds(Function.IS_NULL, column("b")))),
+        holds(
+            ScalarFunction.NOT,
+            holds(ScalarFunction.AND, holds(ScalarFunction.EQUAL, column("v"), constant(9, "v")), holds(ScalarFunction.IS_NULL, column("b"))),
+        ),
         [10, None, 30, 40],
     ),
-    ("two columns", holds(Function.LESS, Call(Function.CAST, (column("v"),), BIGINT), column("b")), [10, 30]),
-    ("starts with", holds(Function.STARTS_WITH, column("k"), constant("a", "k")), [10, 40]),
-    ("ends with", holds(Function.ENDS_WITH, column("k"), constant("b", "k")), [None]),
-    ("contains", holds(Function.CONTAINS, column("k"), constant("a", "k")), [10, 40]),
-    ("arithmetic", holds(Function.EQUAL, Call(Function.ADD, (column("v"), constant(1, "v")), parse_type("INTEGER")), constant(3, "v")), [None]),
-    ("division", holds(Function.LESS, Call(Function.DIVIDE, (column("d"), constant(0.0, "d")), DOUBLE), constant(0.0, "d")), [None]),
-    ("coalesce", holds(Function.EQUAL, Call(Function.COALESCE, (column("v"), constant(7, "v")), parse_type("INTEGER")), constant(7, "v")), [40]),
-    ("cast", holds(Function.EQUAL, Call(Function.CAST, (column("h"),), BIGINT), constant(6, "b")), [None]),
-    ("negation", holds(Function.EQUAL, Call(Function.NEGATE, (column("v"),), parse_type("INTEGER")), constant(-2, "v")), [None]),
+    ("two columns", holds(ScalarFunction.LESS, CallExpression(ScalarFunction.CAST, (column("v"),), BIGINT), column("b")), [10, 30]),
+    ("starts with", holds(ScalarFunction.STARTS_WITH, column("k"), constant("a", "k")), [10, 40]),
+    ("ends with", holds(ScalarFunction.ENDS_WITH, column("k"), constant("b", "k")), [None]),
+    ("contains", holds(ScalarFunction.CONTAINS, column("k"), constant("a", "k")), [10, 40]),
+    (
+        "arithmetic",
+        holds(ScalarFunction.EQUAL, CallExpression(ScalarFunction.ADD, (column("v"), constant(1, "v")), parse_type("INTEGER")), constant(3, "v")),
+        [None],
+    ),
+    ("division", holds(ScalarFunction.LESS, CallExpression(ScalarFunction.DIVIDE, (column("d"), constant(0.0, "d")), DOUBLE), constant(0.0, "d")), [None]),
+    (
+        "coalesce",
+        holds(ScalarFunction.EQUAL, CallExpression(ScalarFunction.COALESCE, (column("v"), constant(7, "v")), parse_type("INTEGER")), constant(7, "v")),
+        [40],
+    ),
+    ("cast", holds(ScalarFunction.EQUAL, CallExpression(ScalarFunction.CAST, (column("h"),), BIGINT), constant(6, "b")), [None]),
+    ("negation", holds(ScalarFunction.EQUAL, CallExpression(ScalarFunction.NEGATE, (column("v"),), parse_type("INTEGER")), constant(-2, "v")), [None]),
 ]
 
 
@@ -109,17 +131,17 @@ def test_where_keeps_the_rows_for_which_it_is_true(condition: Expression, kept: 
 
 NAN_TABLE = pa.table({"k": ["x", "y", "z"], "d": [math.nan, 1.0, None]})
 NAN_CONDITIONS = [
-    (Function.GREATER, ["x"]),
-    (Function.GREATER_EQUAL, ["x", "y"]),
-    (Function.LESS, []),
-    (Function.LESS_EQUAL, ["y"]),
-    (Function.EQUAL, ["y"]),
-    (Function.NOT_EQUAL, ["x"]),
+    (ScalarFunction.GREATER, ["x"]),
+    (ScalarFunction.GREATER_EQUAL, ["x", "y"]),
+    (ScalarFunction.LESS, []),
+    (ScalarFunction.LESS_EQUAL, ["y"]),
+    (ScalarFunction.EQUAL, ["y"]),
+    (ScalarFunction.NOT_EQUAL, ["x"]),
 ]
 
 
 @pytest.mark.parametrize(("function", "kept"), NAN_CONDITIONS, ids=[case[0].value for case in NAN_CONDITIONS])
-def test_nan_is_greater_than_every_number(function: Function, kept: list[str]) -> None:
+def test_nan_is_greater_than_every_number(function: ScalarFunction, kept: list[str]) -> None:
     assert answer(select("k", where=holds(function, column("d"), constant(1.0, "d"))), table=NAN_TABLE) == [(name,) for name in kept]
 
 
@@ -128,52 +150,52 @@ def test_columns_come_in_the_order_asked_for_and_uuids_as_uuids() -> None:
 
 
 def test_a_parameter_is_taken_as_it_is() -> None:
-    fragment = select("v", where=holds(Function.IN, column("k"), Parameter(2, parse_type("VARCHAR")), constant("z", "k")))
+    fragment = select("v", where=holds(ScalarFunction.IN, column("k"), ParameterExpression(2, parse_type("VARCHAR")), constant("z", "k")))
     assert answer(fragment, [None, "b"]) == [(2,)]
     assert answer(fragment, [None, "a"]) == [(1,), (None,)]
 
 
 @pytest.mark.parametrize(("name", "values", "rows"), [("k", ["a", "z"], [(1,), (None,)]), ("b", [10, 30, 10], [(1,), (3,)]), ("t", [-128], [(None,)])])
 def test_a_list_is_looked_up(name: str, values: list[Any], rows: list[tuple[Any, ...]]) -> None:
-    condition = holds(Function.IN, column(name), ParameterList(2, column(name).type))
+    condition = holds(ScalarFunction.IN, column(name), ParameterListExpression(2, column(name).type))
     assert from_wire(unpack(pack(to_wire(condition)))) == condition
     assert answer(select("v", where=condition), [None, values]) == rows
     others = [row for row, value in zip([(1,), (2,), (3,), (None,)], TABLE[name].to_pylist(), strict=True) if value is not None and value not in values]
-    assert answer(select("v", where=holds(Function.NOT, condition)), [None, values]) == others
+    assert answer(select("v", where=holds(ScalarFunction.NOT, condition)), [None, values]) == others
 
 
 @pytest.mark.parametrize("value", [None, [], ["a", None], ["a", 1], "a", {"a": 1}, ["\ud800"], [["a"]]], ids=repr)
 def test_another_list_is_left_to_duckdb(value: Any) -> None:
-    assert answer(select("v", where=holds(Function.IN, column("k"), ParameterList(1, parse_type("VARCHAR")))), [value]) is None
+    assert answer(select("v", where=holds(ScalarFunction.IN, column("k"), ParameterListExpression(1, parse_type("VARCHAR")))), [value]) is None
 
 
 def test_a_list_with_a_number_out_of_range_is_left_to_duckdb() -> None:
-    assert answer(select("v", where=holds(Function.IN, column("t"), ParameterList(1, parse_type("TINYINT")))), [[1, 128]]) is None
+    assert answer(select("v", where=holds(ScalarFunction.IN, column("t"), ParameterListExpression(1, parse_type("TINYINT")))), [[1, 128]]) is None
 
 
 @pytest.mark.parametrize("value", [None, 5, b"a", "\ud800"], ids=repr)
 def test_another_parameter_is_left_to_duckdb(value: Any) -> None:
-    assert answer(select("v", where=holds(Function.EQUAL, column("k"), Parameter(1, parse_type("VARCHAR")))), [value]) is None
+    assert answer(select("v", where=holds(ScalarFunction.EQUAL, column("k"), ParameterExpression(1, parse_type("VARCHAR")))), [value]) is None
 
 
 def test_a_missing_parameter_is_left_to_duckdb() -> None:
-    assert answer(select("v", where=holds(Function.EQUAL, column("k"), Parameter(1, parse_type("VARCHAR"))))) is None
+    assert answer(select("v", where=holds(ScalarFunction.EQUAL, column("k"), ParameterExpression(1, parse_type("VARCHAR"))))) is None
 
 
 @pytest.mark.parametrize("name", ["v", "t"])
 def test_an_overflow_is_left_to_duckdb(name: str) -> None:
     high = parse_type(TYPES[name]).integer_range[1]
-    doubled = Call(Function.ADD, (column(name), constant(high, name)), parse_type(TYPES[name]))
+    doubled = CallExpression(ScalarFunction.ADD, (column(name), constant(high, name)), parse_type(TYPES[name]))
     assert answer(ArrowFragment(outputs=(("x", doubled),))) is None
 
 
 def test_a_cast_out_of_range_is_left_to_duckdb() -> None:
-    assert answer(ArrowFragment(outputs=(("x", Call(Function.CAST, (column("b"),), parse_type("TINYINT"))),))) == [(10,), (None,), (30,), (40,)]
-    assert answer(ArrowFragment(outputs=(("x", Call(Function.CAST, (column("ub"),), BIGINT)),))) is None
+    assert answer(ArrowFragment(outputs=(("x", CallExpression(ScalarFunction.CAST, (column("b"),), parse_type("TINYINT"))),))) == [(10,), (None,), (30,), (40,)]
+    assert answer(ArrowFragment(outputs=(("x", CallExpression(ScalarFunction.CAST, (column("ub"),), BIGINT)),))) is None
 
 
 def test_distinct_merges_equal_rows_and_nulls() -> None:
-    rows = answer(select("k", distinct=True, order=(SortKey(Column(slot_name(0), parse_type("VARCHAR"))),)))
+    rows = answer(select("k", distinct=True, order=(OrderTerm(ColumnExpression(slot_name(0), parse_type("VARCHAR"))),)))
     assert rows == [("a",), ("b",), (None,)]
 
 
@@ -185,29 +207,29 @@ def test_distinct_of_uuids() -> None:
 
 
 ORDERS = [
-    (SortKey(column("v")), [1, 2, 3, None]),
-    (SortKey(column("v"), descending=True), [3, 2, 1, None]),
-    (SortKey(column("v"), nulls_first=True), [None, 1, 2, 3]),
-    (SortKey(column("v"), descending=True, nulls_first=True), [None, 3, 2, 1]),
+    (OrderTerm(column("v")), [1, 2, 3, None]),
+    (OrderTerm(column("v"), descending=True), [3, 2, 1, None]),
+    (OrderTerm(column("v"), nulls_first=True), [None, 1, 2, 3]),
+    (OrderTerm(column("v"), descending=True, nulls_first=True), [None, 3, 2, 1]),
 ]
 
 
 @pytest.mark.parametrize(("key", "expected"), ORDERS, ids=["asc", "desc", "asc nulls first", "desc nulls first"])
-def test_order_by(key: SortKey, expected: list[Any]) -> None:
+def test_order_by(key: OrderTerm, expected: list[Any]) -> None:
     assert answer(select("v", order=(key,))) == [(value,) for value in expected]
 
 
 def test_order_by_several_keys_that_need_not_be_shown() -> None:
-    assert answer(select("b", order=(SortKey(column("k"), nulls_first=True), SortKey(column("d"), descending=True)))) == [(30,), (10,), (40,), (None,)]
+    assert answer(select("b", order=(OrderTerm(column("k"), nulls_first=True), OrderTerm(column("d"), descending=True)))) == [(30,), (10,), (40,), (None,)]
 
 
 def test_nan_to_be_sorted_is_left_to_duckdb() -> None:
-    assert answer(select("k", order=(SortKey(column("d")),)), table=NAN_TABLE) is None
+    assert answer(select("k", order=(OrderTerm(column("d")),)), table=NAN_TABLE) is None
 
 
 def test_many_rows_to_be_sorted_are_left_to_duckdb() -> None:
     table = pa.table({"b": range(arrow_kernel._SORTED_ROWS_MAX + 1)})
-    assert answer(select("b", order=(SortKey(column("b")),)), table=table) is None
+    assert answer(select("b", order=(OrderTerm(column("b")),)), table=table) is None
 
 
 WINDOWS = [((None, 2), [10, None]), ((1, 2), [None, 30]), ((3, None), [40]), ((9, 1), []), ((0, 0), []), ((2, 9), [30, 40])]
@@ -216,14 +238,14 @@ WINDOWS = [((None, 2), [10, None]), ((1, 2), [None, 30]), ((3, None), [40]), ((9
 @pytest.mark.parametrize(("window", "expected"), WINDOWS, ids=[str(case[0]) for case in WINDOWS])
 @pytest.mark.parametrize("is_ordered", [False, True], ids=["as it comes", "ordered"])
 def test_offset_and_limit(window: tuple[int | None, int | None], expected: list[Any], is_ordered: bool) -> None:
-    offset, limit = (None if count is None else Constant(count, BIGINT) for count in window)
+    offset, limit = (None if count is None else ConstantExpression(count, BIGINT) for count in window)
     table = TABLE.append_column("n", pa.array(range(4)))
-    order = (SortKey(Column("n", BIGINT)),) if is_ordered else ()
+    order = (OrderTerm(ColumnExpression("n", BIGINT)),) if is_ordered else ()
     assert answer(select("b", offset=offset, limit=limit, order=order), table=table) == [(value,) for value in expected]
 
 
 def test_limit_may_be_a_parameter() -> None:
-    fragment = select("b", limit=Parameter(1, BIGINT))
+    fragment = select("b", limit=ParameterExpression(1, BIGINT))
     assert answer(fragment, [1]) == [(10,)]
     assert answer(fragment, [-1]) is None
     assert answer(fragment, [None]) is None
@@ -232,18 +254,18 @@ def test_limit_may_be_a_parameter() -> None:
 # --- aggregation --------------------------------------------------------------------------------------------------------------------------------
 
 
-def aggregate(*aggregates: Aggregate, keys: tuple[Expression, ...] = (), **clauses: Any) -> ArrowFragment:
+def aggregate(*aggregates: ArrowAggregate, keys: tuple[Expression, ...] = (), **clauses: Any) -> ArrowFragment:
     types = [*(key.type for key in keys), *(some.type for some in aggregates)]
-    outputs = tuple((f"c{position}", Column(slot_name(position), type_)) for position, type_ in enumerate(types))
+    outputs = tuple((f"c{position}", ColumnExpression(slot_name(position), type_)) for position, type_ in enumerate(types))
     return ArrowFragment(outputs=outputs, keys=keys, aggregates=aggregates, **clauses)
 
 
-def of(function: AggregateFunction, name: str, type_text: str) -> Aggregate:
-    return Aggregate(function, column(name), parse_type(type_text))
+def of(function: AggregateFunction, name: str, type_text: str) -> ArrowAggregate:
+    return ArrowAggregate(function, column(name), parse_type(type_text))
 
 
-COUNT_ROWS = Aggregate(AggregateFunction.COUNT_ROWS, None, BIGINT)
-NOTHING = holds(Function.EQUAL, column("k"), constant("nobody", "k"))
+COUNT_ROWS = ArrowAggregate(AggregateFunction.COUNT_ROWS, None, BIGINT)
+NOTHING = holds(ScalarFunction.EQUAL, column("k"), constant("nobody", "k"))
 AGGREGATES = [
     (COUNT_ROWS, 4, 0),
     (of(AggregateFunction.COUNT, "b", "BIGINT"), 3, 0),
@@ -266,37 +288,37 @@ IDS = [f"{case[0].function.value} {'' if case[0].argument is None else case[0].a
 
 
 @pytest.mark.parametrize(("some", "expected", "of_nothing"), AGGREGATES, ids=IDS)
-def test_an_aggregate_of_all_rows_and_of_none(some: Aggregate, expected: Any, of_nothing: Any) -> None:
+def test_an_aggregate_of_all_rows_and_of_none(some: ArrowAggregate, expected: Any, of_nothing: Any) -> None:
     assert answer(aggregate(some)) == [(expected,)]
     assert answer(aggregate(some, where=NOTHING)) == [(of_nothing,)]
     assert answer(aggregate(some), table=TABLE.slice(0, 0)) == [(of_nothing,)]
 
 
 @pytest.mark.parametrize(("some", "expected", "of_nothing"), AGGREGATES, ids=IDS)
-def test_the_same_for_each_group(some: Aggregate, expected: Any, of_nothing: Any) -> None:
+def test_the_same_for_each_group(some: ArrowAggregate, expected: Any, of_nothing: Any) -> None:
     table = pa.concat_tables([TABLE.append_column("g", pa.array([1] * 4)), TABLE.slice(0, 1).append_column("g", pa.array([2]))])
     nulls = pa.table({name: pa.nulls(1, parse_type(text).arrow) for name, text in TYPES.items()} | {"g": [3]})
-    rows = answer(aggregate(some, keys=(Column("g", BIGINT),)), table=pa.concat_tables([table, nulls]))
+    rows = answer(aggregate(some, keys=(ColumnExpression("g", BIGINT),)), table=pa.concat_tables([table, nulls]))
     assert rows is not None
     assert sorted(rows)[0] == (1, expected)
     assert sorted(rows)[2] == (3, 1 if some is COUNT_ROWS else of_nothing)
-    assert answer(aggregate(some, keys=(Column("g", BIGINT),)), table=table.slice(0, 0)) == []
+    assert answer(aggregate(some, keys=(ColumnExpression("g", BIGINT),)), table=table.slice(0, 0)) == []
 
 
 def test_null_is_a_group() -> None:
-    rows = answer(aggregate(COUNT_ROWS, keys=(column("k"),), order=(SortKey(Column(slot_name(0), parse_type("VARCHAR"))),)))
+    rows = answer(aggregate(COUNT_ROWS, keys=(column("k"),), order=(OrderTerm(ColumnExpression(slot_name(0), parse_type("VARCHAR"))),)))
     assert rows == [("a", 2), ("b", 1), (None, 1)]
 
 
 def test_groups_by_an_expression_and_by_uuid() -> None:
-    parity = Call(Function.MULTIPLY, (column("v"), constant(0, "v")), parse_type("INTEGER"))
+    parity = CallExpression(ScalarFunction.MULTIPLY, (column("v"), constant(0, "v")), parse_type("INTEGER"))
     rows = answer(aggregate(COUNT_ROWS, keys=(parity, column("u"))))
     assert rows is not None
     assert set(rows) == {(0, UUIDS[0], 1), (0, None, 1), (0, UUIDS[2], 1), (None, UUIDS[0], 1)}
 
 
 def test_having_sees_keys_and_aggregates() -> None:
-    having = holds(Function.GREATER, Column(slot_name(1), BIGINT), Constant(1, BIGINT))
+    having = holds(ScalarFunction.GREATER, ColumnExpression(slot_name(1), BIGINT), ConstantExpression(1, BIGINT))
     assert answer(aggregate(COUNT_ROWS, keys=(column("k"),), having=having)) == [("a", 2)]
 
 
@@ -312,16 +334,16 @@ LEFT_TO_DUCKDB = [
 
 
 @pytest.mark.parametrize(("some", "data"), [case[1:] for case in LEFT_TO_DUCKDB], ids=[case[0] for case in LEFT_TO_DUCKDB])
-def test_values_that_need_duckdb(some: Aggregate, data: dict[str, pa.Array]) -> None:
+def test_values_that_need_duckdb(some: ArrowAggregate, data: dict[str, pa.Array]) -> None:
     table = pa.table(data | {"g": [1] * len(next(iter(data.values())))})
     assert answer(aggregate(some), table=table) is None
     many = pa.concat_tables([table] * SMALL_ROWS_MAX)
-    assert answer(aggregate(some, keys=(Column("g", BIGINT),)), table=many) is None
+    assert answer(aggregate(some, keys=(ColumnExpression("g", BIGINT),)), table=many) is None
 
 
 def test_few_rows_are_summed_past_64_bits() -> None:
     """Python's integers have no end."""
-    group = (Column("g", BIGINT),)
+    group = (ColumnExpression("g", BIGINT),)
     table = pa.table({"b": [2**62, 2**62, -(2**63)], "g": [1, 1, 2]})
     assert answer(aggregate(of(AggregateFunction.SUM, "b", "HUGEINT"), keys=group), table=table) == [(1, Decimal(2**63)), (2, Decimal(-(2**63)))]
     assert answer(aggregate(of(AggregateFunction.AVG, "b", "DOUBLE"), keys=group), table=table) is None
@@ -331,8 +353,11 @@ def test_few_rows_are_summed_past_64_bits() -> None:
 def test_few_rows_and_many_give_the_same_groups(rows: int) -> None:
     table = pa.table({"g": [None if i % 7 == 0 else i % 5 for i in range(rows)], "b": [None if i % 3 == 0 else i for i in range(rows)]})
     functions = (AggregateFunction.SUM, AggregateFunction.MIN, AggregateFunction.MAX, AggregateFunction.COUNT)
-    some = [Aggregate(function, Column("b", BIGINT), parse_type("HUGEINT" if function is AggregateFunction.SUM else "BIGINT")) for function in functions]
-    found = answer(aggregate(*some, COUNT_ROWS, keys=(Column("g", BIGINT),)), table=table)
+    some = [
+        ArrowAggregate(function, ColumnExpression("b", BIGINT), parse_type("HUGEINT" if function is AggregateFunction.SUM else "BIGINT"))
+        for function in functions
+    ]
+    found = answer(aggregate(*some, COUNT_ROWS, keys=(ColumnExpression("g", BIGINT),)), table=table)
     assert found is not None
     by_group: dict[Any, list[int | None]] = {}
     for group, value in zip(table["g"].to_pylist(), table["b"].to_pylist(), strict=True):
@@ -348,7 +373,7 @@ def test_sums_of_64_bits_that_fit_are_answered() -> None:
 
 
 def test_a_hugeint_that_no_double_holds_is_left_to_duckdb() -> None:
-    widened = ArrowFragment(outputs=(("x", Call(Function.CAST, (column("h"),), DOUBLE)),))
+    widened = ArrowFragment(outputs=(("x", CallExpression(ScalarFunction.CAST, (column("h"),), DOUBLE)),))
     assert answer(widened) == [(5.0,), (6.0,), (None,), (7.0,)]
     assert answer(widened, table=pa.table({"h": pa.array([Decimal(2**53 + 1)], pa.decimal128(38, 0))})) is None
 
@@ -357,12 +382,14 @@ def test_a_hugeint_that_no_double_holds_is_left_to_duckdb() -> None:
 
 
 CHUNKED = [
-    select("u", "v", where=holds(Function.GREATER, column("v"), constant(1, "v"))),
-    select("u", "k", where=holds(Function.NOT, holds(Function.IN, column("k"), constant("b", "k")))),
-    select("k", distinct=True, order=(SortKey(Column(slot_name(0), parse_type("VARCHAR"))),)),
-    select("b", "u", order=(SortKey(column("b"), descending=True),), limit=Constant(2, BIGINT)),
+    select("u", "v", where=holds(ScalarFunction.GREATER, column("v"), constant(1, "v"))),
+    select("u", "k", where=holds(ScalarFunction.NOT, holds(ScalarFunction.IN, column("k"), constant("b", "k")))),
+    select("k", distinct=True, order=(OrderTerm(ColumnExpression(slot_name(0), parse_type("VARCHAR"))),)),
+    select("b", "u", order=(OrderTerm(column("b"), descending=True),), limit=ConstantExpression(2, BIGINT)),
     aggregate(COUNT_ROWS, of(AggregateFunction.AVG, "m", "DOUBLE"), of(AggregateFunction.MAX, "u", "UUID"), of(AggregateFunction.MIN, "d", "DOUBLE")),
-    aggregate(COUNT_ROWS, of(AggregateFunction.SUM, "v", "HUGEINT"), keys=(column("k"),), order=(SortKey(Column(slot_name(0), parse_type("VARCHAR"))),)),
+    aggregate(
+        COUNT_ROWS, of(AggregateFunction.SUM, "v", "HUGEINT"), keys=(column("k"),), order=(OrderTerm(ColumnExpression(slot_name(0), parse_type("VARCHAR"))),)
+    ),
 ]
 
 
@@ -394,5 +421,5 @@ def test_a_fragment_survives_the_wire_with_its_memo_left_behind(fragment: ArrowF
 
 
 def test_walk_goes_top_down() -> None:
-    condition = holds(Function.EQUAL, column("k"), constant("a", "k"))
+    condition = holds(ScalarFunction.EQUAL, column("k"), constant("a", "k"))
     assert list(walk(condition)) == [condition, column("k"), constant("a", "k")]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.engine.kernels.duckdb.error_position import complaint_about
+from secateur.engine.kernels.duckdb.error_position import bind_error_position
 
 RELATIONS = {"s0": {"k": "INTEGER", "é": "VARCHAR"}, "s1": {"k": "DECIMAL(10,2)[]"}, "s2": {}}
 
@@ -17,16 +17,16 @@ RELATIONS = {"s0": {"k": "INTEGER", "é": "VARCHAR"}, "s1": {"k": "DECIMAL(10,2)
     ],
 )
 def test_duckdb_says_where(sql: str, part: str, message: str) -> None:
-    complaint = complaint_about(sql, RELATIONS)
-    assert complaint is not None
-    assert sql[complaint.offset : complaint.offset + complaint.length] == part
-    assert message in complaint.message
+    error_position = bind_error_position(sql, RELATIONS)
+    assert error_position is not None
+    assert sql[error_position.offset : error_position.offset + error_position.length] == part
+    assert message in error_position.message
 
 
 @pytest.mark.parametrize("sql", ["SELECT k FROM s0", "SELECT k FROM s0 UNION SELECT 1, 2"], ids=["nothing is wrong", "it does not say where"])
 def test_there_may_be_no_place(sql: str) -> None:
-    assert complaint_about(sql, RELATIONS) is None
+    assert bind_error_position(sql, RELATIONS) is None
 
 
 def test_a_message_that_is_cut_off_inside_of_a_character() -> None:
-    assert complaint_about("SELECT json_exists(repeat('ä', 300), 'a')", {}) is None
+    assert bind_error_position("SELECT json_exists(repeat('ä', 300), 'a')", {}) is None

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.arrow.expression import Call, Column, Function, Parameter
+from secateur.engine.kernels.arrow.expression import CallExpression, ColumnExpression, ParameterExpression, ScalarFunction
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
 from secateur.engine.kernels.fragment import Fragment, KernelName, run, run_with
 from secateur.errors import ParameterError
@@ -15,8 +15,8 @@ from secateur.wire.values import pack, unpack
 INTEGER = SqlType(TypeKind.INTEGER)
 TABLE = pa.table({"v": pa.array([1, 2, 3, None], pa.int32())})
 EQUALS = ArrowFragment(
-    outputs=(("x", Column("v", INTEGER)),),
-    where=Call(Function.EQUAL, (Column("v", INTEGER), Parameter(1, INTEGER)), SqlType(TypeKind.BOOLEAN)),
+    outputs=(("x", ColumnExpression("v", INTEGER)),),
+    where=CallExpression(ScalarFunction.EQUAL, (ColumnExpression("v", INTEGER), ParameterExpression(1, INTEGER)), SqlType(TypeKind.BOOLEAN)),
 )
 SQL = "SELECT v AS x FROM s0 WHERE v = $1"
 BOTH = Fragment.over(SQL, {"s0": {"v": INTEGER}}, [("x", "INTEGER")], EQUALS)

@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from secateur.engine.kernels.chunked_result import ChunkedResult, CompleteResult, StreamedResult
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.duckdb.kernel import DuckDBKernel
 from secateur.engine.kernels.fragment import Fragment, open_with
-from secateur.engine.kernels.parted_answer import MadeAnswer, PartedAnswer, WholeAnswer
 from secateur.errors import DataError, JobCancelledError, LimitExceededError, UnknownColumnError
 
 ROWS = pa.table({"a": pa.array(range(200_000), pa.int64()), "s": pa.array([None if n % 3 == 0 else "x" * 50 for n in range(200_000)])})
@@ -31,11 +31,11 @@ def fragment(sql: str, *columns: tuple[str, str]) -> Fragment:
     return Fragment(sql, relations, columns)
 
 
-def answer(kernel: DuckDBKernel, sql: str, *columns: tuple[str, str], cancellation: Cancellation | None = None) -> PartedAnswer:
+def answer(kernel: DuckDBKernel, sql: str, *columns: tuple[str, str], cancellation: Cancellation | None = None) -> ChunkedResult:
     return open_with(fragment(sql, *columns), {"s0": ROWS, "x0": KEYS}, cancellation=cancellation, duckdb=lambda: kernel)
 
 
-def taken(answer: PartedAnswer, bytes_wanted: int) -> list[pa.Table]:
+def taken(answer: ChunkedResult, bytes_wanted: int) -> list[pa.Table]:
     parts = []
     while not answer.is_done:
         parts.append(answer.take(bytes_wanted))
@@ -119,15 +119,15 @@ def test_a_sort_beyond_the_memory_limit(tmp_path: Path, spills: bool) -> None:
 
 
 def test_an_answer_that_is_there_is_taken_in_slices() -> None:
-    whole = WholeAnswer(ROWS)
+    whole = CompleteResult(ROWS)
     first = whole.take(1 << 20)
     assert first.nbytes <= 1.1 * (1 << 20)
     assert whole.held_bytes == pytest.approx(ROWS.nbytes - first.nbytes, rel=0.05)
     assert pa.concat_tables([first, *taken(whole, 1 << 20)]).equals(ROWS)
-    assert WholeAnswer(ROWS.slice(0, 0)).take(1).schema.equals(ROWS.schema)
+    assert CompleteResult(ROWS.slice(0, 0)).take(1).schema.equals(ROWS.schema)
 
 
 def test_a_closed_answer_of_which_nothing_was_taken_has_nothing() -> None:
-    made = MadeAnswer(ROWS.slice(start, 1) for start in range(3))
+    made = StreamedResult(ROWS.slice(start, 1) for start in range(3))
     made.close()
     assert made.take(1).num_rows == 0

@@ -12,7 +12,7 @@ import small_jobs
 from secateur.engine.kernels import fragment
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.processors import grouping
-from secateur.engine.processors.aggregates import Aggregate
+from secateur.engine.processors.aggregates import AggregateExpression
 from secateur.engine.processors.kernel import Kernel
 from secateur.partitioning.tables.table import TableDef
 
@@ -30,7 +30,7 @@ def grouped_twice(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[list[p
     first one way and then the other; and whether the first way answered.
     """
 
-    def run(way: str, keys: tuple[str, ...], aggregates: dict[str, Aggregate], table: pa.Table) -> tuple[list[pa.Table], list[bool]]:
+    def run(way: str, keys: tuple[str, ...], aggregates: dict[str, AggregateExpression], table: pa.Table) -> tuple[list[pa.Table], list[bool]]:
         kernel, made, answered = Kernel(fragment.run, Cancellation()), grouping.KernelGrouping(keys, aggregates), []
         tried = getattr(grouping, way)
 

@@ -183,7 +183,7 @@ def test_a_huge_group_and_many_groups(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param(lambda: aggregate(["k"], {}), r"aggregate\(\) was given nothing to compute", id="nothing"),
         pytest.param(lambda: combine(["k"], {"k": count_rows()}), r"combine\(\) would have several columns of one name", id="name of a key"),
         pytest.param(lambda: accumulate(["k", "k"], {"n": count_rows()}), "the keys are k, k", id="key twice"),
-        pytest.param(lambda: aggregate([], {"n": count_rows(), "m": MEDIAN}), "n is a Aggregate, m is a AggregateOperation", id="both kinds"),
+        pytest.param(lambda: aggregate([], {"n": count_rows(), "m": MEDIAN}), "n is a AggregateExpression, m is a AggregateOperation", id="both kinds"),
     ],
 )
 def test_what_cannot_be_is_refused_at_once(make: Callable[[], object], message: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from secateur.engine.kernels import fragment
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
-from secateur.engine.processors.aggregates import Aggregate, avg_of, count_distinct_of, count_of, count_rows, max_of, min_of, sum_of
+from secateur.engine.processors.aggregates import AggregateExpression, avg_of, count_distinct_of, count_of, count_rows, max_of, min_of, sum_of
 from secateur.engine.processors.grouping import KernelGrouping
 from secateur.engine.processors.kernel import Kernel
 from secateur.errors import DataError
@@ -77,7 +77,7 @@ def test_many_groups_come_in_the_order_of_their_first_rows(grouped_twice: Groupe
         pytest.param(pa.array([1, 2, 3, 4]), {"n": sum_of("v")}, pa.array([2**61] * 4), id="sums that might not fit"),
     ],
 )
-def test_declines(grouped_twice: GroupedTwice, keys: pa.Array, aggregates: dict[str, Aggregate], values: pa.Array) -> None:
+def test_declines(grouped_twice: GroupedTwice, keys: pa.Array, aggregates: dict[str, AggregateExpression], values: pa.Array) -> None:
     _, answered = grouped_twice("grouped_by_arrow", ("k",), aggregates, pa.table({"k": keys, "v": values}))
     assert not answered[0]
 

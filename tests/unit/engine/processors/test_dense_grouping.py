@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from secateur.engine.processors.aggregates import Aggregate, avg_of, count_of, count_rows, min_of, sum_of
+from secateur.engine.processors.aggregates import AggregateExpression, avg_of, count_of, count_rows, min_of, sum_of
 
 GroupedTwice = Callable[..., tuple[list[pa.Table], list[bool]]]
 KEYS = pa.chunked_array([[3, None, 1], [3, 1, None, 2]], pa.int64())
@@ -72,6 +72,6 @@ def test_many_groups_come_in_the_order_of_their_first_rows(grouped_twice: Groupe
         pytest.param([1, 2], {"n": sum_of("v")}, pa.array([True, False]), id="booleans"),
     ],
 )
-def test_declines(grouped_twice: GroupedTwice, keys: list[int], aggregates: dict[str, Aggregate], values: pa.Array) -> None:
+def test_declines(grouped_twice: GroupedTwice, keys: list[int], aggregates: dict[str, AggregateExpression], values: pa.Array) -> None:
     _, answered = grouped_twice("grouped_densely", ("k",), aggregates, pa.table({"k": keys, "v": values}))
     assert not answered[0]

@@ -40,7 +40,7 @@ def test_a_stage_of_one_input() -> None:
 
 @pytest.mark.parametrize("rows", [pytest.param(ROWS, id="some are kept"), pytest.param(ROWS.slice(0, 1), id="none is kept"), pytest.param([], id="none come")])
 def test_a_stage_that_answers_row_by_row(rows: Any) -> None:
-    fragment = Fragment("SELECT v + 1 AS w FROM s0 WHERE v > $1", ("s0",), (("w", "BIGINT"),), row_by_row=True)
+    fragment = Fragment("SELECT v + 1 AS w FROM s0 WHERE v > $1", ("s0",), (("w", "BIGINT"),), is_pipelineable=True)
     expected = pa.table({"w": pa.array([3] if rows is ROWS else [], pa.int64())})
     verify_processor(FragmentStageSupplier(fragment, [("s0", ROWS.schema)]), [rows], expected, params=[1])
 
@@ -73,7 +73,7 @@ def test_a_stage_that_scans_small_partitions(table_of: Callable[[pa.Table, str],
     store.create_table(tdef, range(tdef.partition_count))
     for partition, part in split(conform(rows, tdef), tdef).items():
         store.write(tdef.table_id, partition, part, "append")
-    fragment = Fragment(sql, ("s0",), (("v", "BIGINT"),), row_by_row=is_row_by_row)
+    fragment = Fragment(sql, ("s0",), (("v", "BIGINT"),), is_pipelineable=is_row_by_row)
     scan = MemberScan("s0", tdef.table_id, tuple(range(tdef.partition_count)), ("v",), None, None)
     wanted = [number // 3 for number in range(15, count)] if is_row_by_row else list(range(5, count // 3))
     with ThreadPoolExecutor(1) as executor:

@@ -10,12 +10,12 @@ import pytest
 from sqlglot import exp
 
 from secateur.engine.sql.select_plan import Strategy
-from secateur.partitioning.tables.statistics import ColumnStatistics, StatisticsPicture, TableStatistics
+from secateur.partitioning.tables.statistics import ColumnStatistics, StatisticsSnapshot, TableStatistics
 from secateur.planner.checks.placed import placed_difference
 from secateur.planner.fragments import merged_order
 from secateur.planner.placement import place, search, semi_joins
 from secateur.planner.text.dialect import parse_query, to_sql, tokenize
-from secateur.planner.text.second_reading import read_statement
+from secateur.planner.text.parser_cross_check import read_statement
 
 STATEMENTS: Final = (
     pytest.param("SELECT c.name, o.id FROM customers c JOIN orders o ON o.priority = c.name AND o.amount > 3 WHERE c.score > 1", id="a scan that moves"),
@@ -42,7 +42,7 @@ STATEMENTS: Final = (
 
 
 @pytest.fixture(autouse=True)
-def sizes(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def sizes(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Metrics are what stays, and everything is worth its price."""
     for module, name in ((semi_joins, "_SAVED_MIN"), (search, "_ROUTED_MIN"), (merged_order, "_MERGED_BYTES_MIN")):
         monkeypatch.setattr(module, name, 0.0)
@@ -51,13 +51,13 @@ def sizes(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         table.table_id: TableStatistics(
             table.table_id, rows[name], {column.name: ColumnStatistics(8 * rows[name], 0, rows[name] // 10) for column in table.columns}
         )
-        for name, table in bench.known.items()
+        for name, table in context.known.items()
     }
-    bench.picture = StatisticsPicture(1, tables)
+    context.statistics_snapshot = StatisticsSnapshot(1, tables)
 
 
 @pytest.fixture
-def checked(bench: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[tuple[Any, ...]]]:
+def checked(context: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[tuple[Any, ...]]]:
     """What is checked of a statement when it is placed."""
 
     def check(sql: str) -> list[tuple[Any, ...]]:
@@ -69,7 +69,7 @@ def checked(bench: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list
 
         with monkeypatch.context() as patch:
             patch.setattr(place, "placed_difference", remembered)
-            plan = bench.select(sql).plan
+            plan = context.select(sql).plan
         assert plan.strategy is Strategy.PLACED, plan.gather_reason
         return found
 

@@ -10,8 +10,8 @@ from secateur.engine.processors.row_limit import RowLimit
 from secateur.engine.processors.sort_key import SortKey
 from secateur.planner.checks.recomposed import difference, spelling_difference
 from secateur.planner.checks.select_node import Node, named_columns
-from secateur.planner.fragments.two_stage import Halves
-from secateur.planner.text.second_reading import read_statements
+from secateur.planner.fragments.partial_final import PartialFinal
+from secateur.planner.text.parser_cross_check import read_statements
 
 KEYS = "SELECT a AS k0, sum(b) AS a0, count(b) AS a1 FROM t GROUP BY 1"
 LIMITED = "SELECT a AS c0, k AS c1 FROM t ORDER BY c1 DESC LIMIT 3"
@@ -24,7 +24,7 @@ def columns(star: Node) -> list[Node]:
 def found(whole: str, partial: str, final: str, **claims: Any) -> str | None:
     readings = read_statements([whole, partial, final])
     assert all(reading is not None for reading in readings), "DuckDB does not parse it"
-    return difference(*readings, Halves(partial, final, **claims), columns, is_one_table=True)
+    return difference(*readings, PartialFinal(partial, final, **claims), columns, is_one_table=True)
 
 
 @pytest.mark.parametrize(

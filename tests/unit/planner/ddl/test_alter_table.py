@@ -12,15 +12,15 @@ from secateur.planner.statement import AlterTable
 
 
 @pytest.fixture
-def alter(bench: Any) -> Callable[[str], tuple[RangeChange, ...]]:
-    bench.create(
+def alter(context: Any) -> Callable[[str], tuple[RangeChange, ...]]:
+    context.create(
         "CREATE TABLE days (n INT, id INT, PRIMARY KEY (n, id)) PARTITION BY HASH (id) PARTITIONS 2, "
         "RANGE (n) (PARTITION one 1 <= VALUES < 2, PARTITION 2 <= VALUES < 3, PARTITION VALUE = 9, DEFAULT PARTITION rest)"
     )
-    bench.create("CREATE TABLE pairs (a INT, b INT, PRIMARY KEY (a, b)) PARTITION BY RANGE (a, b) SPLIT AT ((1, 1))")
+    context.create("CREATE TABLE pairs (a INT, b INT, PRIMARY KEY (a, b)) PARTITION BY RANGE (a, b) SPLIT AT ((1, 1))")
 
     def prepare(sql: str) -> tuple[RangeChange, ...]:
-        statement = bench.prepare(sql)
+        statement = context.prepare(sql)
         assert isinstance(statement, AlterTable)
         return statement.changes
 

@@ -7,22 +7,22 @@ from secateur.partitioning.tables.index import IndexDef
 from secateur.planner.statement import CreateIndex, DropIndex
 
 
-def test_an_index_is_read(bench: Any) -> None:
-    statement = bench.prepare("CREATE INDEX IF NOT EXISTS by_priority ON Orders (PRIORITY, day)")
+def test_an_index_is_read(context: Any) -> None:
+    statement = context.prepare("CREATE INDEX IF NOT EXISTS by_priority ON Orders (PRIORITY, day)")
     assert isinstance(statement, CreateIndex)
     assert (statement.table.name, statement.index, statement.if_not_exists) == ("orders", IndexDef("by_priority", ("priority", "day")), True)
-    assert bench.prepare("DROP INDEX by_priority") == DropIndex("by_priority", if_exists=False)
-    assert bench.prepare("DROP INDEX IF EXISTS by_priority") == DropIndex("by_priority", if_exists=True)
+    assert context.prepare("DROP INDEX by_priority") == DropIndex("by_priority", if_exists=False)
+    assert context.prepare("DROP INDEX IF EXISTS by_priority") == DropIndex("by_priority", if_exists=True)
 
 
-def with_indexes(bench: Any, *columns: tuple[str, ...]) -> None:
+def with_indexes(context: Any, *columns: tuple[str, ...]) -> None:
     indexes = tuple(IndexDef(f"i{number}", names) for number, names in enumerate(columns))
-    bench.known["orders"] = replace(bench.table("orders"), indexes=indexes)
-    bench.version += 1
+    context.known["orders"] = replace(context.table("orders"), indexes=indexes)
+    context.version += 1
 
 
-def test_explain_names_the_index_for_programs(bench: Any) -> None:
-    with_indexes(bench, ("amount",))
-    (scan,) = bench.explain("SELECT * FROM orders WHERE amount = 5").json["pruning"]["scans"]
+def test_explain_names_the_index_for_programs(context: Any) -> None:
+    with_indexes(context, ("amount",))
+    (scan,) = context.explain("SELECT * FROM orders WHERE amount = 5").json["pruning"]["scans"]
     assert scan["index"] == "i0"
     assert scan["primary_key_bounds"] == {"lower": None, "upper": None}

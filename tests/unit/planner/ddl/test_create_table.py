@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from secateur.partitioning.schemes.components import HashComponent
-from secateur.partitioning.schemes.interval import Every, EveryUnit
+from secateur.partitioning.schemes.interval import IntervalPartitioning, IntervalUnit
 from secateur.planner.planner import Planner
 from secateur.planner.statement import CreateTable, DropTable
 
@@ -129,18 +129,18 @@ def test_a_default_partition_takes_what_no_range_holds() -> None:
 @pytest.mark.parametrize(
     ("type_", "clause", "expected"),
     [
-        ("INT", "EVERY 1000", Every(1000, EveryUnit.NUMBER)),
-        ("BIGINT", "EVERY 1000 STARTING -5", Every(1000, EveryUnit.NUMBER, -5)),
-        ("DATE", "EVERY INTERVAL 1 DAY", Every(1, EveryUnit.DAY)),
-        ("DATE", "every interval 2 weeks starting date '2024-01-01'", Every(14, EveryUnit.DAY, date(2024, 1, 1))),
-        ("DATE", "EVERY INTERVAL '1 month'", Every(1, EveryUnit.MONTH)),
-        ("DATE", "EVERY INTERVAL '3' YEAR", Every(36, EveryUnit.MONTH)),
-        ("TIMESTAMP", "EVERY INTERVAL 1 QUARTER STARTING '2024-01-01'", Every(3, EveryUnit.MONTH, datetime(2024, 1, 1))),
-        ("TIMESTAMP", "EVERY INTERVAL 6 HOURS", Every(21_600_000_000, EveryUnit.MICROSECOND)),
-        ("TIMESTAMPTZ", "EVERY INTERVAL 1 DAY", Every(86_400_000_000, EveryUnit.MICROSECOND)),
+        ("INT", "EVERY 1000", IntervalPartitioning(1000, IntervalUnit.NUMBER)),
+        ("BIGINT", "EVERY 1000 STARTING -5", IntervalPartitioning(1000, IntervalUnit.NUMBER, -5)),
+        ("DATE", "EVERY INTERVAL 1 DAY", IntervalPartitioning(1, IntervalUnit.DAY)),
+        ("DATE", "every interval 2 weeks starting date '2024-01-01'", IntervalPartitioning(14, IntervalUnit.DAY, date(2024, 1, 1))),
+        ("DATE", "EVERY INTERVAL '1 month'", IntervalPartitioning(1, IntervalUnit.MONTH)),
+        ("DATE", "EVERY INTERVAL '3' YEAR", IntervalPartitioning(36, IntervalUnit.MONTH)),
+        ("TIMESTAMP", "EVERY INTERVAL 1 QUARTER STARTING '2024-01-01'", IntervalPartitioning(3, IntervalUnit.MONTH, datetime(2024, 1, 1))),
+        ("TIMESTAMP", "EVERY INTERVAL 6 HOURS", IntervalPartitioning(21_600_000_000, IntervalUnit.MICROSECOND)),
+        ("TIMESTAMPTZ", "EVERY INTERVAL 1 DAY", IntervalPartitioning(86_400_000_000, IntervalUnit.MICROSECOND)),
     ],
 )
-def test_ranges_made_on_demand(type_: str, clause: str, expected: Every) -> None:
+def test_ranges_made_on_demand(type_: str, clause: str, expected: IntervalPartitioning) -> None:
     component = create(f"CREATE TABLE t (a {type_} PRIMARY KEY) PARTITION BY RANGE (a) {clause} BACKUPS 1").tdef.scheme.range
     assert component is not None
     assert (component.every, component.ranges) == (expected, ())
@@ -151,4 +151,4 @@ def test_ranges_made_on_demand_beside_others() -> None:
         "CREATE TABLE t (a INT PRIMARY KEY) PARTITION BY RANGE (a) EVERY 10 STARTING 100 (PARTITION 0 <= VALUES < 9, DEFAULT PARTITION)"
     ).tdef.scheme.range
     assert component is not None
-    assert (component.every, len(component.ranges), component.catch_all is None) == (Every(10, EveryUnit.NUMBER, 100), 1, False)
+    assert (component.every, len(component.ranges), component.catch_all is None) == (IntervalPartitioning(10, IntervalUnit.NUMBER, 100), 1, False)

@@ -7,8 +7,8 @@ import pytest
 from secateur.planner.statement import CreateTableAs
 
 
-def test_the_query_says_what_the_columns_are(bench: Any) -> None:
-    statement = bench.prepare(
+def test_the_query_says_what_the_columns_are(context: Any) -> None:
+    statement = context.prepare(
         "CREATE TABLE big PRIMARY KEY (ID) PARTITION BY HASH (id) PARTITIONS 5 BACKUPS 2 AS SELECT id, sum(amount) AS total FROM orders GROUP BY id"
     )
     assert isinstance(statement, CreateTableAs)
@@ -34,14 +34,14 @@ def test_the_query_says_what_the_columns_are(bench: Any) -> None:
         ("CREATE TABLE x PRIMARY KEY (a) AS WITH q AS (SELECT 1 AS a) SELECT * FROM q WITH NO DATA", False, False, False),
     ],
 )
-def test_forms(bench: Any, sql: str, *, if_not_exists: bool, or_replace: bool, with_data: bool) -> None:
-    statement = bench.prepare(sql)
+def test_forms(context: Any, sql: str, *, if_not_exists: bool, or_replace: bool, with_data: bool) -> None:
+    statement = context.prepare(sql)
     assert (statement.if_not_exists, statement.or_replace, statement.select is not None) == (if_not_exists, or_replace, with_data)
-    assert bench.prepare(statement.create).tdef == statement.tdef
+    assert context.prepare(statement.create).tdef == statement.tdef
 
 
 @pytest.mark.parametrize(("sql", "params"), [("SELECT ? AS a, ? AS b", [1, "x"]), ("SELECT $n AS a, $s AS b", {"n": 1, "s": "x"})])
-def test_the_types_of_parameters_are_those_of_columns(bench: Any, sql: str, params: Any) -> None:
-    statement = bench.prepare(f"CREATE TABLE x PRIMARY KEY (a) AS {sql}", params)
+def test_the_types_of_parameters_are_those_of_columns(context: Any, sql: str, params: Any) -> None:
+    statement = context.prepare(f"CREATE TABLE x PRIMARY KEY (a) AS {sql}", params)
     assert [str(column.type) for column in statement.tdef.columns] == ["INTEGER", "VARCHAR"]
     assert statement.select.params == (1, "x")

@@ -33,14 +33,14 @@ TABLES = (
 
 
 @pytest.mark.parametrize("ddl", TABLES)
-def test_it_is_made_again(bench: Any, ddl: str) -> None:
-    made = bench.prepare(ddl).tdef
-    again = bench.prepare(table_sql(made)).tdef
+def test_it_is_made_again(context: Any, ddl: str) -> None:
+    made = context.prepare(ddl).tdef
+    again = context.prepare(table_sql(made)).tdef
     assert again == made
 
 
-def test_as_it_is_written(bench: Any) -> None:
-    made = bench.prepare(TABLES[3]).tdef
+def test_as_it_is_written(context: Any) -> None:
+    made = context.prepare(TABLES[3]).tdef
     assert partition_by_sql(made.scheme) == (
         "HASH (\"a\") PARTITIONS 2, RANGE (\"b\") (PARTITION VALUES < ('it''s'), PARTITION ('it''s') <= VALUES < ('z'), PARTITION ('z') <= VALUES)"
     )

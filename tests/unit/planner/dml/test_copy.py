@@ -4,53 +4,53 @@ from typing import Any
 
 import pytest
 
-from secateur.client.copy.file_options import FileFormat, FileOptions
+from secateur.client.copy.file_options import CopyFormat, FileOptions
 from secateur.planner.statement import CopyFrom, CopyTo
 
 
 def csv(**given: Any) -> FileOptions:
-    return FileOptions("a", FileFormat.CSV, tuple(given.items()))
+    return FileOptions("a", CopyFormat.CSV, tuple(given.items()))
 
 
 @pytest.mark.parametrize(
     ("text", "options"),
     [
-        ("'a.csv'", FileOptions("a.csv", FileFormat.CSV)),
-        ("'a.csv.gz'", FileOptions("a.csv.gz", FileFormat.CSV)),
-        ("'a.parquet'", FileOptions("a.parquet", FileFormat.PARQUET)),
-        ("'a.ndjson'", FileOptions("a.ndjson", FileFormat.JSON)),
+        ("'a.csv'", FileOptions("a.csv", CopyFormat.CSV)),
+        ("'a.csv.gz'", FileOptions("a.csv.gz", CopyFormat.CSV)),
+        ("'a.parquet'", FileOptions("a.parquet", CopyFormat.PARQUET)),
+        ("'a.ndjson'", FileOptions("a.ndjson", CopyFormat.JSON)),
         ("'a' WITH (FORMAT CSV, HEADER, DELIMITER ';', NULL 'NA')", csv(HEADER=True, DELIMITER=";", NULL="NA")),
         ("'a' (HEADER false, DELIM '\\t', QUOTE '''')", csv(HEADER=False, DELIMITER="\\t", QUOTE="'")),
         ("'a' (SEP ',', NULLSTR ('NA', ')'), SKIP 2, ESCAPE '(')", csv(DELIMITER=",", NULL=("NA", ")"), SKIP=2, ESCAPE="(")),
         ("'a' (force_not_null (a, \"B c\"), null ['x'])", csv(FORCE_NOT_NULL=("a", "B c"), NULL=("x",))),
-        ("'a' (ARRAY, FORMAT json, COMPRESSION gzip)", FileOptions("a", FileFormat.JSON, (("ARRAY", True), ("COMPRESSION", "gzip")))),
+        ("'a' (ARRAY, FORMAT json, COMPRESSION gzip)", FileOptions("a", CopyFormat.JSON, (("ARRAY", True), ("COMPRESSION", "gzip")))),
     ],
 )
-def test_options(bench: Any, text: str, options: FileOptions) -> None:
-    statement = bench.prepare(f"COPY orders FROM {text}")
+def test_options(context: Any, text: str, options: FileOptions) -> None:
+    statement = context.prepare(f"COPY orders FROM {text}")
     assert isinstance(statement, CopyFrom)
     assert statement.options == options
 
 
-def test_options_of_a_file_that_is_written(bench: Any) -> None:
-    statement = bench.prepare("COPY orders TO 'a.parquet' (COMPRESSION zstd, ROW_GROUP_SIZE 1000)")
-    assert statement.options == FileOptions("a.parquet", FileFormat.PARQUET, (("COMPRESSION", "zstd"), ("ROW_GROUP_SIZE", 1000)))
-    assert bench.prepare("COPY orders TO 'a.csv' (FORCE_QUOTE *)").options.given == (("FORCE_QUOTE", ("*",)),)
+def test_options_of_a_file_that_is_written(context: Any) -> None:
+    statement = context.prepare("COPY orders TO 'a.parquet' (COMPRESSION zstd, ROW_GROUP_SIZE 1000)")
+    assert statement.options == FileOptions("a.parquet", CopyFormat.PARQUET, (("COMPRESSION", "zstd"), ("ROW_GROUP_SIZE", 1000)))
+    assert context.prepare("COPY orders TO 'a.csv' (FORCE_QUOTE *)").options.given == (("FORCE_QUOTE", ("*",)),)
 
 
-def test_columns(bench: Any) -> None:
-    assert bench.prepare("COPY airlines (NAME, code) FROM 'a.csv'").columns == ("name", "code")
-    assert bench.prepare("COPY airlines FROM 'a.csv'").columns == ("code", "name")
+def test_columns(context: Any) -> None:
+    assert context.prepare("COPY airlines (NAME, code) FROM 'a.csv'").columns == ("name", "code")
+    assert context.prepare("COPY airlines FROM 'a.csv'").columns == ("code", "name")
 
 
-def test_what_is_written_is_a_query(bench: Any) -> None:
-    statement = bench.prepare("COPY (SELECT id FROM orders WHERE customer_id = ?) TO 'a.csv'", ["C1"])
+def test_what_is_written_is_a_query(context: Any) -> None:
+    statement = context.prepare("COPY (SELECT id FROM orders WHERE customer_id = ?) TO 'a.csv'", ["C1"])
     assert isinstance(statement, CopyTo)
     assert statement.select.params == ("C1",)
-    assert list(statement.select.plan.scans[0].tree.bind(["C1"]).ids) == [bench.partition("orders", customer_id="C1")]
-    assert bench.prepare("COPY airlines (name) TO 'a.csv'").select.plan.columns == (("name", "VARCHAR"),)
+    assert list(statement.select.plan.scans[0].tree.bind(["C1"]).ids) == [context.partition("orders", customer_id="C1")]
+    assert context.prepare("COPY airlines (name) TO 'a.csv'").select.plan.columns == (("name", "VARCHAR"),)
 
 
-def test_it_is_explained(bench: Any) -> None:
-    assert bench.explain("COPY airlines FROM 'a.csv'").text == "COPY: the client reads a.csv and loads its rows into airlines"
-    assert bench.explain("COPY airlines TO 'a.csv'").text.startswith("COPY to a.csv, written by the client, from:\n")
+def test_it_is_explained(context: Any) -> None:
+    assert context.explain("COPY airlines FROM 'a.csv'").text == "COPY: the client reads a.csv and loads its rows into airlines"
+    assert context.explain("COPY airlines TO 'a.csv'").text.startswith("COPY to a.csv, written by the client, from:\n")

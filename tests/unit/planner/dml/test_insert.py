@@ -9,25 +9,25 @@ import pytest
 from secateur.planner.statement import InsertMode, InsertRows, InsertSelect
 
 
-def rows(bench: Any, sql: str, params: Any = ()) -> list[dict[str, Any]]:
-    statement = bench.prepare(sql, params)
+def rows(context: Any, sql: str, params: Any = ()) -> list[dict[str, Any]]:
+    statement = context.prepare(sql, params)
     assert isinstance(statement, InsertRows)
     assert statement.rows.schema.equals(statement.table.arrow_schema)
     return statement.rows.to_pylist()
 
 
-def test_values_in_table_order(bench: Any) -> None:
-    assert rows(bench, "INSERT INTO orders VALUES ('C1', 1, 'low', 2.5, DATE '2024-01-01'), ('C2', 1 + 1, NULL, '3', '2024-01-02')") == [
+def test_values_in_table_order(context: Any) -> None:
+    assert rows(context, "INSERT INTO orders VALUES ('C1', 1, 'low', 2.5, DATE '2024-01-01'), ('C2', 1 + 1, NULL, '3', '2024-01-02')") == [
         {"customer_id": "C1", "id": 1, "priority": "low", "amount": Decimal("2.50"), "day": date(2024, 1, 1)},
         {"customer_id": "C2", "id": 2, "priority": None, "amount": Decimal("3.00"), "day": date(2024, 1, 2)},
     ]
 
 
-def test_columns_that_are_not_named_are_null(bench: Any) -> None:
-    assert rows(bench, "INSERT INTO orders (ID, customer_id) VALUES (7, 'C1')") == [
+def test_columns_that_are_not_named_are_null(context: Any) -> None:
+    assert rows(context, "INSERT INTO orders (ID, customer_id) VALUES (7, 'C1')") == [
         {"customer_id": "C1", "id": 7, "priority": None, "amount": None, "day": None}
     ]
-    assert rows(bench, "INSERT INTO customers VALUES ('C1', DEFAULT, DEFAULT)")[0]["name"] is None
+    assert rows(context, "INSERT INTO customers VALUES ('C1', DEFAULT, DEFAULT)")[0]["name"] is None
 
 
 @pytest.mark.parametrize(
@@ -38,24 +38,26 @@ def test_columns_that_are_not_named_are_null(bench: Any) -> None:
         ("INSERT INTO customers (score, name, customer_id) VALUES ($score, $name, $id)", {"id": "C1", "name": "Ada", "score": 0.5}),
     ],
 )
-def test_parameters(bench: Any, sql: str, params: Any) -> None:
+def test_parameters(context: Any, sql: str, params: Any) -> None:
     expected = [{"customer_id": "C1", "name": "Ada", "score": 0.5}]
-    assert rows(bench, sql, params) == expected
-    assert rows(bench, sql, params) == expected, "the second time from the cache"
+    assert rows(context, sql, params) == expected
+    assert rows(context, sql, params) == expected, "the second time from the cache"
 
 
-def test_each_value_is_cast_by_itself(bench: Any) -> None:
-    bench.create("CREATE TABLE numbers (n INTEGER PRIMARY KEY, d DOUBLE)")
-    assert rows(bench, "INSERT INTO numbers VALUES (1, 0.1), ('2', 1), (2.6, 1e0)") == [{"n": 1, "d": 0.1}, {"n": 2, "d": 1.0}, {"n": 3, "d": 1.0}]
+def test_each_value_is_cast_by_itself(context: Any) -> None:
+    context.create("CREATE TABLE numbers (n INTEGER PRIMARY KEY, d DOUBLE)")
+    assert rows(context, "INSERT INTO numbers VALUES (1, 0.1), ('2', 1), (2.6, 1e0)") == [{"n": 1, "d": 0.1}, {"n": 2, "d": 1.0}, {"n": 3, "d": 1.0}]
 
 
-def test_values_with_commas_and_parentheses_of_their_own(bench: Any) -> None:
-    assert rows(bench, "INSERT INTO customers VALUES (concat('a', ',', 'b'), (upper(('x'))), [1, 2][1])") == [{"customer_id": "a,b", "name": "X", "score": 1.0}]
+def test_values_with_commas_and_parentheses_of_their_own(context: Any) -> None:
+    assert rows(context, "INSERT INTO customers VALUES (concat('a', ',', 'b'), (upper(('x'))), [1, 2][1])") == [
+        {"customer_id": "a,b", "name": "X", "score": 1.0}
+    ]
 
 
-def test_or_replace_is_an_upsert(bench: Any) -> None:
-    assert bench.prepare("INSERT OR REPLACE INTO customers VALUES ('a', 'b', 1)").mode is InsertMode.UPSERT
-    assert bench.prepare("INSERT INTO customers VALUES ('a', 'b', 1)").mode is InsertMode.APPEND
+def test_or_replace_is_an_upsert(context: Any) -> None:
+    assert context.prepare("INSERT OR REPLACE INTO customers VALUES ('a', 'b', 1)").mode is InsertMode.UPSERT
+    assert context.prepare("INSERT INTO customers VALUES ('a', 'b', 1)").mode is InsertMode.APPEND
 
 
 @pytest.mark.parametrize(
@@ -68,12 +70,12 @@ def test_or_replace_is_an_upsert(bench: Any) -> None:
         "INSERT INTO customers SELECT a.code, b.code, 1 FROM airlines a JOIN airlines b ON a.code = b.code ON CONFLICT DO NOTHING",
     ],
 )
-def test_rows_that_are_there_are_ignored(bench: Any, sql: str) -> None:
-    assert bench.prepare(sql).mode is InsertMode.IGNORE
+def test_rows_that_are_there_are_ignored(context: Any, sql: str) -> None:
+    assert context.prepare(sql).mode is InsertMode.IGNORE
 
 
-def test_of_rows_with_one_key_the_first_replaces(bench: Any) -> None:
-    statement = bench.prepare("INSERT OR REPLACE INTO customers VALUES (?, 'x', 1), ('a', 'y', 2), ('b', 'z', 3)", ["a"])
+def test_of_rows_with_one_key_the_first_replaces(context: Any) -> None:
+    statement = context.prepare("INSERT OR REPLACE INTO customers VALUES (?, 'x', 1), ('a', 'y', 2), ('b', 'z', 3)", ["a"])
     assert statement.rows.to_pylist() == [{"customer_id": "a", "name": "x", "score": 1.0}, {"customer_id": "b", "name": "z", "score": 3.0}]
     assert statement.shape is None
 
@@ -88,14 +90,14 @@ def test_of_rows_with_one_key_the_first_replaces(bench: Any) -> None:
         "INSERT INTO customers WITH x AS (SELECT 'a' AS k) SELECT k, k, 1 FROM x",
     ],
 )
-def test_a_query_has_the_types_of_the_columns_it_fills(bench: Any, sql: str) -> None:
-    statement = bench.prepare(sql)
+def test_a_query_has_the_types_of_the_columns_it_fills(context: Any, sql: str) -> None:
+    statement = context.prepare(sql)
     assert isinstance(statement, InsertSelect)
     assert [text for _, text in statement.select.plan.columns] == [str(statement.table.column(name).type) for name in statement.columns]
 
 
-def test_by_name_takes_the_names_of_the_query(bench: Any) -> None:
-    assert bench.prepare("INSERT INTO customers BY NAME SELECT 1.5 AS Score, 'x' AS customer_id").columns == ("score", "customer_id")
+def test_by_name_takes_the_names_of_the_query(context: Any) -> None:
+    assert context.prepare("INSERT INTO customers BY NAME SELECT 1.5 AS Score, 'x' AS customer_id").columns == ("score", "customer_id")
 
 
 @pytest.mark.parametrize(
@@ -110,9 +112,9 @@ def test_by_name_takes_the_names_of_the_query(bench: Any) -> None:
         pytest.param("('a', 'b', 1)", None, id="no parameters"),
     ],
 )
-def test_what_a_client_can_make_rows_from(bench: Any, values: str, cells: Any) -> None:
+def test_what_a_client_can_make_rows_from(context: Any, values: str, cells: Any) -> None:
     count = values.count("?") or values.count("$")
-    statement = bench.prepare(f"INSERT INTO customers VALUES {values}", [str(index) for index in range(count)])
+    statement = context.prepare(f"INSERT INTO customers VALUES {values}", [str(index) for index in range(count)])
     assert isinstance(statement, InsertRows)
     shape = statement.shape
     assert (None if shape is None else (shape.columns, shape.cells, shape.parameter_count)) == (

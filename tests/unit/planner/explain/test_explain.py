@@ -11,20 +11,20 @@ from secateur.partitioning.topology.affinity import assign
 from secateur.partitioning.topology.topology import Ownership
 
 
-def pruning(bench: Any, sql: str, params: Any = (), **settings: str) -> dict[str, Any]:
-    explained = bench.explain(sql, params, **settings).json
+def pruning(context: Any, sql: str, params: Any = (), **settings: str) -> dict[str, Any]:
+    explained = context.explain(sql, params, **settings).json
     assert json.loads(json.dumps(explained)) == explained, "plain JSON"
     found: dict[str, Any] = explained["pruning"]
     return found
 
 
-def owners(bench: Any, *partitions: int) -> list[str]:
-    return sorted(bench.topology.primaries(bench.table("orders").scheme.affinity_group(), list(partitions)))
+def owners(context: Any, *partitions: int) -> list[str]:
+    return sorted(context.topology.primaries(context.table("orders").scheme.affinity_group(), list(partitions)))
 
 
-def test_the_example_of_the_design(bench: Any) -> None:
-    partition = bench.partition("orders", customer_id="C2")
-    explained = bench.explain("SELECT count(*), sum(amount), priority FROM orders o WHERE customer_id = 'C2' GROUP BY priority")
+def test_the_example_of_the_design(context: Any) -> None:
+    partition = context.partition("orders", customer_id="C2")
+    explained = context.explain("SELECT count(*), sum(amount), priority FROM orders o WHERE customer_id = 'C2' GROUP BY priority")
     assert explained.json == {
         "pruning": {
             "enabled": True,
@@ -33,7 +33,7 @@ def test_the_example_of_the_design(bench: Any) -> None:
             "tree": f"orders: (p{partition})",
             "execution": "local",
             "topology_version": 3,
-            "required_members": owners(bench, partition),
+            "required_members": owners(context, partition),
             "members_total": 3,
             "scans": [
                 {
@@ -48,27 +48,27 @@ def test_the_example_of_the_design(bench: Any) -> None:
                 }
             ],
         },
-        "dag": {"vertices": [{"name": "statement", "members": owners(bench, partition), "local_parallelism": 1}], "edges": []},
+        "dag": {"vertices": [{"name": "statement", "members": owners(context, partition), "local_parallelism": 1}], "edges": []},
     }
 
 
-def test_several_partitions_on_several_members_are_a_job(bench: Any) -> None:
+def test_several_partitions_on_several_members_are_a_job(context: Any) -> None:
     customers = [f"C{number}" for number in range(12)]
-    partitions = sorted({bench.partition("orders", customer_id=customer) for customer in customers})
-    explained = bench.explain(f"SELECT sum(amount) FROM orders WHERE customer_id IN ({', '.join('?' * 12)})", customers)
+    partitions = sorted({context.partition("orders", customer_id=customer) for customer in customers})
+    explained = context.explain(f"SELECT sum(amount) FROM orders WHERE customer_id IN ({', '.join('?' * 12)})", customers)
     facts, dag = explained.json["pruning"], explained.json["dag"]
-    assert (facts["execution"], facts["required_members"]) == ("distributed", owners(bench, *partitions))
+    assert (facts["execution"], facts["required_members"]) == ("distributed", owners(context, *partitions))
     assert facts["tree"] == "orders: (" + " | ".join(f"?{number}" for number in range(12)) + ")"
     assert facts["scans"][0]["partitions"] == partitions
     assert facts["scans"][0]["partitioning_key_values"] == [[customer] for customer in sorted(customers)]
     scan = dag["vertices"][0]
-    assert (scan["name"], scan["members"]) == ("scan:orders", owners(bench, *partitions))
+    assert (scan["name"], scan["members"]) == ("scan:orders", owners(context, *partitions))
     assert {edge["kind"] for edge in dag["edges"] if edge["distributed"]} == {"all-to-one"}
     assert all(set(edge) == {"from", "to", "kind", "distributed"} for edge in dag["edges"])
 
 
-def test_nothing_to_read(bench: Any) -> None:
-    explained = bench.explain("SELECT count(*) FROM orders WHERE customer_id = NULL")
+def test_nothing_to_read(context: Any) -> None:
+    explained = context.explain("SELECT count(*) FROM orders WHERE customer_id = NULL")
     assert explained.json["pruning"]["execution"] == "none"
     assert explained.json["pruning"]["required_members"] == []
     assert explained.json["pruning"]["scans"][0]["partitions"] == []
@@ -76,34 +76,34 @@ def test_nothing_to_read(bench: Any) -> None:
     assert "execution: none on 0 of 3 members" in explained.text
 
 
-def test_values_of_every_type_are_plain_json(bench: Any) -> None:
-    bench.create(
+def test_values_of_every_type_are_plain_json(context: Any) -> None:
+    context.create(
         "CREATE TABLE wide (d DATE, t TIMESTAMP, p DECIMAL(6,2), u UUID, b BLOB, f BOOLEAN, PRIMARY KEY (d, t, p, u, b, f)) "
         "PARTITION BY HASH (d, t, p, u, b, f) PARTITIONS 5"
     )
     where = "d = DATE '2024-01-01' AND t = TIMESTAMP '2024-01-01 10:00:00' AND p = 1.5 AND u = 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11' AND b = X'00ff' AND f"
-    (scan,) = pruning(bench, f"SELECT * FROM wide WHERE {where}")["scans"]
+    (scan,) = pruning(context, f"SELECT * FROM wide WHERE {where}")["scans"]
     assert scan["partitioning_key_values"] == [["2024-01-01", "2024-01-01 10:00:00", "1.50", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "00ff", True]]
     assert len(scan["partitions"]) == 1
 
 
 @pytest.mark.parametrize("sql", ["CREATE TABLE x (a INT PRIMARY KEY)", "DROP TABLE orders", "SET pruning = off"])
-def test_what_reads_nothing_has_the_same_form(bench: Any, sql: str) -> None:
-    facts = pruning(bench, f"EXPLAIN {sql}")
+def test_what_reads_nothing_has_the_same_form(context: Any, sql: str) -> None:
+    facts = pruning(context, f"EXPLAIN {sql}")
     assert set(facts) == {"enabled", "applicable", "reason", "tree", "execution", "topology_version", "required_members", "members_total", "scans"}
     assert facts["scans"] == []
 
 
-def with_backups(bench: Any) -> Ownership:
-    scheme = bench.table("orders").scheme
-    bench.owners[scheme.affinity_group()] = ownership = assign(scheme.partition_count, bench.topology.member_ids, 2)
+def with_backups(context: Any) -> Ownership:
+    scheme = context.table("orders").scheme
+    context.owners[scheme.affinity_group()] = ownership = assign(scheme.partition_count, context.topology.member_ids, 2)
     return ownership
 
 
-def test_an_insert_says_where_its_rows_go(bench: Any) -> None:
-    partition = bench.partition("orders", customer_id="C2")
-    primary, backup = with_backups(bench).holders(partition)
-    explained = bench.explain("INSERT INTO orders (customer_id, id) VALUES ('C2', 1)")
+def test_an_insert_says_where_its_rows_go(context: Any) -> None:
+    partition = context.partition("orders", customer_id="C2")
+    primary, backup = with_backups(context).holders(partition)
+    explained = context.explain("INSERT INTO orders (customer_id, id) VALUES ('C2', 1)")
     facts = explained.json["pruning"]
     assert (facts["execution"], facts["required_members"], facts["backup_members"]) == ("local", [primary], [backup])
     assert facts["scans"] == [
@@ -130,10 +130,10 @@ def test_an_insert_says_where_its_rows_go(bench: Any) -> None:
     ]
 
 
-def test_a_change_explains_its_query_and_who_keeps_copies(bench: Any) -> None:
-    partition = bench.partition("orders", customer_id="C2")
-    primary, backup = with_backups(bench).holders(partition)
-    explained = bench.explain("UPDATE orders SET priority = 'high' WHERE customer_id = ?", ["C2"])
+def test_a_change_explains_its_query_and_who_keeps_copies(context: Any) -> None:
+    partition = context.partition("orders", customer_id="C2")
+    primary, backup = with_backups(context).holders(partition)
+    explained = context.explain("UPDATE orders SET priority = 'high' WHERE customer_id = ?", ["C2"])
     facts = explained.json["pruning"]
     assert (facts["execution"], facts["required_members"], facts["backup_members"]) == ("local", [primary], [backup])
     assert facts["scans"][0]["partitions"] == [partition]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
 from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Keys, Node, Partitions
 from secateur.partitioning.pruning.operand import Operand, Parameter, ParameterList
-from secateur.planner.explain.steps import ExplainedStep, needs_values, rung_in_all
+from secateur.planner.explain.steps import ExplainedStep, combined_execution_mode, needs_values
 from secateur.planner.statement import SubqueryUse
 
 
@@ -17,7 +17,7 @@ def step(execution: str, *members: str) -> ExplainedStep:
 
 
 def keys(operand: Operand | ParameterList) -> Node:
-    return Keys(Box.of({"k": Constraint((Choice(tests=(Test(Comparison.IN, (operand,)),)),))}))
+    return Keys(Box.of({"k": Constraint((Choice(tests=(ParameterComparison(Comparison.IN, (operand,)),)),))}))
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def keys(operand: Operand | ParameterList) -> Node:
     ],
 )
 def test_the_rung_of_all_steps(own: tuple[str, list[str]], steps: list[ExplainedStep], expected: tuple[str, list[str]]) -> None:
-    assert rung_in_all(*own, steps, ["m1", "m2", "m3"]) == expected
+    assert combined_execution_mode(*own, steps, ["m1", "m2", "m3"]) == expected
 
 
 @pytest.mark.parametrize(

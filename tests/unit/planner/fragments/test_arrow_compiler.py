@@ -13,11 +13,11 @@ import sqlglot
 from sqlglot import exp
 
 from secateur.engine.kernels.arrow import kernel as arrow_kernel
-from secateur.engine.kernels.arrow.expression import Call, Column, Constant, Function, Parameter
+from secateur.engine.kernels.arrow.expression import CallExpression, ColumnExpression, ConstantExpression, ParameterExpression, ScalarFunction
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
 from secateur.engine.kernels.duckdb.kernel import DuckDBKernel
 from secateur.partitioning.types.column_type import parse_type
-from secateur.planner.fragments.arrow_compiler import Declined, compile_arrow
+from secateur.planner.fragments.arrow_compiler import KernelDeclined, compile_arrow
 
 TYPES = {
     "Customer": "VARCHAR",
@@ -86,7 +86,7 @@ def kernel() -> Iterator[DuckDBKernel]:
     kernel.close()
 
 
-def compiled(kernel: DuckDBKernel, sql: str, params: list[Any]) -> ArrowFragment | Declined:
+def compiled(kernel: DuckDBKernel, sql: str, params: list[Any]) -> ArrowFragment | KernelDeclined:
     select = sqlglot.parse_one(sql, dialect="duckdb")
     assert isinstance(select, exp.Select)
     return compile_arrow(select, SCHEMA, "s0", kernel.describe(sql, {"s0": SCHEMA}, params))
@@ -250,38 +250,38 @@ DECLINED: list[tuple[str, list[Any], str]] = [
 @pytest.mark.parametrize(("sql", "params", "reason"), DECLINED, ids=[case[0] for case in DECLINED])
 def test_what_is_left_to_duckdb_and_why(kernel: DuckDBKernel, sql: str, params: list[Any], reason: str) -> None:
     result = compiled(kernel, sql, params)
-    assert isinstance(result, Declined), result
+    assert isinstance(result, KernelDeclined), result
     assert reason in result.reason
 
 
 def test_a_type_that_duckdb_sees_otherwise_declines() -> None:
     select = sqlglot.parse_one("SELECT a FROM s0", dialect="duckdb")
     assert isinstance(select, exp.Select)
-    assert compile_arrow(select, SCHEMA, "s0", [("a", "BIGINT")]) == Declined("a is BIGINT in DuckDB and INTEGER here")
+    assert compile_arrow(select, SCHEMA, "s0", [("a", "BIGINT")]) == KernelDeclined("a is BIGINT in DuckDB and INTEGER here")
 
 
 def test_a_star_over_some_of_the_columns_declines() -> None:
     select = sqlglot.parse_one("SELECT * FROM s0", dialect="duckdb")
     assert isinstance(select, exp.Select)
     result = compile_arrow(select, {"a": SCHEMA["a"], "s2": SCHEMA["a"]}, "s0", [("s2", "INTEGER"), ("a", "INTEGER")])
-    assert result == Declined("* over a relation that has not all columns")
+    assert result == KernelDeclined("* over a relation that has not all columns")
 
 
 def test_a_list_of_uuids_declines() -> None:
     select = sqlglot.parse_one("SELECT ids FROM s0", dialect="duckdb")
     assert isinstance(select, exp.Select)
-    assert compile_arrow(select, {"ids": parse_type("UUID[]")}, "s0", [("ids", "UUID[]")]) == Declined("a column of UUID[]")
+    assert compile_arrow(select, {"ids": parse_type("UUID[]")}, "s0", [("ids", "UUID[]")]) == KernelDeclined("a column of UUID[]")
 
 
 def test_a_condition_that_may_begin_elsewhere_declines() -> None:
     select = exp.select("a").from_("s0").where(exp.EQ(this=exp.column("flag"), expression=exp.Is(this=exp.column("a"), expression=exp.Null())))
-    assert compile_arrow(select, SCHEMA, "s0", [("a", "INTEGER")]) == Declined("a condition inside a comparison")
+    assert compile_arrow(select, SCHEMA, "s0", [("a", "INTEGER")]) == KernelDeclined("a condition inside a comparison")
 
 
 def test_coalesce_is_known_however_the_parser_names_it() -> None:
     call = exp.Anonymous(this="COALESCE", expressions=[exp.column("a"), exp.Literal.number(0)])
     select = exp.select(exp.alias_(call, "x")).from_("s0")
-    expected = Call(Function.COALESCE, (Column("a", SCHEMA["a"]), Constant(0, SCHEMA["a"])), SCHEMA["a"])
+    expected = CallExpression(ScalarFunction.COALESCE, (ColumnExpression("a", SCHEMA["a"]), ConstantExpression(0, SCHEMA["a"])), SCHEMA["a"])
     assert compile_arrow(select, SCHEMA, "s0", [("x", "INTEGER")]) == ArrowFragment(outputs=(("x", expected),))
 
 
@@ -291,13 +291,15 @@ def test_what_a_newer_parser_may_add_to_a_node_declines() -> None:
     between = select.find(exp.Between)
     assert between is not None
     between.set("symmetric", True)
-    assert compile_arrow(select, SCHEMA, "s0", [("a", "INTEGER")]) == Declined("symmetric of between")
+    assert compile_arrow(select, SCHEMA, "s0", [("a", "INTEGER")]) == KernelDeclined("symmetric of between")
 
 
 def test_the_fragment_is_what_the_statement_says(kernel: DuckDBKernel) -> None:
     varchar, boolean, double = parse_type("VARCHAR"), parse_type("BOOLEAN"), parse_type("DOUBLE")
-    condition = Call(Function.GREATER, (Call(Function.CAST, (Column("f", SCHEMA["f"]),), double), Constant(2.5, double)), boolean)
-    key = Call(Function.EQUAL, (Column("Customer", varchar), Parameter(1, varchar)), boolean)
+    condition = CallExpression(
+        ScalarFunction.GREATER, (CallExpression(ScalarFunction.CAST, (ColumnExpression("f", SCHEMA["f"]),), double), ConstantExpression(2.5, double)), boolean
+    )
+    key = CallExpression(ScalarFunction.EQUAL, (ColumnExpression("Customer", varchar), ParameterExpression(1, varchar)), boolean)
     assert compiled(kernel, "SELECT customer AS x FROM s0 WHERE $1 = customer AND 2.5 < f", ["C1"]) == ArrowFragment(
-        outputs=(("x", Column("Customer", varchar)),), where=Call(Function.AND, (key, condition), boolean)
+        outputs=(("x", ColumnExpression("Customer", varchar)),), where=CallExpression(ScalarFunction.AND, (key, condition), boolean)
     )

@@ -13,11 +13,11 @@ from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.kernels.fragment import run
 from secateur.engine.sql.select_plan import SelectPlan, Strategy
 from secateur.planner.binding.query import bind_query
-from secateur.planner.fragments.canonical import Cut
-from secateur.planner.fragments.two_stage import cut
+from secateur.planner.fragments.partial_final import split_select
+from secateur.planner.fragments.qualified import NotDistributable
 from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.parameters import read_parameters
-from secateur.planner.text.second_reading import read_statement
+from secateur.planner.text.parser_cross_check import read_statement
 
 TABLE = (
     "CREATE TABLE facts (k INTEGER, g VARCHAR, i BIGINT, s SMALLINT, h HUGEINT, d DOUBLE, f FLOAT, p DECIMAL(12,3), b BOOLEAN, day DATE, t TIMESTAMP, "
@@ -39,9 +39,9 @@ ROWS = """
 """
 
 
-def facts(bench: Any) -> pa.Table:
+def facts(context: Any) -> pa.Table:
     table = default_kernel().run(ROWS, {})
-    return pa.Table.from_arrays(table.columns, schema=pa.schema([field.with_nullable(True) for field in bench.table("facts").arrow_schema]))
+    return pa.Table.from_arrays(table.columns, schema=pa.schema([field.with_nullable(True) for field in context.table("facts").arrow_schema]))
 
 
 def two_stage(plan: SelectPlan, table: pa.Table, params: Any, stages: int) -> pa.Table:
@@ -99,10 +99,10 @@ CUT = [
 
 @pytest.mark.parametrize("stages", [0, 1, 3])
 @pytest.mark.parametrize("sql", CUT)
-def test_two_stages_answer_as_one(bench: Any, sql: str, stages: int) -> None:
-    bench.create(TABLE)
-    table = facts(bench) if stages else facts(bench).slice(0, 0)
-    statement = bench.select(sql)
+def test_two_stages_answer_as_one(context: Any, sql: str, stages: int) -> None:
+    context.create(TABLE)
+    table = facts(context) if stages else facts(context).slice(0, 0)
+    statement = context.select(sql)
     plan = SelectPlan.from_wire(statement.plan.to_wire())
     assert plan.strategy is Strategy.TWO_STAGE, plan.gather_reason
     _compare(plan, table, (), stages, ordered="ORDER BY" in sql)
@@ -119,11 +119,11 @@ def test_two_stages_answer_as_one(bench: Any, sql: str, stages: int) -> None:
         ("SELECT k % ? AS m, count(*) FROM facts GROUP BY m ORDER BY m", [3]),
     ],
 )
-def test_parameters_reach_both_stages(bench: Any, sql: str, params: Any) -> None:
-    bench.create(TABLE)
-    statement = bench.select(sql, params)
+def test_parameters_reach_both_stages(context: Any, sql: str, params: Any) -> None:
+    context.create(TABLE)
+    statement = context.select(sql, params)
     assert statement.plan.strategy is Strategy.TWO_STAGE, statement.plan.gather_reason
-    _compare(statement.plan, facts(bench), statement.params, 3, ordered=True)
+    _compare(statement.plan, facts(context), statement.params, 3, ordered=True)
 
 
 @pytest.mark.parametrize(
@@ -150,11 +150,11 @@ def test_parameters_reach_both_stages(bench: Any, sql: str, params: Any) -> None
         pytest.param("SELECT k, g FROM facts AS x(g, k)", "renamed in FROM", id="swapped names"),
     ],
 )
-def test_what_is_not_cut_says_why(bench: Any, sql: str, reason: str) -> None:
-    bench.create(TABLE)
-    table = bench.table("facts")
+def test_what_is_not_cut_says_why(context: Any, sql: str, reason: str) -> None:
+    context.create(TABLE)
+    table = context.table("facts")
     tokens, parameters = read_parameters(sql, tokenize(sql))
-    query = bind_query(sql, tokens, parameters, bench.table)
+    query = bind_query(sql, tokens, parameters, context.table)
     reading = read_statement(query.sql)
     types = {column.name: column.type for column in table.columns}
 
@@ -162,8 +162,8 @@ def test_what_is_not_cut_says_why(bench: Any, sql: str, reason: str) -> None:
         return [text for _, text in default_kernel().describe(f"SELECT {', '.join(expressions)} FROM s0", {"s0": types})]
 
     assert reading is not None
-    with pytest.raises(Cut, match=re.escape(reason)):
-        cut(query, reading, len(default_kernel().describe(query.sql, {scan.relation: types for scan in query.scans})), types_of)
+    with pytest.raises(NotDistributable, match=re.escape(reason)):
+        split_select(query, reading, len(default_kernel().describe(query.sql, {scan.relation: types for scan in query.scans})), types_of)
 
 
 @pytest.mark.parametrize(
@@ -179,12 +179,12 @@ def test_what_is_not_cut_says_why(bench: Any, sql: str, reason: str) -> None:
         "SELECT g, count(*) FROM facts GROUP BY g QUALIFY row_number() OVER (ORDER BY count(*) DESC, g) < 3",
     ],
 )
-def test_distinct_aggregates_grouping_sets_and_windows_over_groups(bench: Any, sql: str) -> None:
-    bench.create(TABLE)
-    plan = bench.select(sql).plan
+def test_distinct_aggregates_grouping_sets_and_windows_over_groups(context: Any, sql: str) -> None:
+    context.create(TABLE)
+    plan = context.select(sql).plan
     assert plan.strategy is not Strategy.GATHER, plan.gather_reason
     assert len(plan.stages) == 2
-    _compare(plan, facts(bench), (), 3, ordered=False)
+    _compare(plan, facts(context), (), 3, ordered=False)
 
 
 @pytest.mark.parametrize(
@@ -207,17 +207,17 @@ def test_distinct_aggregates_grouping_sets_and_windows_over_groups(bench: Any, s
         ),
     ],
 )
-def test_gathering_joins(bench: Any, sql: str, sqls: list[str]) -> None:
-    bench.create(TABLE)
-    found = [stage.fragment.sql for stage in bench.select(sql).plan.gathered[:-1]]
+def test_gathering_joins(context: Any, sql: str, sqls: list[str]) -> None:
+    context.create(TABLE)
+    found = [stage.fragment.sql for stage in context.select(sql).plan.gathered[:-1]]
     for actual, expected in zip(found, sqls, strict=True):
         where = expected.partition(" FROM ")[2]
         assert actual.endswith(f" FROM {where}")
 
 
-def test_a_gathered_clock_is_read_once(bench: Any) -> None:
-    bench.create(TABLE)
-    plan = bench.select("SELECT k, now() AS n FROM facts WHERE k = 3 AND t < now()").plan
+def test_a_gathered_clock_is_read_once(context: Any) -> None:
+    context.create(TABLE)
+    plan = context.select("SELECT k, now() AS n FROM facts WHERE k = 3 AND t < now()").plan
     assert "now" not in plan.stages[0].fragment.sql.lower()
     assert not plan.deterministic
     assert plan.empty is None
@@ -234,9 +234,9 @@ def test_a_gathered_clock_is_read_once(bench: Any) -> None:
         ("SELECT uuid() FROM facts", False),
     ],
 )
-def test_determinism(bench: Any, sql: str, *, deterministic: bool) -> None:
-    bench.create(TABLE)
-    assert bench.select(sql).plan.deterministic is deterministic
+def test_determinism(context: Any, sql: str, *, deterministic: bool) -> None:
+    context.create(TABLE)
+    assert context.select(sql).plan.deterministic is deterministic
 
 
 @pytest.mark.parametrize(
@@ -250,9 +250,9 @@ def test_determinism(bench: Any, sql: str, *, deterministic: bool) -> None:
         pytest.param("SELECT count(*) FROM range(3)", (), None, id="a table function: a member answers"),
     ],
 )
-def test_the_answer_without_any_partition(bench: Any, sql: str, params: Any, expected: list[dict[str, Any]] | None) -> None:
-    bench.create(TABLE)
-    empty = bench.select(sql, params).plan.empty
+def test_the_answer_without_any_partition(context: Any, sql: str, params: Any, expected: list[dict[str, Any]] | None) -> None:
+    context.create(TABLE)
+    empty = context.select(sql, params).plan.empty
     assert (None if empty is None else pa.ipc.open_stream(empty).read_all().to_pylist()) == expected
 
 

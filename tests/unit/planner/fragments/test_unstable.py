@@ -23,8 +23,8 @@ CLOCK = "CAST($1 AS TIMESTAMPTZ)"
         pytest.param("SELECT id FROM orders WHERE id IN (SELECT id FROM orders p WHERE p.day > today())", f"p.day > CAST({CLOCK} AS DATE)", id="in a subquery"),
     ],
 )
-def test_a_clock_is_a_parameter(bench: Any, sql: str, part: str) -> None:
-    plan = bench.select(sql).plan
+def test_a_clock_is_a_parameter(context: Any, sql: str, part: str) -> None:
+    plan = context.select(sql).plan
     assert plan.reads_clock
     assert any(part in stage.fragment.sql for stage in plan.stages), [stage.fragment.sql for stage in plan.stages]
     assert SelectPlan.from_wire(plan.to_wire()) == plan
@@ -46,8 +46,8 @@ def test_a_clock_is_a_parameter(bench: Any, sql: str, part: str) -> None:
         pytest.param(f"SELECT id, current_time FROM {FROM}", "current_time", id="a clock without a date"),
     ],
 )
-def test_random_numbers(bench: Any, sql: str, reason: str | None) -> None:
-    plan = bench.select(sql).plan
+def test_random_numbers(context: Any, sql: str, reason: str | None) -> None:
+    plan = context.select(sql).plan
     assert not plan.reads_clock
     assert plan.stage_params([1]) == [1]
     assert plan.strategy is (Strategy.PLACED if reason is None else Strategy.GATHER)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from secateur.planner.binding.query import Query, bind_query
-from secateur.planner.relations.build import Builder
-from secateur.planner.relations.names import Names
+from secateur.planner.relations.build import RelationBuilder
+from secateur.planner.relations.names import VisibleNames
 from secateur.planner.relations.nodes import Relation
 from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.parameters import read_parameters
@@ -18,12 +18,12 @@ AGGREGATES = frozenset({"sum", "count", "count_star", "max", "min", "first"})
 
 
 @pytest.fixture
-def bound(bench: Any) -> Callable[[str], Query]:
+def bound(context: Any) -> Callable[[str], Query]:
     """A query over the tables of the catalog; its scans are s0, s1, ... in the order of the text."""
 
     def bind(sql: str) -> Query:
         tokens, parameters = read_parameters(sql, tokenize(sql))
-        return bind_query(sql, tokens, parameters, bench.relation)
+        return bind_query(sql, tokens, parameters, context.relation)
 
     return bind
 
@@ -32,6 +32,6 @@ def bound(bench: Any) -> Callable[[str], Query]:
 def relation_of(bound: Callable[[str], Query]) -> Callable[[str], Relation]:
     def build(sql: str) -> Relation:
         query = bound(sql)
-        return Builder(query.scans, {}, AGGREGATES).query(query.tree, Names(), {}).relation
+        return RelationBuilder(query.scans, {}, AGGREGATES).query(query.tree, VisibleNames(), {}).relation
 
     return build

@@ -8,12 +8,12 @@ import pytest
 from sqlglot import exp
 
 from secateur.planner.binding.query import Query
-from secateur.planner.fragments.canonical import Cut
-from secateur.planner.placement.blocks import behind_from, canonical_block, core_of, is_windowed, nested_queries, ordered_source, title_of, without_order
-from secateur.planner.placement.mentions import tagged_tree
-from secateur.planner.relations.build import Builder
+from secateur.planner.fragments.qualified import NotDistributable
+from secateur.planner.placement.select_blocks import behind_from, core_of, is_windowed, nested_queries, ordered_source, qualified_block, title_of, without_order
+from secateur.planner.placement.table_references import tagged_tree
+from secateur.planner.relations.build import RelationBuilder
 from secateur.planner.relations.from_clause import FromClause
-from secateur.planner.relations.names import Names
+from secateur.planner.relations.names import VisibleNames
 from secateur.planner.text.dialect import parse_query, to_sql, tokenize
 
 
@@ -95,13 +95,13 @@ def test_whose_order_a_select_has(sql: str, *, is_ordered: bool) -> None:
     assert (ordered_source(parsed(sql)) is not None) is is_ordered
 
 
-def canonical(query: Query) -> str:
+def qualified(query: Query) -> str:
     tree = tagged_tree(query)
     assert isinstance(tree, exp.Select)
     scans = {scan.relation: scan for scan in query.scans}
-    builder = Builder([scans[f"s{number}"] for number in range(len(scans))], {}, frozenset())
+    builder = RelationBuilder([scans[f"s{number}"] for number in range(len(scans))], {}, frozenset())
     assert isinstance(query.tree, exp.Select)
-    found, _ = canonical_block(query.tree, FromClause(builder, {}, Names()).read(query.tree).names)
+    found, _ = qualified_block(query.tree, FromClause(builder, {}, VisibleNames()).read(query.tree).names)
     return to_sql(found).partition(" FROM ")[0]
 
 
@@ -114,7 +114,7 @@ def canonical(query: Query) -> str:
     ],
 )
 def test_columns_are_named_exactly(bound: Callable[[str], Query], sql: str, expected: str) -> None:
-    assert canonical(bound(sql)) == expected
+    assert qualified(bound(sql)) == expected
 
 
 @pytest.mark.parametrize(
@@ -122,8 +122,8 @@ def test_columns_are_named_exactly(bound: Callable[[str], Query], sql: str, expe
     [("SELECT COLUMNS('a') FROM orders", "a pattern"), ("SELECT * EXCLUDE (id) FROM orders", "changes the columns")],
 )
 def test_what_is_not_certain_is_not_taken_apart(bound: Callable[[str], Query], sql: str, reason: str) -> None:
-    with pytest.raises(Cut, match=reason):
-        canonical(bound(sql))
+    with pytest.raises(NotDistributable, match=reason):
+        qualified(bound(sql))
 
 
 @pytest.mark.parametrize(

@@ -26,10 +26,10 @@ COLUMNS = {
 }
 
 
-def scan(bench: Any, where: str) -> ScanReading:
+def scan(context: Any, where: str) -> ScanReading:
     sql = f"SELECT * FROM orders WHERE {where}"
     tokens, parameters = read_parameters(sql, tokenize(sql))
-    (found,) = read_query(bind_query(sql, tokens, parameters, bench.relation), PlanSettings()).scans
+    (found,) = read_query(bind_query(sql, tokens, parameters, context.relation), PlanSettings()).scans
     return found
 
 
@@ -53,19 +53,19 @@ def scan(bench: Any, where: str) -> ScanReading:
         pytest.param("day > CAST('tomorrow' AS DATE)", 1 / 3, id="no moment"),
     ],
 )
-def test_shares(bench: Any, where: str, share: float) -> None:
-    assert estimate_of(scan(bench, where), TableStatistics(1, 1000, COLUMNS)).share == pytest.approx(share)
+def test_shares(context: Any, where: str, share: float) -> None:
+    assert estimate_of(scan(context, where), TableStatistics(1, 1000, COLUMNS)).share == pytest.approx(share)
 
 
-def test_one_value_is_a_share_of_its_own(bench: Any) -> None:
+def test_one_value_is_a_share_of_its_own(context: Any) -> None:
     alone = {**COLUMNS, "day": replace(COLUMNS["day"], maximum=date(2024, 1, 1))}
-    assert estimate_of(scan(bench, "day > DATE '2024-01-01'"), TableStatistics(1, 1000, alone)).share == pytest.approx(1 / 3)
+    assert estimate_of(scan(context, "day > DATE '2024-01-01'"), TableStatistics(1, 1000, alone)).share == pytest.approx(1 / 3)
 
 
-def test_bytes_are_those_of_the_share(bench: Any) -> None:
-    assert estimate_of(scan(bench, "priority = 'a'"), TableStatistics(1, 1000, COLUMNS)).bytes == pytest.approx(36000 / 4)
+def test_bytes_are_those_of_the_share(context: Any) -> None:
+    assert estimate_of(scan(context, "priority = 'a'"), TableStatistics(1, 1000, COLUMNS)).bytes == pytest.approx(36000 / 4)
 
 
-def test_without_statistics_predicates_count_all_the_same(bench: Any) -> None:
-    known, unknown = (estimate_of(scan(bench, where), None) for where in ("priority = 'a'", "TRUE"))
+def test_without_statistics_predicates_count_all_the_same(context: Any) -> None:
+    known, unknown = (estimate_of(scan(context, where), None) for where in ("priority = 'a'", "TRUE"))
     assert known.share < unknown.share == 1.0

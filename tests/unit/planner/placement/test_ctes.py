@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 
-from secateur.planner.fragments.canonical import Cut
+from secateur.planner.fragments.qualified import NotDistributable
 from secateur.planner.placement.ctes import without_ctes
 from secateur.planner.text.dialect import parse_query, to_sql, tokenize
 
@@ -64,7 +64,7 @@ def test_without_ctes(sql: str, expected: str, computed: list[str]) -> None:
     ],
 )
 def test_what_is_not_taken_apart(sql: str, reason: str) -> None:
-    with pytest.raises(Cut, match=reason):
+    with pytest.raises(NotDistributable, match=reason):
         without_ctes(parse_query(sql, tokenize(sql)), lambda _: "r", lambda _: "r")
 
 

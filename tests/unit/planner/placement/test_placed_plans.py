@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from secateur.engine.sql.stage import Exchange
+from secateur.engine.sql.stage import ExchangeKind
 from secateur.planner.placement import search
 
 
@@ -22,16 +22,16 @@ from secateur.planner.placement import search
         pytest.param("SELECT o.priority, rank() OVER (ORDER BY o.amount) FROM orders o", False, id="a window"),
     ],
 )
-def test_what_only_passes_rows_on(bench: Any, sql: str, passes_on: bool) -> None:
-    assert bench.select(sql).plan.stages[-1].fragment.row_by_row is passes_on
+def test_what_only_passes_rows_on(context: Any, sql: str, passes_on: bool) -> None:
+    assert context.select(sql).plan.stages[-1].fragment.is_pipelineable is passes_on
 
 
-def test_a_key_by_which_rows_go_goes_along(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_by_which_rows_go_goes_along(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two equal columns of a scan the one names the other; what makes them equal is applied where the rows are, and leaves one of them unread."""
     monkeypatch.setattr(search, "_SHUFFLED_MIN", 0.0)
     monkeypatch.setattr(search, "_SHUFFLE_SHARE", 1e-6)
-    plan = bench.select("SELECT p.amount FROM orders o JOIN orders p ON o.priority = p.priority WHERE p.customer_id = p.priority").plan
-    shuffled = [stage for stage in plan.stages if stage.exchange is Exchange.SHUFFLE]
+    plan = context.select("SELECT p.amount FROM orders o JOIN orders p ON o.priority = p.priority WHERE p.customer_id = p.priority").plan
+    shuffled = [stage for stage in plan.stages if stage.exchange is ExchangeKind.SHUFFLE]
     assert shuffled
     assert all({*stage.columns} <= {*stage.fragment.schema.names} for stage in shuffled)
 
@@ -63,6 +63,6 @@ def test_a_key_by_which_rows_go_goes_along(bench: Any, monkeypatch: pytest.Monke
         pytest.param("SELECT priority, median(amount) FROM orders GROUP BY ROLLUP (priority)", ["scan orders: gather", "final: gather"], id="sets"),
     ],
 )
-def test_many_rows_are_dealt_by_what_groups_and_windows_have_in_common(bench: Any, monkeypatch: pytest.MonkeyPatch, sql: str, stages: list[str]) -> None:
+def test_many_rows_are_dealt_by_what_groups_and_windows_have_in_common(context: Any, monkeypatch: pytest.MonkeyPatch, sql: str, stages: list[str]) -> None:
     monkeypatch.setattr(search, "_SHUFFLED_MIN", 0.0)
-    assert [f"{stage.name}: {stage.exchange.value}" for stage in bench.select(sql).plan.stages] == stages
+    assert [f"{stage.name}: {stage.exchange.value}" for stage in context.select(sql).plan.stages] == stages

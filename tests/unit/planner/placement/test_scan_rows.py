@@ -8,15 +8,15 @@ import pytest
 from sqlglot import exp
 
 from secateur.planner.binding.query import Query
-from secateur.planner.placement.mentions import mentions, tagged_tree
 from secateur.planner.placement.scan_rows import ScanRows, columns_read, mark_applied, settle_applied
+from secateur.planner.placement.table_references import table_references, tagged_tree
 from secateur.planner.predicates.predicate import flat
 from secateur.planner.text.dialect import to_sql
 
 
 def first_mention(query: Query) -> tuple[exp.Expr, exp.Table]:
     tree = tagged_tree(query)
-    return tree, next(node for node, relation in mentions(tree) if relation == "s0")
+    return tree, next(node for node, relation in table_references(tree) if relation == "s0")
 
 
 @pytest.mark.parametrize(
@@ -35,8 +35,8 @@ def first_mention(query: Query) -> tuple[exp.Expr, exp.Table]:
 )
 def test_columns_that_travel(bound: Callable[[str], Query], sql: str, columns: str) -> None:
     query = bound(sql)
-    _, mention = first_mention(query)
-    found = columns_read(mention, query.scans[0])
+    _, reference = first_mention(query)
+    found = columns_read(reference, query.scans[0])
     assert set(found) == set(columns.split())
     assert list(found) == [column for column in query.scans[0].columns if column in found]
 
@@ -53,7 +53,7 @@ def test_columns_that_travel(bound: Callable[[str], Query], sql: str, columns: s
     ],
 )
 def test_a_filter_that_has_been_applied(bound: Callable[[str], Query], sql: str, settled: str) -> None:
-    tree, mention = first_mention(bound(sql))
+    tree, reference = first_mention(bound(sql))
     conjuncts = [
         node
         for clause in tree.find_all(exp.Where, exp.Join)
@@ -61,7 +61,7 @@ def test_a_filter_that_has_been_applied(bound: Callable[[str], Query], sql: str,
     ]
     about = tuple(node for node in conjuncts if to_sql(node) == "amount > 1")
     mark_applied("s0", ScanRows(about, "amount > 1", ""))
-    settle_applied(mention, "s0")
+    settle_applied(reference, "s0")
     assert settled in to_sql(tree)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from secateur.planner.placement.search import Found, find_anchor
-from secateur.planner.placement.spread import Pieces, Scattered, Whole
+from secateur.planner.placement.distribution import HashPartitioned, Replicated, UnsupportedDistribution
+from secateur.planner.placement.search import PlacementChoice, find_anchor
 from secateur.planner.relations.nodes import Relation
 
 SMALL, LARGE, HUGE = 1e3, 1e6, 1e9
@@ -18,7 +18,7 @@ BY_OTHER_KEY = "SELECT o.id FROM orders o JOIN customers c ON o.priority = c.cus
 THREE = "SELECT o.id FROM orders o JOIN customers c ON o.customer_id = c.customer_id JOIN metrics m ON m.host = c.name"
 
 
-def search(relation: Relation, *costs: float) -> Found | Scattered:
+def search(relation: Relation, *costs: float) -> PlacementChoice | UnsupportedDistribution:
     return find_anchor(relation, (), lambda scan: costs[int(scan[1:])], orderless=True)
 
 
@@ -52,30 +52,30 @@ def test_what_stays_and_what_moves(
     relation_of: Callable[[str], Relation], sql: str, costs: tuple[float, ...], staying: str, moving: str, routed: dict[str, tuple[str | None, str] | None]
 ) -> None:
     found = search(relation_of(sql), *costs)
-    assert isinstance(found, Found)
+    assert isinstance(found, PlacementChoice)
     assert (found.staying, found.moving) == (frozenset(staying.split()), frozenset(moving.split()))
     wanted = {scan: route for scan, route in routed.items() if route is not None}
     if None not in routed.values():
-        assert {scan: (route.anchor, *route.columns) for scan, route in found.routes.items()} == wanted
+        assert {scan: (route.anchor, *route.columns) for scan, route in found.repartitions.items()} == wanted
 
 
 @pytest.mark.parametrize(
-    ("sql", "spread"),
+    ("sql", "distribution"),
     [
-        pytest.param("SELECT id FROM orders", Pieces, id="pieces"),
-        pytest.param("SELECT code FROM airlines", Whole, id="everywhere"),
-        pytest.param("SELECT priority, sum(amount) FROM orders GROUP BY priority", Scattered, id="nowhere"),
-        pytest.param("SELECT * FROM orders LIMIT 3", Scattered, id="some rows"),
+        pytest.param("SELECT id FROM orders", HashPartitioned, id="pieces"),
+        pytest.param("SELECT code FROM airlines", Replicated, id="everywhere"),
+        pytest.param("SELECT priority, sum(amount) FROM orders GROUP BY priority", UnsupportedDistribution, id="nowhere"),
+        pytest.param("SELECT * FROM orders LIMIT 3", UnsupportedDistribution, id="some rows"),
     ],
 )
-def test_what_comes_of_one_table(relation_of: Callable[[str], Relation], sql: str, spread: type[object]) -> None:
+def test_what_comes_of_one_table(relation_of: Callable[[str], Relation], sql: str, distribution: type[object]) -> None:
     found = search(relation_of(sql), LARGE)
-    assert isinstance(found if isinstance(found, Scattered) else found.spread, spread)
+    assert isinstance(found if isinstance(found, UnsupportedDistribution) else found.distribution, distribution)
 
 
 def test_what_is_evaluated_beside_moves_in_any_case(relation_of: Callable[[str], Relation]) -> None:
     whole = relation_of(BY_KEY)
     beside = relation_of("SELECT id FROM orders")
     found = find_anchor(whole, (beside,), lambda scan: LARGE, orderless=True)
-    assert isinstance(found, Found)
-    assert (found.staying, found.moving, found.in_pieces) == (frozenset({"s1"}), frozenset({"s0"}), True)
+    assert isinstance(found, PlacementChoice)
+    assert (found.staying, found.moving, found.is_distributed) == (frozenset({"s1"}), frozenset({"s0"}), True)

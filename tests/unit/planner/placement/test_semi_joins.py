@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.tables.statistics import ColumnStatistics, StatisticsPicture, TableStatistics
+from secateur.partitioning.tables.statistics import ColumnStatistics, StatisticsSnapshot, TableStatistics
 from secateur.planner.placement import semi_joins
 
 BY_CUSTOMERS = 'SEMI JOIN (SELECT "customer_id" FROM s2 WHERE ("name" = \'a\')) AS s1_0 ON s1."customer_id" = s1_0."customer_id"'
@@ -14,7 +14,7 @@ BY_AIRLINES = 'SEMI JOIN (SELECT "code" FROM s2 WHERE ("name" = \'a\')) AS s1_0 
 
 
 @pytest.fixture(autouse=True)
-def sizes(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def sizes(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Metrics are what stays."""
     monkeypatch.setattr(semi_joins, "_SAVED_MIN", 0.0)
     rows = {"metrics": 10_000_000, "orders": 10_000, "customers": 1000, "airlines": 100}
@@ -22,13 +22,13 @@ def sizes(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         table.table_id: TableStatistics(
             table.table_id, rows[name], {column.name: ColumnStatistics(8 * rows[name], 0, rows[name] // 10) for column in table.columns}
         )
-        for name, table in bench.known.items()
+        for name, table in context.known.items()
     }
-    bench.picture = StatisticsPicture(1, tables)
+    context.statistics_snapshot = StatisticsSnapshot(1, tables)
 
 
-def moved(bench: Any, sql: str, scan: str) -> str:
-    (found,) = [stage.fragment.sql for stage in bench.select(sql).plan.stages if stage.name == f"scan {scan}"]
+def moved(context: Any, sql: str, scan: str) -> str:
+    (found,) = [stage.fragment.sql for stage in context.select(sql).plan.stages if stage.name == f"scan {scan}"]
     return str(found)
 
 
@@ -48,15 +48,15 @@ def moved(bench: Any, sql: str, scan: str) -> str:
         pytest.param("orders o, customers c WHERE (o.customer_id = c.customer_id OR o.amount > 1) AND c.name = 'a' AND", None, id="OR"),
     ],
 )
-def test_what_reduces_a_scan(bench: Any, source: str, reduced: str | None) -> None:
-    sql = moved(bench, f"SELECT count(*), sum(o.amount) FROM metrics m, {source} m.host = o.priority", "o")
+def test_what_reduces_a_scan(context: Any, source: str, reduced: str | None) -> None:
+    sql = moved(context, f"SELECT count(*), sum(o.amount) FROM metrics m, {source} m.host = o.priority", "o")
     assert (reduced is None) is ("SEMI JOIN" not in sql), sql
     assert reduced is None or reduced in sql
 
 
-def test_what_reduces_is_reduced_itself(bench: Any) -> None:
+def test_what_reduces_is_reduced_itself(context: Any) -> None:
     sql = moved(
-        bench,
+        context,
         "SELECT sum(o.amount) FROM metrics m, orders o, customers c, airlines w "
         "WHERE m.host = o.priority AND o.customer_id = c.customer_id AND c.name = w.code AND w.name = 'a'",
         "o",
@@ -64,9 +64,9 @@ def test_what_reduces_is_reduced_itself(bench: Any) -> None:
     assert 'FROM s2 SEMI JOIN (SELECT "code" FROM s3 WHERE ("name" = \'a\')) AS s2_0 ON s2."name" = s2_0."code"' in sql
 
 
-def test_a_scan_of_two_mentions_is_not_reduced_by_the_partner_of_one(bench: Any) -> None:
+def test_a_scan_of_two_mentions_is_not_reduced_by_the_partner_of_one(context: Any) -> None:
     sql = moved(
-        bench,
+        context,
         "WITH o AS (SELECT * FROM orders) SELECT sum(a.amount) FROM metrics m, o a, o b, customers c "
         "WHERE m.host = a.priority AND m.metric = b.priority AND a.customer_id = c.customer_id AND c.name = 'a'",
         "orders",
@@ -74,10 +74,10 @@ def test_a_scan_of_two_mentions_is_not_reduced_by_the_partner_of_one(bench: Any)
     assert "SEMI JOIN" not in sql
 
 
-def test_few_bytes_are_not_worth_a_kernel_call(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_bytes_are_not_worth_a_kernel_call(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(semi_joins, "_SAVED_MIN", 1e9)
     sql = moved(
-        bench, "SELECT sum(o.amount) FROM metrics m, orders o, customers c WHERE m.host = o.priority AND o.customer_id = c.customer_id AND c.name = 'a'", "o"
+        context, "SELECT sum(o.amount) FROM metrics m, orders o, customers c WHERE m.host = o.priority AND o.customer_id = c.customer_id AND c.name = 'a'", "o"
     )
     assert "SEMI JOIN" not in sql
 
@@ -90,6 +90,6 @@ def test_few_bytes_are_not_worth_a_kernel_call(bench: Any, monkeypatch: pytest.M
         pytest.param("metrics m LEFT JOIN orders o ON m.host = o.priority AND o.priority = 'a'", False, id="a column may become NULL"),
     ],
 )
-def test_the_kernel_is_told_of_a_selection(bench: Any, source: str, hinted: bool) -> None:
-    stages = bench.select(f"SELECT count(DISTINCT o.id), sum(m.value) FROM {source}").plan.stages
+def test_the_kernel_is_told_of_a_selection(context: Any, source: str, hinted: bool) -> None:
+    stages = context.select(f"SELECT count(DISTINCT o.id), sum(m.value) FROM {source}").plan.stages
     assert any('NOT "o"."id" IS NULL' in stage.fragment.sql for stage in stages) is hinted

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from secateur.planner.placement.cost import Estimate
-from secateur.planner.placement.drafts import Draft
 from secateur.planner.placement.sent_bytes import sent_bytes
+from secateur.planner.placement.stage_builder import StageDraft
 
 ESTIMATES = {
     "s0": Estimate(8e6, 8e6, 1e6, 1.0, {"day": 10, "id": 1_000_000}),
@@ -15,8 +15,8 @@ ESTIMATES = {
 MANY_PARTS = " UNION ALL ".join(["SELECT id FROM s0"] * 300)
 
 
-def draft(sql: str, *relations: str, at_coordinator: bool = False, row_by_row: bool = False) -> Draft:
-    return Draft("stage", sql, relations, (("id", "BIGINT"),), at_coordinator, row_by_row)
+def draft(sql: str, *relations: str, at_coordinator: bool = False, is_pipelineable: bool = False) -> StageDraft:
+    return StageDraft("stage", sql, relations, (("id", "BIGINT"),), at_coordinator, is_pipelineable)
 
 
 @pytest.mark.parametrize(
@@ -50,5 +50,5 @@ def test_what_the_coordinator_makes_is_not_sent_but_known_to_later_stages() -> N
 
 
 def test_rows_that_a_predicate_has_left_reduce_what_they_are_joined_with_later() -> None:
-    drafts = [draft("SELECT id FROM s1", "s1", row_by_row=True), draft("SELECT s0.id FROM s0 JOIN x0 ON s0.kind = x0.id", "s0", "x0")]
+    drafts = [draft("SELECT id FROM s1", "s1", is_pipelineable=True), draft("SELECT s0.id FROM s0 JOIN x0 ON s0.kind = x0.id", "s0", "x0")]
     assert sent_bytes(drafts, ESTIMATES) == pytest.approx(8 * (1e2 + 1e5))

@@ -11,26 +11,26 @@ from typing import assert_never
 
 import pytest
 
-from secateur.planner.placement.spread import Pieces, Route, Scattered, Spread, Spreads, Whole
+from secateur.planner.placement.distribution import Distribution, Distributions, HashPartitioned, Repartition, Replicated, UnsupportedDistribution
 from secateur.planner.relations.nodes import Relation, Scan, postorder
 
 BY_KEY = "FROM orders o JOIN customers c ON o.customer_id = c.customer_id"
 BY_NAME = "FROM orders o JOIN customers c ON o.priority = c.name"
 
 
-def said(spread: Spread) -> str:
+def said(distribution: Distribution) -> str:
     """Every member all rows; single rows, and by which columns; or why not."""
-    match spread:
-        case Whole(None):
+    match distribution:
+        case Replicated(None):
             return "everywhere"
-        case Whole(once):
-            return f"once: {once}"
-        case Pieces(places=places):
-            return f"pieces by {' or '.join(sorted({', '.join(attribute.name for attribute in place) for place in places})) or 'nothing'}"
-        case Scattered(reason):
+        case Replicated(singleton_reason):
+            return f"once: {singleton_reason}"
+        case HashPartitioned(partition_keys=partition_keys):
+            return f"pieces by {' or '.join(sorted({', '.join(attribute.name for attribute in place) for place in partition_keys})) or 'nothing'}"
+        case UnsupportedDistribution(reason):
             return f"not: {reason}"
         case _:
-            assert_never(spread)
+            assert_never(distribution)
 
 
 CASES = {
@@ -121,12 +121,12 @@ CASES = {
 
 @pytest.mark.parametrize(("sql", "whole", "expected"), [pytest.param(*case, id=f"{topic}: {case[0]}") for topic, cases in CASES.items() for case in cases])
 def test_spread(relation_of: Callable[[str], Relation], sql: str, whole: str, expected: str) -> None:
-    assert said(Spreads(relation_of(sql), orderless=True).under(frozenset(whole.split()))) == expected
+    assert said(Distributions(relation_of(sql), orderless=True).under(frozenset(whole.split()))) == expected
 
 
 def test_an_aggregate_of_ordered_rows_is_computed_once(relation_of: Callable[[str], Relation]) -> None:
     relation = relation_of("SELECT code, first(name) FROM airlines GROUP BY code")
-    assert said(Spreads(relation, orderless=False).under(frozenset())) == "once: an aggregate depends on the order of its rows"
+    assert said(Distributions(relation, orderless=False).under(frozenset())) == "once: an aggregate depends on the order of its rows"
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_routed_rows(relation_of: Callable[[str], Relation], sql: str, expected:
     moved, anchor = ("s1", "s0") if first_is_orders else ("s0", "s1")
     relation = relation_of(sql)
     group = next(node.scan.table.scheme.affinity_group() for node in scans_of(relation) if node.scan.relation == anchor)
-    assert said(Spreads(relation, orderless=True).under(frozenset(), {moved: Route(anchor, group, ("name",))})) == expected
+    assert said(Distributions(relation, orderless=True).under(frozenset(), {moved: Repartition(anchor, group, ("name",))})) == expected
 
 
 def scans_of(relation: Relation) -> list[Scan]:

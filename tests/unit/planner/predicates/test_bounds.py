@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
 from secateur.partitioning.pruning.domain import Span, points, within
 from secateur.partitioning.pruning.operand import Parameter
 from secateur.planner.predicates import bounds
@@ -17,7 +17,7 @@ def says(**values: int) -> Boxes:
 
 
 def asks(column: str, index: int) -> Boxes:
-    return (Box.of({column: Constraint((Choice(tests=(Test(Comparison.IN, (Parameter(index),)),)),))}),)
+    return (Box.of({column: Constraint((Choice(tests=(ParameterComparison(Comparison.IN, (Parameter(index),)),)),))}),)
 
 
 def test_lists_of_one_column_are_one_box() -> None:

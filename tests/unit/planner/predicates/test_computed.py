@@ -11,15 +11,15 @@ from secateur.wire.values import pack, unpack
 
 
 @pytest.fixture
-def keyed(bench: Any) -> Any:
-    bench.create("CREATE TABLE days (day DATE, n INTEGER, PRIMARY KEY (day, n)) PARTITION BY HASH (day) PARTITIONS 97")
-    bench.create("CREATE TABLE numbers (n BIGINT PRIMARY KEY) PARTITION BY HASH (n) PARTITIONS 97")
-    return bench
+def keyed(context: Any) -> Any:
+    context.create("CREATE TABLE days (day DATE, n INTEGER, PRIMARY KEY (day, n)) PARTITION BY HASH (day) PARTITIONS 97")
+    context.create("CREATE TABLE numbers (n BIGINT PRIMARY KEY) PARTITION BY HASH (n) PARTITIONS 97")
+    return context
 
 
-def tree_of(bench: Any, sql: str, params: list[Any]) -> PartitionTree:
+def tree_of(context: Any, sql: str, params: list[Any]) -> PartitionTree:
     """As a thin client has it: from plain data."""
-    return PartitionTree.from_wire(unpack(pack(bench.select(sql, params).plan.scans[0].tree.to_wire())))
+    return PartitionTree.from_wire(unpack(pack(context.select(sql, params).plan.scans[0].tree.to_wire())))
 
 
 def test_null_matches_nothing(keyed: Any) -> None:

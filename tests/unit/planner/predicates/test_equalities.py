@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Test
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
 from secateur.partitioning.pruning.domain import points
 from secateur.partitioning.pruning.operand import Parameter
 from secateur.partitioning.types.column_type import parse_type
-from secateur.planner.predicates.equalities import Equalities
+from secateur.planner.predicates.column_equalities import ColumnEqualities
 from secateur.planner.statement import SelectStatement
 
 DDL = (
@@ -19,28 +19,28 @@ DDL = (
 BUCKETS = 103
 
 
-def kept(bench: Any, where: str, params: Any = ()) -> list[int] | None:
+def kept(context: Any, where: str, params: Any = ()) -> list[int] | None:
     """The buckets of ``a``, of a scan that is pruned by nothing else; None for all."""
-    bench.create(DDL)
-    statement: SelectStatement = bench.select(f"SELECT count(*) FROM pairs WHERE {where}", params)
+    context.create(DDL)
+    statement: SelectStatement = context.select(f"SELECT count(*) FROM pairs WHERE {where}", params)
     bound = statement.plan.scans[0].tree.bind(statement.params)
     return None if bound.is_all else sorted({partition // BUCKETS for partition in bound.ids})
 
 
-def buckets(bench: Any, *values: int) -> list[int]:
-    return sorted({bench.partition("pairs", a=value, b=0, s=0) // BUCKETS for value in values})
+def buckets(context: Any, *values: int) -> list[int]:
+    return sorted({context.partition("pairs", a=value, b=0, s=0) // BUCKETS for value in values})
 
 
 def test_a_test_passes_between_columns_of_one_type_only() -> None:
     types = {"a": parse_type("INTEGER"), "b": parse_type("INTEGER"), "s": parse_type("SMALLINT")}
-    tested = Constraint((Choice(tests=(Test(Comparison.IN, (Parameter(0),)),)),))
-    (box,) = Equalities.of([("a", "b"), ("b", "s")], types).applied((Box.of({"a": tested}),))
+    tested = Constraint((Choice(tests=(ParameterComparison(Comparison.IN, (Parameter(0),)),)),))
+    (box,) = ColumnEqualities.of([("a", "b"), ("b", "s")], types).applied((Box.of({"a": tested}),))
     assert dict(box.constraints) == {"a": tested, "b": tested}
 
 
 def test_classes_are_joined_by_any_pair() -> None:
     types = {name: parse_type("INTEGER") for name in "abcd"}
-    equalities = Equalities.of([("a", "b"), ("c", "d"), ("b", "c")], types)
+    equalities = ColumnEqualities.of([("a", "b"), ("c", "d"), ("b", "c")], types)
     assert equalities.linked_with(["d"]) == frozenset("abcd")
     said = Box.of({"a": Constraint((Choice(points([1, 2])),)), "d": Constraint((Choice(points([2, 3])),))})
     (box,) = equalities.applied((said,))

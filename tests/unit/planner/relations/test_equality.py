@@ -6,9 +6,9 @@ import pytest
 
 from secateur.partitioning.types.column_type import parse_type
 from secateur.planner.relations.attribute import Attribute
-from secateur.planner.relations.equality import Classes
-from secateur.planner.relations.restriction import Restriction, any_of, bind
-from secateur.planner.relations.text import restriction_text
+from secateur.planner.relations.bound_predicate import BoundPredicate, any_of, bind
+from secateur.planner.relations.equality import EquivalenceClasses
+from secateur.planner.relations.text import predicate_text
 from secateur.planner.text.dialect import parse_query, to_sql, tokenize
 
 KINDS = {"a": "INTEGER", "b": "BIGINT", "c": "INTEGER", "d": "VARCHAR", "e": "DOUBLE", "f": "DOUBLE"}
@@ -16,7 +16,7 @@ OWNERS = {"a": 1, "b": 2, "c": 3, "d": 2, "e": 1, "f": 2}
 ATTRIBUTES = {name: Attribute(OWNERS[name], position, name, parse_type(kind)) for position, (name, kind) in enumerate(KINDS.items())}
 
 
-def said(text: str) -> Restriction:
+def said(text: str) -> BoundPredicate:
     sql = f"SELECT 1 FROM t WHERE {text}"
     return bind(parse_query(sql, tokenize(sql)).args["where"].this, lambda column: ATTRIBUTES[column.name])
 
@@ -38,21 +38,21 @@ def said(text: str) -> Restriction:
     ],
 )
 def test_carrying(equalities: list[str], predicate: str, side: int, carried: str | None) -> None:
-    classes = Classes([said(text) for text in equalities])
+    classes = EquivalenceClasses([said(text) for text in equalities])
     found = classes.carry(said(predicate), frozenset({side}))
-    assert (None if found is None else restriction_text(found)) == carried
+    assert (None if found is None else predicate_text(found)) == carried
 
 
 def test_blocked_restrictions_equate_and_carry_nothing() -> None:
-    assert Classes([said("a = b").block("why")]).carry(said("a = 5"), frozenset({2})) is None
-    assert Classes([said("a = b")]).carry(said("a = 5").block("why"), frozenset({2})) is None
+    assert EquivalenceClasses([said("a = b").block("why")]).carry(said("a = 5"), frozenset({2})) is None
+    assert EquivalenceClasses([said("a = b")]).carry(said("a = 5").block("why"), frozenset({2})) is None
 
 
 def test_equalities_of_one_side_follow_through_the_other() -> None:
     known = [said("a = b"), said("b = c")]
-    (implied,) = Classes(known).implied(frozenset({1, 3}), known)
-    assert restriction_text(implied) == "a IS NOT DISTINCT FROM c"
-    assert Classes([*known, said("a = c")]).implied(frozenset({1, 3}), [*known, said("a = c")]) == []
+    (implied,) = EquivalenceClasses(known).implied(frozenset({1, 3}), known)
+    assert predicate_text(implied) == "a IS NOT DISTINCT FROM c"
+    assert EquivalenceClasses([*known, said("a = c")]).implied(frozenset({1, 3}), [*known, said("a = c")]) == []
 
 
 def test_any_of_is_the_union_of_what_each_alternative_says() -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from secateur.partitioning.types.column_type import parse_type
 from secateur.planner.relations.attribute import Attribute
-from secateur.planner.relations.facts import Facts
+from secateur.planner.relations.bound_predicate import BoundPredicate, bind
+from secateur.planner.relations.implied_predicates import ImpliedPredicates
 from secateur.planner.relations.nodes import (
     Aggregate,
     Apply,
@@ -16,7 +17,7 @@ from secateur.planner.relations.nodes import (
     Distinct,
     Filter,
     Join,
-    JoinKind,
+    JoinType,
     Limit,
     Opaque,
     Project,
@@ -30,8 +31,7 @@ from secateur.planner.relations.nodes import (
     Values,
     Window,
 )
-from secateur.planner.relations.restriction import Restriction, bind
-from secateur.planner.relations.text import restriction_text
+from secateur.planner.relations.text import predicate_text
 from secateur.planner.text.dialect import parse_query, tokenize
 
 INTEGER = parse_type("INTEGER")
@@ -42,7 +42,7 @@ NO_TABLE: Any = None
 MEANING = {attribute.name: attribute for attribute in (A, B, C, D, X, Y)}
 
 
-def said(text: str) -> Restriction:
+def said(text: str) -> BoundPredicate:
     sql = f"SELECT 1 FROM t WHERE {text}"
     return bind(parse_query(sql, tokenize(sql)).args["where"].this, lambda column: MEANING[column.name])
 
@@ -76,12 +76,12 @@ EQUAL = (said("a = c"),)
         pytest.param(Aggregate(SEVEN, frozenset({B})), ["a = 7"], id="a group has such a row"),
         pytest.param(Aggregate(SEVEN, frozenset()), [], id="the one group over no rows has none"),
         pytest.param(Aggregate(SEVEN, frozenset({B}), plain=False), [], id="nor have some grouping sets"),
-        pytest.param(Join(JoinKind.INNER, SEVEN, EIGHT, EQUAL), ["a = 7", "c = 8", "a = c"], id="inner join"),
-        pytest.param(Join(JoinKind.SEMI, SEVEN, EIGHT, EQUAL), ["a = 7", "c = 8", "a = c"], id="semi join: of a partner that there is"),
-        pytest.param(Join(JoinKind.ANTI, SEVEN, EIGHT, EQUAL), ["a = 7"], id="anti join"),
-        pytest.param(Join(JoinKind.LEFT, SEVEN, EIGHT, EQUAL), ["a = 7"], id="left join: the right side may be NULLs"),
-        pytest.param(Join(JoinKind.RIGHT, SEVEN, EIGHT, EQUAL), ["c = 8"], id="right join"),
-        pytest.param(Join(JoinKind.FULL, SEVEN, EIGHT, EQUAL), [], id="full join"),
+        pytest.param(Join(JoinType.INNER, SEVEN, EIGHT, EQUAL), ["a = 7", "c = 8", "a = c"], id="inner join"),
+        pytest.param(Join(JoinType.SEMI, SEVEN, EIGHT, EQUAL), ["a = 7", "c = 8", "a = c"], id="semi join: of a partner that there is"),
+        pytest.param(Join(JoinType.ANTI, SEVEN, EIGHT, EQUAL), ["a = 7"], id="anti join"),
+        pytest.param(Join(JoinType.LEFT, SEVEN, EIGHT, EQUAL), ["a = 7"], id="left join: the right side may be NULLs"),
+        pytest.param(Join(JoinType.RIGHT, SEVEN, EIGHT, EQUAL), ["c = 8"], id="right join"),
+        pytest.param(Join(JoinType.FULL, SEVEN, EIGHT, EQUAL), [], id="full join"),
         pytest.param(SetOperation(SetKind.UNION, (SEVEN, EIGHT), (X,), ((A,), (C,))), ["((x = 7)) OR ((x = 8))"], id="union: of one or the other"),
         pytest.param(SetOperation(SetKind.UNION, (SEVEN, RIGHT), (X,), ((A,), (C,))), [], id="union with rows that may be any"),
         pytest.param(SetOperation(SetKind.UNION, (SEVEN, EIGHT), (X,), ((A,), (None,))), [], id="union with something computed"),
@@ -92,16 +92,16 @@ EQUAL = (said("a = c"),)
     ],
 )
 def test_facts(relation: Relation, facts: list[str]) -> None:
-    assert [restriction_text(fact) for fact in Facts(relation).of(relation)] == facts
+    assert [predicate_text(fact) for fact in ImpliedPredicates(relation).of(relation)] == facts
 
 
 def test_a_fact_is_there_once() -> None:
     seven = said("a = 7")
     relation = Filter(Filter(LEFT, (seven,)), (seven,))
-    assert Facts(relation).of(relation) == (seven,)
+    assert ImpliedPredicates(relation).of(relation) == (seven,)
 
 
 def test_every_relation_of_the_tree_has_its_own() -> None:
-    join = Join(JoinKind.LEFT, SEVEN, EIGHT, EQUAL)
-    facts = Facts(join)
+    join = Join(JoinType.LEFT, SEVEN, EIGHT, EQUAL)
+    facts = ImpliedPredicates(join)
     assert [len(facts.of(relation)) for relation in (join, SEVEN, EIGHT, LEFT, RIGHT)] == [1, 1, 1, 0, 0]

@@ -7,14 +7,14 @@ from sqlglot import exp
 
 from secateur.partitioning.types.column_type import parse_type
 from secateur.planner.relations.attribute import Attribute
-from secateur.planner.relations.names import Names, Source
+from secateur.planner.relations.names import FromItem, VisibleNames
 
 INTEGER = parse_type("INTEGER")
 A, B, C, K_LEFT, K_RIGHT, K_BOTH = (Attribute(number, 0, name, INTEGER) for number, name in enumerate(("a", "b", "c", "k", "k", "k")))
 
-LEFT = Source("l", (("a", A), ("k", K_LEFT), ("sum", None)))
-RIGHT = Source("r", (("b", B), ("k", K_RIGHT)))
-PARTLY = Source("p", (("b", B),), complete=False)
+LEFT = FromItem("l", (("a", A), ("k", K_LEFT), ("sum", None)))
+RIGHT = FromItem("r", (("b", B), ("k", K_RIGHT)))
+PARTLY = FromItem("p", (("b", B),), complete=False)
 
 
 def column(text: str) -> exp.Column:
@@ -26,31 +26,31 @@ def column(text: str) -> exp.Column:
 @pytest.mark.parametrize(
     ("names", "text", "meaning"),
     [
-        pytest.param(Names((LEFT, RIGHT)), "a", A, id="a column of one source"),
-        pytest.param(Names((LEFT, RIGHT)), "A", A, id="without regard to case"),
-        pytest.param(Names((LEFT, RIGHT)), "l.k", K_LEFT, id="with the name of its source"),
-        pytest.param(Names((LEFT, RIGHT)), "R.K", K_RIGHT, id="with that in capitals"),
-        pytest.param(Names((LEFT, RIGHT)), "k", None, id="of two sources it is neither"),
-        pytest.param(Names((LEFT, RIGHT)), "l.b", None, id="of the wrong source"),
-        pytest.param(Names((LEFT, RIGHT)), "sum", None, id="a computed column"),
-        pytest.param(Names((LEFT, RIGHT)), "x", None, id="nothing of that name"),
-        pytest.param(Names((LEFT,)), "main.l.a", None, id="with a schema"),
-        pytest.param(Names((LEFT, PARTLY)), "a", A, id="beside a source that may have more, what is there"),
-        pytest.param(Names((PARTLY,)), "x", None, id="what such a source may have"),
-        pytest.param(Names((PARTLY,), outer=Names((LEFT,))), "a", None, id="it may also hide what is around"),
-        pytest.param(Names((RIGHT,), outer=Names((LEFT,))), "a", A, id="a column of the query around"),
-        pytest.param(Names((RIGHT,), outer=Names((LEFT,))), "l.a", A, id="the same with its source"),
-        pytest.param(Names((RIGHT,), outer=Names((LEFT,))), "k", K_RIGHT, id="the nearer one hides the outer"),
-        pytest.param(Names((Source("a", (("l", B),)),), outer=Names((LEFT,))), "l.a", None, id="it may be a field of a column"),
-        pytest.param(Names((RIGHT,), aliases={"total": B}), "total", B, id="an alias"),
-        pytest.param(Names((RIGHT,), aliases={"b": C}), "b", B, id="a column before an alias"),
-        pytest.param(Names((RIGHT,), aliases={"a": C}, outer=Names((LEFT,))), "a", None, id="an alias or a column around"),
-        pytest.param(Names((LEFT, RIGHT), merged={"k": K_BOTH}), "k", K_BOTH, id="what USING has merged"),
-        pytest.param(Names((LEFT, RIGHT), merged={"k": None}), "k", None, id="what USING has merged to no column"),
-        pytest.param(Names((LEFT, RIGHT), merged={"k": K_BOTH}), "r.k", K_RIGHT, id="each side keeps its own"),
+        pytest.param(VisibleNames((LEFT, RIGHT)), "a", A, id="a column of one source"),
+        pytest.param(VisibleNames((LEFT, RIGHT)), "A", A, id="without regard to case"),
+        pytest.param(VisibleNames((LEFT, RIGHT)), "l.k", K_LEFT, id="with the name of its source"),
+        pytest.param(VisibleNames((LEFT, RIGHT)), "R.K", K_RIGHT, id="with that in capitals"),
+        pytest.param(VisibleNames((LEFT, RIGHT)), "k", None, id="of two sources it is neither"),
+        pytest.param(VisibleNames((LEFT, RIGHT)), "l.b", None, id="of the wrong source"),
+        pytest.param(VisibleNames((LEFT, RIGHT)), "sum", None, id="a computed column"),
+        pytest.param(VisibleNames((LEFT, RIGHT)), "x", None, id="nothing of that name"),
+        pytest.param(VisibleNames((LEFT,)), "main.l.a", None, id="with a schema"),
+        pytest.param(VisibleNames((LEFT, PARTLY)), "a", A, id="beside a source that may have more, what is there"),
+        pytest.param(VisibleNames((PARTLY,)), "x", None, id="what such a source may have"),
+        pytest.param(VisibleNames((PARTLY,), outer=VisibleNames((LEFT,))), "a", None, id="it may also hide what is around"),
+        pytest.param(VisibleNames((RIGHT,), outer=VisibleNames((LEFT,))), "a", A, id="a column of the query around"),
+        pytest.param(VisibleNames((RIGHT,), outer=VisibleNames((LEFT,))), "l.a", A, id="the same with its source"),
+        pytest.param(VisibleNames((RIGHT,), outer=VisibleNames((LEFT,))), "k", K_RIGHT, id="the nearer one hides the outer"),
+        pytest.param(VisibleNames((FromItem("a", (("l", B),)),), outer=VisibleNames((LEFT,))), "l.a", None, id="it may be a field of a column"),
+        pytest.param(VisibleNames((RIGHT,), aliases={"total": B}), "total", B, id="an alias"),
+        pytest.param(VisibleNames((RIGHT,), aliases={"b": C}), "b", B, id="a column before an alias"),
+        pytest.param(VisibleNames((RIGHT,), aliases={"a": C}, outer=VisibleNames((LEFT,))), "a", None, id="an alias or a column around"),
+        pytest.param(VisibleNames((LEFT, RIGHT), merged={"k": K_BOTH}), "k", K_BOTH, id="what USING has merged"),
+        pytest.param(VisibleNames((LEFT, RIGHT), merged={"k": None}), "k", None, id="what USING has merged to no column"),
+        pytest.param(VisibleNames((LEFT, RIGHT), merged={"k": K_BOTH}), "r.k", K_RIGHT, id="each side keeps its own"),
     ],
 )
-def test_resolve(names: Names, text: str, meaning: Attribute | None) -> None:
+def test_resolve(names: VisibleNames, text: str, meaning: Attribute | None) -> None:
     assert names.resolve(column(text)) == meaning
 
 
@@ -65,21 +65,21 @@ def test_resolve(names: Names, text: str, meaning: Attribute | None) -> None:
     ],
 )
 def test_resolve_beside_aliases(aliases: dict[str, Attribute | None], text: str, meaning: Attribute | None) -> None:
-    assert Names((RIGHT,), aliases=aliases).resolve_beside_aliases(column(text)) == meaning
+    assert VisibleNames((RIGHT,), aliases=aliases).resolve_beside_aliases(column(text)) == meaning
 
 
 @pytest.mark.parametrize(
     ("names", "text", "is_local"),
     [
-        pytest.param(Names((LEFT,)), "a", True, id="a column"),
-        pytest.param(Names((LEFT,)), "l.sum", True, id="a computed one, too"),
-        pytest.param(Names((LEFT,), outer=Names((RIGHT,))), "b", False, id="a column around"),
-        pytest.param(Names((PARTLY,)), "x", False, id="what may be there"),
-        pytest.param(Names((LEFT, RIGHT), merged={"k": None}), "k", True, id="what USING has merged"),
-        pytest.param(Names((LEFT,)), "r.a", False, id="of another source"),
+        pytest.param(VisibleNames((LEFT,)), "a", True, id="a column"),
+        pytest.param(VisibleNames((LEFT,)), "l.sum", True, id="a computed one, too"),
+        pytest.param(VisibleNames((LEFT,), outer=VisibleNames((RIGHT,))), "b", False, id="a column around"),
+        pytest.param(VisibleNames((PARTLY,)), "x", False, id="what may be there"),
+        pytest.param(VisibleNames((LEFT, RIGHT), merged={"k": None}), "k", True, id="what USING has merged"),
+        pytest.param(VisibleNames((LEFT,)), "r.a", False, id="of another source"),
     ],
 )
-def test_is_local(names: Names, text: str, is_local: bool) -> None:
+def test_is_local(names: VisibleNames, text: str, is_local: bool) -> None:
     assert names.is_local(column(text)) is is_local
 
 
@@ -95,19 +95,19 @@ def test_is_local(names: Names, text: str, is_local: bool) -> None:
         pytest.param((LEFT,), "x", None, id="none of that name"),
     ],
 )
-def test_star(sources: tuple[Source, ...], alias: str | None, columns: list[tuple[str, Attribute | None]] | None) -> None:
-    assert Names(sources).star(alias) == columns
+def test_star(sources: tuple[FromItem, ...], alias: str | None, columns: list[tuple[str, Attribute | None]] | None) -> None:
+    assert VisibleNames(sources).star(alias) == columns
 
 
 def test_using_merges_a_column_and_star_has_it_once() -> None:
-    names = Names((LEFT,)).beside(Names((RIGHT,))).joined_by({"k": K_BOTH}, 1)
+    names = VisibleNames((LEFT,)).beside(VisibleNames((RIGHT,))).joined_by({"k": K_BOTH}, 1)
     assert names.resolve(column("k")) == K_BOTH
     assert names.star() == [("a", A), ("k", K_BOTH), ("sum", None), ("b", B)]
     assert names.star("r") == [("b", B), ("k", K_RIGHT)]
 
 
 def test_merged_names_of_two_sides_are_neither() -> None:
-    one = Names((LEFT,)).beside(Names((RIGHT,))).joined_by({"k": K_BOTH}, 1)
+    one = VisibleNames((LEFT,)).beside(VisibleNames((RIGHT,))).joined_by({"k": K_BOTH}, 1)
     both = one.beside(one)
     assert both.resolve(column("k")) is None
     assert both.star() == [("a", A), ("k", K_BOTH), ("sum", None), ("b", B)] * 2

@@ -7,15 +7,15 @@ from sqlglot import exp
 
 from secateur.partitioning.types.column_type import parse_type
 from secateur.planner.relations.attribute import Attribute
+from secateur.planner.relations.bound_predicate import BoundPredicate, bind
 from secateur.planner.relations.null_rejecting import rejects_nulls
-from secateur.planner.relations.restriction import Restriction, bind
 from secateur.planner.text.dialect import parse_query, tokenize
 
 X = Attribute(1, 0, "x", parse_type("INTEGER"))
 Y = Attribute(2, 0, "y", parse_type("INTEGER"))
 
 
-def restriction(text: str) -> Restriction:
+def bound_predicate(text: str) -> BoundPredicate:
     sql = f"SELECT 1 FROM t WHERE {text}"
     tree = parse_query(sql, tokenize(sql))
     return bind(tree.args["where"].this, lambda column: {"x": X, "y": Y}.get(column.name))
@@ -57,7 +57,7 @@ def restriction(text: str) -> Restriction:
     ],
 )
 def test_what_refuses_nulls(text: str, rejects: bool) -> None:
-    assert rejects_nulls(restriction(text), lambda attribute: attribute == X) is rejects
+    assert rejects_nulls(bound_predicate(text), lambda attribute: attribute == X) is rejects
 
 
 def test_a_long_chain_is_no_deep_recursion() -> None:

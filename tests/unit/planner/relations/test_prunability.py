@@ -11,6 +11,7 @@ import pytest
 
 from secateur.partitioning.types.column_type import parse_type
 from secateur.planner.relations.attribute import Attribute
+from secateur.planner.relations.bound_predicate import BoundPredicate, bind
 from secateur.planner.relations.nodes import (
     Aggregate,
     Apply,
@@ -18,7 +19,7 @@ from secateur.planner.relations.nodes import (
     Distinct,
     Filter,
     Join,
-    JoinKind,
+    JoinType,
     Limit,
     Opaque,
     Project,
@@ -32,9 +33,8 @@ from secateur.planner.relations.nodes import (
     Values,
     Window,
 )
-from secateur.planner.relations.prunability import restrictions_of_scans
-from secateur.planner.relations.restriction import Restriction, bind
-from secateur.planner.relations.text import restriction_text
+from secateur.planner.relations.prunability import predicates_of_scans
+from secateur.planner.relations.text import predicate_text
 from secateur.planner.text.dialect import parse_query, tokenize
 
 INTEGER, BIGINT, DOUBLE = (parse_type(name) for name in ("INTEGER", "BIGINT", "DOUBLE"))
@@ -48,7 +48,7 @@ NO_TABLE: Any = None
 LEFT, RIGHT = Scan(NO_TABLE, (A, B, F)), Scan(NO_TABLE, (C, D))
 
 
-def said(text: str, **meaning: Attribute) -> Restriction:
+def said(text: str, **meaning: Attribute) -> BoundPredicate:
     """A predicate; ``x`` is the attribute that is given, or the first of relation 3."""
     known = {**{attribute.name: attribute for attribute in (A, B, C, D, F, X, Y)}, **meaning}
     sql = f"SELECT 1 FROM t WHERE {text}"
@@ -63,12 +63,12 @@ def reaching(root: Relation, scan: Scan) -> list[str]:
     """What is said to a scan about its own columns, as lines."""
     own = frozenset(attribute.owner for attribute in scan.attributes)
     shown = []
-    for found, restrictions in restrictions_of_scans(root):
-        for restriction in restrictions if found is scan else ():
-            text = restriction_text(restriction)
-            if restriction.blocked is not None:
-                shown.append(f"<{restriction.blocked.replace('{predicate}', text)}>")
-            elif restriction.touches(own):
+    for found, bound_predicates in predicates_of_scans(root):
+        for bound_predicate in bound_predicates if found is scan else ():
+            text = predicate_text(bound_predicate)
+            if bound_predicate.blocked is not None:
+                shown.append(f"<{bound_predicate.blocked.replace('{predicate}', text)}>")
+            elif bound_predicate.touches(own):
                 shown.append(text)
     return shown
 
@@ -120,23 +120,23 @@ def test_one_input(relation: Relation, left: list[str]) -> None:
 @pytest.mark.parametrize(
     ("kind", "above", "left", "right"),
     [
-        pytest.param(JoinKind.INNER, "a = 1", ["a = 1"], ["c = 1"], id="inner: to its own side, and over the equality"),
-        pytest.param(JoinKind.INNER, "d = 1", [], ["d = 1"], id="inner: what has no equal stays"),
-        pytest.param(JoinKind.SEMI, "a = 1", ["a = 1"], ["c = 1"], id="semi: as inner"),
-        pytest.param(JoinKind.ANTI, "a = 1", ["a = 1"], ["c = 1"], id="anti: a row removes its equals alone"),
-        pytest.param(JoinKind.LEFT, "a = 1", ["a = 1"], ["c = 1"], id="left: over to the side that is filled"),
-        pytest.param(JoinKind.LEFT, "c = 1", ["a = 1"], ["c = 1"], id="left: NULLs are refused, so it is inner"),
+        pytest.param(JoinType.INNER, "a = 1", ["a = 1"], ["c = 1"], id="inner: to its own side, and over the equality"),
+        pytest.param(JoinType.INNER, "d = 1", [], ["d = 1"], id="inner: what has no equal stays"),
+        pytest.param(JoinType.SEMI, "a = 1", ["a = 1"], ["c = 1"], id="semi: as inner"),
+        pytest.param(JoinType.ANTI, "a = 1", ["a = 1"], ["c = 1"], id="anti: a row removes its equals alone"),
+        pytest.param(JoinType.LEFT, "a = 1", ["a = 1"], ["c = 1"], id="left: over to the side that is filled"),
+        pytest.param(JoinType.LEFT, "c = 1", ["a = 1"], ["c = 1"], id="left: NULLs are refused, so it is inner"),
         pytest.param(
-            JoinKind.LEFT,
+            JoinType.LEFT,
             "c IS NULL",
             [],
             ["<c IS NULL may hold for the rows that the LEFT JOIN makes up with NULLs>"],
             id="left: what NULLs pass is not said of the right side",
         ),
-        pytest.param(JoinKind.RIGHT, "c = 1", ["a = 1"], ["c = 1"], id="right: as left"),
-        pytest.param(JoinKind.FULL, "a = 1", ["a = 1"], ["c = 1"], id="full: is left where NULLs are refused on the left"),
+        pytest.param(JoinType.RIGHT, "c = 1", ["a = 1"], ["c = 1"], id="right: as left"),
+        pytest.param(JoinType.FULL, "a = 1", ["a = 1"], ["c = 1"], id="full: is left where NULLs are refused on the left"),
         pytest.param(
-            JoinKind.FULL,
+            JoinType.FULL,
             "a = 1 OR c = 1",
             ["<a = 1 OR c = 1 may hold for the rows that the FULL JOIN makes up with NULLs>"],
             ["<a = 1 OR c = 1 may hold for the rows that the FULL JOIN makes up with NULLs>"],
@@ -144,7 +144,7 @@ def test_one_input(relation: Relation, left: list[str]) -> None:
         ),
     ],
 )
-def test_joins_on_an_equality(kind: JoinKind, above: str, left: list[str], right: list[str]) -> None:
+def test_joins_on_an_equality(kind: JoinType, above: str, left: list[str], right: list[str]) -> None:
     relation = where(Join(kind, LEFT, RIGHT, (said("a = c"),)), above)
     told = ([text for text in reaching(relation, scan) if text != "a = c"] for scan in (LEFT, RIGHT))
     assert tuple(told) == (left, right)
@@ -153,15 +153,15 @@ def test_joins_on_an_equality(kind: JoinKind, above: str, left: list[str], right
 @pytest.mark.parametrize(
     ("kind", "passes"),
     [
-        pytest.param(JoinKind.INNER, (True, True), id="inner"),
-        pytest.param(JoinKind.SEMI, (True, True), id="semi"),
-        pytest.param(JoinKind.ANTI, (False, True), id="anti"),
-        pytest.param(JoinKind.LEFT, (False, True), id="left"),
-        pytest.param(JoinKind.RIGHT, (True, False), id="right"),
-        pytest.param(JoinKind.FULL, (False, False), id="full"),
+        pytest.param(JoinType.INNER, (True, True), id="inner"),
+        pytest.param(JoinType.SEMI, (True, True), id="semi"),
+        pytest.param(JoinType.ANTI, (False, True), id="anti"),
+        pytest.param(JoinType.LEFT, (False, True), id="left"),
+        pytest.param(JoinType.RIGHT, (True, False), id="right"),
+        pytest.param(JoinType.FULL, (False, False), id="full"),
     ],
 )
-def test_the_condition_of_a_join_restricts_the_side_that_it_may_refuse(kind: JoinKind, passes: tuple[bool, bool]) -> None:
+def test_the_condition_of_a_join_restricts_the_side_that_it_may_refuse(kind: JoinType, passes: tuple[bool, bool]) -> None:
     relation = Join(kind, LEFT, RIGHT, (said("a = 1"), said("c = 2")))
     assert ("a = 1" in reaching(relation, LEFT), "c = 2" in reaching(relation, RIGHT)) == passes
 
@@ -169,33 +169,33 @@ def test_the_condition_of_a_join_restricts_the_side_that_it_may_refuse(kind: Joi
 @pytest.mark.parametrize(
     ("kind", "told"),
     [
-        pytest.param(JoinKind.INNER, True, id="inner"),
-        pytest.param(JoinKind.SEMI, True, id="semi"),
-        pytest.param(JoinKind.LEFT, True, id="left"),
-        pytest.param(JoinKind.ANTI, True, id="anti"),
-        pytest.param(JoinKind.RIGHT, False, id="right"),
-        pytest.param(JoinKind.FULL, False, id="full"),
+        pytest.param(JoinType.INNER, True, id="inner"),
+        pytest.param(JoinType.SEMI, True, id="semi"),
+        pytest.param(JoinType.LEFT, True, id="left"),
+        pytest.param(JoinType.ANTI, True, id="anti"),
+        pytest.param(JoinType.RIGHT, False, id="right"),
+        pytest.param(JoinType.FULL, False, id="full"),
     ],
 )
-def test_what_holds_for_the_left_side_is_told_to_the_right(kind: JoinKind, told: bool) -> None:
+def test_what_holds_for_the_left_side_is_told_to_the_right(kind: JoinType, told: bool) -> None:
     relation = Join(kind, where(LEFT, "a = 7"), RIGHT, (said("a = c"),))
     assert ("c = 7" in reaching(relation, RIGHT)) is told
 
 
-@pytest.mark.parametrize("kind", [JoinKind.INNER, JoinKind.SEMI])
-def test_what_holds_for_the_right_side_is_told_to_the_left(kind: JoinKind) -> None:
+@pytest.mark.parametrize("kind", [JoinType.INNER, JoinType.SEMI])
+def test_what_holds_for_the_right_side_is_told_to_the_left(kind: JoinType) -> None:
     relation = Join(kind, LEFT, where(RIGHT, "c = 8"), (said("a = c"),))
     assert "a = 8" in reaching(relation, LEFT)
 
 
-@pytest.mark.parametrize("kind", [JoinKind.LEFT, JoinKind.ANTI, JoinKind.FULL])
-def test_but_not_where_the_left_side_is_preserved(kind: JoinKind) -> None:
+@pytest.mark.parametrize("kind", [JoinType.LEFT, JoinType.ANTI, JoinType.FULL])
+def test_but_not_where_the_left_side_is_preserved(kind: JoinType) -> None:
     relation = Join(kind, LEFT, where(RIGHT, "c = 8"), (said("a = c"),))
     assert reaching(relation, LEFT) == []
 
 
 def test_what_a_full_join_merges_reaches_both_sides() -> None:
-    relation = where(Join(JoinKind.FULL, LEFT, RIGHT, (said("a = c"),), ((X, A, C),)), "x = 1")
+    relation = where(Join(JoinType.FULL, LEFT, RIGHT, (said("a = c"),), ((X, A, C),)), "x = 1")
     assert reaching(relation, LEFT) == ["a = 1"]
     assert reaching(relation, RIGHT) == ["c = 1"]
 
@@ -213,8 +213,8 @@ def test_a_column_that_another_input_has_with_another_type_does_not_pass() -> No
 
 def test_a_column_that_was_widened_is_not_what_the_user_wrote() -> None:
     relation = where(SetOperation(SetKind.UNION, (LEFT, RIGHT), (WIDE,), ((A,), (C,))), "x = 1", x=WIDE)
-    ((_, (restriction,)), _) = restrictions_of_scans(relation)
-    assert restriction.carried
+    ((_, (bound_predicate,)), _) = predicates_of_scans(relation)
+    assert bound_predicate.carried
 
 
 def test_a_subquery_is_told_nothing_before_it_is_a_join() -> None:
@@ -224,13 +224,13 @@ def test_a_subquery_is_told_nothing_before_it_is_a_join() -> None:
 
 @pytest.mark.parametrize("leaf", [Values((A,)), Unknown()])
 def test_what_is_no_table_has_no_scan(leaf: Relation) -> None:
-    assert list(restrictions_of_scans(where(leaf, "a = 1"))) == []
+    assert list(predicates_of_scans(where(leaf, "a = 1"))) == []
 
 
 def test_what_is_said_of_the_rows_around_goes_along() -> None:
     """A correlated subquery sees a row of the left side as constants: where it fails, the whole subquery does not matter."""
-    relation = where(Join(JoinKind.LEFT, LEFT, Limit(RIGHT)), "a = 1")
-    assert [restriction_text(said) for scan, found in restrictions_of_scans(relation) if scan is RIGHT for said in found] == ["a = 1"]
+    relation = where(Join(JoinType.LEFT, LEFT, Limit(RIGHT)), "a = 1")
+    assert [predicate_text(said) for scan, found in predicates_of_scans(relation) if scan is RIGHT for said in found] == ["a = 1"]
 
 
 def test_a_restriction_reaches_a_scan_once() -> None:

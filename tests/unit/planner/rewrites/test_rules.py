@@ -17,9 +17,9 @@ from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.parameters import read_parameters
 
 
-def relations_of(bench: Any, sql: str) -> tuple[Relation, ...]:
+def relations_of(context: Any, sql: str) -> tuple[Relation, ...]:
     tokens, parameters = read_parameters(sql, tokenize(sql))
-    return build_relations(bind_query(sql, tokens, parameters, bench.table))
+    return build_relations(bind_query(sql, tokens, parameters, context.table))
 
 
 def only(*names: str) -> list[str]:
@@ -200,8 +200,8 @@ project id
 
 
 @pytest.mark.parametrize(("rule", "sql", "expected"), CASES)
-def test_rule(bench: Any, rule: str, sql: str, expected: str | None) -> None:
-    before = relations_of(bench, sql)
+def test_rule(context: Any, rule: str, sql: str, expected: str | None) -> None:
+    before = relations_of(context, sql)
     (after, *_), applied = rewritten(before, only(rule))
     assert applied == (() if expected is None else (rule,))
     text = relation_text(before[0]) if expected is None else expected.strip("\n")
@@ -209,8 +209,8 @@ def test_rule(bench: Any, rule: str, sql: str, expected: str | None) -> None:
 
 
 @pytest.mark.parametrize(("rule", "sql", "expected"), CASES)
-def test_trees_stay_valid_and_a_rule_that_is_off_changes_nothing(bench: Any, rule: str, sql: str, expected: str | None) -> None:
-    before = relations_of(bench, sql)
+def test_trees_stay_valid_and_a_rule_that_is_off_changes_nothing(context: Any, rule: str, sql: str, expected: str | None) -> None:
+    before = relations_of(context, sql)
     for disabled in ([], [rule], only(rule), rule_names()):
         after, applied = rewritten(before, disabled)
         assert not set(applied) & set(disabled)
@@ -232,10 +232,10 @@ def test_the_order_of_rules_is_the_one_that_is_documented() -> None:
     )
 
 
-def test_rules_are_stable(bench: Any) -> None:
+def test_rules_are_stable(context: Any) -> None:
     """Applied to what they have made they find nothing more to do, in whatever order the statements come."""
     statements = [str(case.values[1]) for case in CASES]
     random.Random(1).shuffle(statements)
     for sql in statements:
-        once, _ = rewritten(relations_of(bench, sql), ["constant_propagation"])
+        once, _ = rewritten(relations_of(context, sql), ["constant_propagation"])
         assert rewritten(once, ["constant_propagation"])[1] == ()

@@ -29,8 +29,8 @@ from secateur.partitioning.tables.index import IndexDef
         pytest.param(("a", "b"), "NOT (a = 1) AND b = 'x'", ("a", "b"), id="a negation finds values alone"),
     ],
 )
-def test_columns_that_are_searched(bench: Any, index: tuple[str, ...], where: str, columns: tuple[str, ...] | None) -> None:
-    table = bench.create("CREATE TABLE things (id BIGINT PRIMARY KEY, a INTEGER, b VARCHAR, n INTEGER NOT NULL) PARTITION BY HASH (id) PARTITIONS 4")
-    bench.known["things"] = replace(table, indexes=(IndexDef("i", index),))
-    search = bench.select(f"SELECT id FROM things WHERE {where}").plan.scans[0].keys.index
+def test_columns_that_are_searched(context: Any, index: tuple[str, ...], where: str, columns: tuple[str, ...] | None) -> None:
+    table = context.create("CREATE TABLE things (id BIGINT PRIMARY KEY, a INTEGER, b VARCHAR, n INTEGER NOT NULL) PARTITION BY HASH (id) PARTITIONS 4")
+    context.known["things"] = replace(table, indexes=(IndexDef("i", index),))
+    search = context.select(f"SELECT id FROM things WHERE {where}").plan.scans[0].keys.index
     assert (None if search is None else search.columns) == columns

@@ -12,9 +12,9 @@ from secateur.planner.predicates import bounds
 EVENTS = "CREATE TABLE events (device BIGINT, t TIMESTAMP, kind VARCHAR, v DOUBLE, PRIMARY KEY (device, t, kind)) PARTITION BY HASH (device) PARTITIONS 16"
 
 
-def searched(bench: Any, where: str, params: Any = (), table: str = "orders") -> str:
+def searched(context: Any, where: str, params: Any = (), table: str = "orders") -> str:
     """The part of a partition as text."""
-    statement = bench.select(f"SELECT * FROM {table} WHERE {where}", params)
+    statement = context.select(f"SELECT * FROM {table} WHERE {where}", params)
     match statement.plan.scans[0].keys.bind(statement.params or ()):
         case None:
             return "all"
@@ -58,31 +58,31 @@ def searched(bench: Any, where: str, params: Any = (), table: str = "orders") ->
     ],
     ids=str,
 )
-def test_predicates(bench: Any, where: str, params: Any, expected: str) -> None:
-    assert searched(bench, where, params) == expected
+def test_predicates(context: Any, where: str, params: Any, expected: str) -> None:
+    assert searched(context, where, params) == expected
 
 
-def test_few_days_of_one_device(bench: Any) -> None:
-    bench.create(EVENTS)
+def test_few_days_of_one_device(context: Any) -> None:
+    context.create(EVENTS)
     where = "device = ? AND t >= TIMESTAMP '2024-01-01 00:00:00' AND t < TIMESTAMP '2024-01-02 00:00:00'"
-    found = searched(bench, where, [5], "events")
+    found = searched(context, where, [5], "events")
     assert found == "(5, datetime.datetime(2024, 1, 1, 0, 0)) <= key < (5, datetime.datetime(2024, 1, 2, 0, 0))"
 
 
-def test_a_contradiction_behind_the_partitioning_key_needs_no_partition(bench: Any) -> None:
-    assert bench.trees("SELECT * FROM orders WHERE id > 5 AND id < 3") == ["orders: none"]
-    assert bench.trees("SELECT * FROM orders WHERE customer_id = 'C2' AND id = 1.5") == ["orders: none"]
+def test_a_contradiction_behind_the_partitioning_key_needs_no_partition(context: Any) -> None:
+    assert context.trees("SELECT * FROM orders WHERE id > 5 AND id < 3") == ["orders: none"]
+    assert context.trees("SELECT * FROM orders WHERE customer_id = 'C2' AND id = 1.5") == ["orders: none"]
 
 
-def test_the_further_columns_do_not_make_the_tree_less_exact(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_further_columns_do_not_make_the_tree_less_exact(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounds, "UNION_MAX", 16)
     branches = " OR ".join(f"(customer_id = 'C{n % 3}' AND id = {n})" for n in range(50))
-    (scan,) = bench.select(f"SELECT * FROM orders WHERE {branches}").plan.scans
-    expected = sorted({bench.partition("orders", customer_id=f"C{n}", id=0) for n in range(3)})
+    (scan,) = context.select(f"SELECT * FROM orders WHERE {branches}").plan.scans
+    expected = sorted({context.partition("orders", customer_id=f"C{n}", id=0) for n in range(3)})
     assert list(scan.tree.bind(()).ids) == expected
 
 
-def test_what_does_not_apply_to_every_row_of_the_scan_bounds_nothing(bench: Any) -> None:
-    (orders, customers) = bench.select("SELECT * FROM orders o LEFT JOIN customers c ON o.customer_id = c.customer_id AND o.id < 3").plan.scans
+def test_what_does_not_apply_to_every_row_of_the_scan_bounds_nothing(context: Any) -> None:
+    (orders, customers) = context.select("SELECT * FROM orders o LEFT JOIN customers c ON o.customer_id = c.customer_id AND o.id < 3").plan.scans
     assert orders.keys.bind(()) is None
     assert customers.keys.bind(()) is None

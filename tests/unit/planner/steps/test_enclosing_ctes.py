@@ -6,7 +6,7 @@ import pytest
 
 from secateur.planner.steps.enclosing_ctes import EnclosingCTEs
 from secateur.planner.text.dialect import parse_query, tokenize
-from secateur.planner.text.second_reading import read_statements
+from secateur.planner.text.parser_cross_check import read_statements
 
 
 def around(sql: str, subquery: str) -> tuple[EnclosingCTEs, list[str] | None]:

@@ -26,12 +26,12 @@ KNOWN: dict[str, tuple[int, dict[str, int]]] = {
 
 
 @pytest.fixture
-def shop(bench: Any) -> Any:
+def shop(context: Any) -> Any:
     for ddl in (CLIENTS, SALES, VISITS, NATIONS, LOG):
-        bench.create(ddl)
+        context.create(ddl)
     for name, (rows, distinct) in KNOWN.items():
-        bench.picture = bench.picture.with_table(statistics(bench.table(name), rows, distinct))
-    return bench
+        context.statistics_snapshot = context.statistics_snapshot.with_table(statistics(context.table(name), rows, distinct))
+    return context
 
 
 def statistics(table: Any, rows: int, distinct: dict[str, int]) -> TableStatistics:
@@ -137,7 +137,7 @@ WHOLE = [
 
 
 def test_without_statistics_nothing_is_tried(shop: Any) -> None:
-    shop.picture = type(shop.picture)()
+    shop.statistics_snapshot = type(shop.statistics_snapshot)()
     assert shop.select("SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north'").materialized is None
 
 

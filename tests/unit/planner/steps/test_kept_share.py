@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.planner.steps.kept_share import partitions_share
+from secateur.planner.steps.selectivity import partition_selectivity
 
 
 @pytest.mark.parametrize(
@@ -18,4 +18,4 @@ from secateur.planner.steps.kept_share import partitions_share
     ],
 )
 def test_keys_fall_into_partitions_at_random(partitions: float, keys: float, expected: float) -> None:
-    assert partitions_share(partitions, keys) == pytest.approx(expected, abs=0.001)
+    assert partition_selectivity(partitions, keys) == pytest.approx(expected, abs=0.001)

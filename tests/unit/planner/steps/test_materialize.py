@@ -19,14 +19,14 @@ NUMBERS = "CREATE TABLE numbers (a BIGINT, b INTEGER, v BIGINT, PRIMARY KEY (a, 
 
 
 @pytest.fixture
-def steps(bench: Any) -> Any:
+def steps(context: Any) -> Any:
     for ddl in (VIP, DAYS, NUMBERS):
-        bench.create(ddl)
-    return bench
+        context.create(ddl)
+    return context
 
 
-def materialized(bench: Any, sql: str, params: Any = ()) -> Materialized | None:
-    found: Materialized | None = bench.select(sql, params).materialized
+def materialized(context: Any, sql: str, params: Any = ()) -> Materialized | None:
+    found: Materialized | None = context.select(sql, params).materialized
     return found
 
 

@@ -25,26 +25,26 @@ ALL_TABLES = ["database", "schema", "name", "column_names", "column_types", "tem
         ("DESC SELECT 1 AS a", DESCRIBED, ()),
     ],
 )
-def test_they_are_queries(bench: Any, sql: str, names: list[str], read: tuple[str, ...]) -> None:
-    plan = bench.select(sql).plan
+def test_they_are_queries(context: Any, sql: str, names: list[str], read: tuple[str, ...]) -> None:
+    plan = context.select(sql).plan
     assert [name for name, _ in plan.columns] == names
     assert plan.system_tables == read
 
 
-def test_a_described_query_is_answered_without_a_member(bench: Any) -> None:
-    plan = bench.select("DESCRIBE SELECT * FROM orders").plan
+def test_a_described_query_is_answered_without_a_member(context: Any) -> None:
+    plan = context.select("DESCRIBE SELECT * FROM orders").plan
     assert plan.scans == ()
     assert plan.empty is not None
 
 
-def test_parameters_of_the_query(bench: Any) -> None:
-    described = bench.select("DESCRIBE SELECT ? AS x FROM orders WHERE id = ?", [1, 2]).plan
+def test_parameters_of_the_query(context: Any) -> None:
+    described = context.select("DESCRIBE SELECT ? AS x FROM orders WHERE id = ?", [1, 2]).plan
     assert [name for name, _ in described.columns] == DESCRIBED
-    summarized = bench.select("SUMMARIZE SELECT amount FROM orders WHERE customer_id = ?", ["C2"]).plan
+    summarized = context.select("SUMMARIZE SELECT amount FROM orders WHERE customer_id = ?", ["C2"]).plan
     assert summarized.parameter_count == 1
 
 
 @pytest.mark.parametrize("sql", ["SUMMARIZE orders", "SUMMARIZE SELECT * FROM orders", "SELECT * FROM (SUMMARIZE orders)"])
-def test_all_columns_are_summarized(bench: Any, sql: str) -> None:
-    (scan,) = bench.select(sql).plan.scans
+def test_all_columns_are_summarized(context: Any, sql: str) -> None:
+    (scan,) = context.select(sql).plan.scans
     assert scan.columns == ("customer_id", "id", "priority", "amount", "day")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from secateur.errors import SqlSyntaxError, UnknownColumnError
-from secateur.planner.text.long_lists import lift_lists
+from secateur.planner.text.hoisted_lists import hoist_lists
 
 COUNT = 70
 NUMBERS = ", ".join(map(str, range(COUNT)))
@@ -28,19 +28,19 @@ TEXTS = ",\n".join(f"'C{number}'" for number in range(COUNT))
     ],
 )
 def test_lists_are_lifted(sql: str, text: str) -> None:
-    lifted = lift_lists(sql)
-    assert lifted is not None
-    assert lifted[0].text == text
-    assert [text[offset] for offset in lifted[0].offsets] == ["?"] * text.count("?")
-    assert all(values in (list(range(COUNT)), [f"C{number}" for number in range(COUNT)]) for values in lifted[1])
+    hoisted = hoist_lists(sql)
+    assert hoisted is not None
+    assert hoisted[0].text == text
+    assert [text[offset] for offset in hoisted[0].offsets] == ["?"] * text.count("?")
+    assert all(values in (list(range(COUNT)), [f"C{number}" for number in range(COUNT)]) for values in hoisted[1])
 
 
 def test_quotes_in_strings_are_unescaped() -> None:
     listed = ", ".join(["'it''s'", "'--'", "''", "'),('", *["'a'"] * COUNT])
-    lifted = lift_lists(f"SELECT 1 FROM t WHERE a IN ({listed}) AND b = 'x'")
-    assert lifted is not None
-    assert lifted[0].text == "SELECT 1 FROM t WHERE (a = ANY(?)) AND b = 'x'"
-    assert lifted[1][0][:5] == ["it's", "--", "", "),(", "a"]
+    hoisted = hoist_lists(f"SELECT 1 FROM t WHERE a IN ({listed}) AND b = 'x'")
+    assert hoisted is not None
+    assert hoisted[0].text == "SELECT 1 FROM t WHERE (a = ANY(?)) AND b = 'x'"
+    assert hoisted[1][0][:5] == ["it's", "--", "", "),(", "a"]
 
 
 @pytest.mark.parametrize(
@@ -65,46 +65,46 @@ def test_quotes_in_strings_are_unescaped() -> None:
     ],
 )
 def test_what_is_not_certain_stays(sql: str) -> None:
-    assert lift_lists(sql) is None
+    assert hoist_lists(sql) is None
 
 
-def keys(bench: Any, count: int) -> list[int]:
-    return sorted({bench.partition("orders", customer_id=f"C{number}") for number in range(count)})
+def keys(context: Any, count: int) -> list[int]:
+    return sorted({context.partition("orders", customer_id=f"C{number}") for number in range(count)})
 
 
-def test_a_long_list_prunes_as_its_elements_do(bench: Any) -> None:
-    statement = bench.select(f"SELECT * FROM orders WHERE customer_id IN ({TEXTS})")
+def test_a_long_list_prunes_as_its_elements_do(context: Any) -> None:
+    statement = context.select(f"SELECT * FROM orders WHERE customer_id IN ({TEXTS})")
     assert statement.lists == ([f"C{number}" for number in range(COUNT)],)
     assert statement.params == statement.lists
     (scan,) = statement.plan.scans
-    assert list(scan.tree.bind(statement.params).ids) == keys(bench, COUNT)
+    assert list(scan.tree.bind(statement.params).ids) == keys(context, COUNT)
     assert statement.plan.strategy.value == "two_stage"
     assert statement.plan.local.arrow is not None
 
 
 @pytest.mark.parametrize("literal", ["'{}'", "DATE '{}'", "date'{}'"], ids=["a string", "typed", "without a space"])
-def test_days_are_lists_of_dates_beside_a_date_column(bench: Any, literal: str) -> None:
-    bench.create("CREATE TABLE days (day DATE PRIMARY KEY) PARTITION BY HASH (day) PARTITIONS 97")
+def test_days_are_lists_of_dates_beside_a_date_column(context: Any, literal: str) -> None:
+    context.create("CREATE TABLE days (day DATE PRIMARY KEY) PARTITION BY HASH (day) PARTITIONS 97")
     days = [date(2024, 1, 1) + timedelta(days=offset) for offset in range(COUNT)]
-    statement = bench.select(f"SELECT * FROM days WHERE day IN ({', '.join(map(literal.format, days))})")
+    statement = context.select(f"SELECT * FROM days WHERE day IN ({', '.join(map(literal.format, days))})")
     assert statement.lists == (days,)
-    assert list(statement.plan.scans[0].tree.bind(statement.params).ids) == sorted({bench.partition("days", day=day) for day in days})
+    assert list(statement.plan.scans[0].tree.bind(statement.params).ids) == sorted({context.partition("days", day=day) for day in days})
 
 
-def test_strings_that_spell_days_are_strings_beside_a_varchar_column(bench: Any) -> None:
+def test_strings_that_spell_days_are_strings_beside_a_varchar_column(context: Any) -> None:
     days = [str(date(2024, 1, 1) + timedelta(days=offset)) for offset in range(COUNT)]
-    statement = bench.select(f"SELECT * FROM orders WHERE customer_id IN ({', '.join(map(repr, days))})")
+    statement = context.select(f"SELECT * FROM orders WHERE customer_id IN ({', '.join(map(repr, days))})")
     assert statement.lists == (days,)
 
 
 def test_days_that_the_calendar_does_not_have_are_left_to_duckdb() -> None:
     listed = ", ".join([*["DATE '2024-01-01'"] * COUNT, "DATE '2024-02-30'"])
-    assert lift_lists(f"SELECT * FROM orders WHERE day IN ({listed})") is None
+    assert hoist_lists(f"SELECT * FROM orders WHERE day IN ({listed})") is None
 
 
-def test_statements_that_differ_in_the_list_share_a_plan(bench: Any) -> None:
+def test_statements_that_differ_in_the_list_share_a_plan(context: Any) -> None:
     other = ", ".join(f"'D{number}'" for number in range(COUNT + 1))
-    first, second = (bench.select(f"SELECT * FROM orders WHERE customer_id IN ({listed}) AND id = ?", [5]) for listed in (TEXTS, other))
+    first, second = (context.select(f"SELECT * FROM orders WHERE customer_id IN ({listed}) AND id = ?", [5]) for listed in (TEXTS, other))
     assert first.plan is second.plan
     assert (first.params[0], len(first.params[1]), second.params[0], len(second.params[1])) == (5, COUNT, 5, COUNT + 1)
 
@@ -117,18 +117,18 @@ def test_statements_that_differ_in_the_list_share_a_plan(bench: Any) -> None:
         pytest.param("SELECT * FROM orders WHERE id > $low AND customer_id IN ({}) AND id < $high", {"low": 1, "high": 9}, id="names"),
     ],
 )
-def test_hidden_parameters_follow_those_of_the_user(bench: Any, sql: str, params: Any) -> None:
-    statement = bench.select(sql.format(TEXTS), params)
+def test_hidden_parameters_follow_those_of_the_user(context: Any, sql: str, params: Any) -> None:
+    statement = context.select(sql.format(TEXTS), params)
     assert statement.plan.parameter_count == 3
     assert statement.params[2] == [f"C{number}" for number in range(COUNT)]
     assert sorted(statement.params[:2]) == [1, 9]
     assert "$3" in statement.plan.local.sql
 
 
-def test_the_same_text_written_by_the_user_is_another_plan(bench: Any) -> None:
-    lifted = bench.select(f"SELECT * FROM orders WHERE (customer_id IN ({TEXTS})) AND id = ?", [5])
-    written = bench.select("SELECT * FROM orders WHERE ((customer_id = ANY(?))) AND id = ?", [["C1"], 5])
-    assert lifted.plan.plan_id != written.plan.plan_id
+def test_the_same_text_written_by_the_user_is_another_plan(context: Any) -> None:
+    hoisted = context.select(f"SELECT * FROM orders WHERE (customer_id IN ({TEXTS})) AND id = ?", [5])
+    written = context.select("SELECT * FROM orders WHERE ((customer_id = ANY(?))) AND id = ?", [["C1"], 5])
+    assert hoisted.plan.plan_id != written.plan.plan_id
     assert written.params == (["C1"], 5)
     assert written.lists == ()
 
@@ -146,47 +146,47 @@ def test_the_same_text_written_by_the_user_is_another_plan(bench: Any) -> None:
         pytest.param(f"INSERT INTO orders SELECT * FROM orders WHERE id IN ({NUMBERS})", id="an INSERT"),
     ],
 )
-def test_what_turns_out_otherwise_is_planned_as_written(bench: Any, sql: str) -> None:
-    assert lift_lists(sql) is not None
-    statement = bench.prepare(sql)
+def test_what_turns_out_otherwise_is_planned_as_written(context: Any, sql: str) -> None:
+    assert hoist_lists(sql) is not None
+    statement = context.prepare(sql)
     statement = getattr(statement, "select", statement)
     assert statement.lists == ()
     assert str(COUNT - 1) in statement.plan.local.sql
 
 
-def test_explain_shows_the_constants(bench: Any) -> None:
+def test_explain_shows_the_constants(context: Any) -> None:
     sql = f"SELECT * FROM orders WHERE customer_id IN ({TEXTS})"
-    pruning = bench.explain(sql).json["pruning"]
-    assert pruning["scans"][0]["partitions"] == keys(bench, COUNT)
-    assert pruning["tree"].startswith(f"orders: (p{keys(bench, COUNT)[0]} | ")
-    assert bench.explain(f"EXPLAIN {sql}").json["pruning"] == pruning
+    pruning = context.explain(sql).json["pruning"]
+    assert pruning["scans"][0]["partitions"] == keys(context, COUNT)
+    assert pruning["tree"].startswith(f"orders: (p{keys(context, COUNT)[0]} | ")
+    assert context.explain(f"EXPLAIN {sql}").json["pruning"] == pruning
 
 
-def test_explain_says_when_the_list_is_too_long(bench: Any) -> None:
+def test_explain_says_when_the_list_is_too_long(context: Any) -> None:
     listed = ", ".join(f"'C{number}'" for number in range(3000))
-    pruning = bench.explain(f"SELECT * FROM orders WHERE customer_id IN ({listed})").json["pruning"]
+    pruning = context.explain(f"SELECT * FROM orders WHERE customer_id IN ({listed})").json["pruning"]
     assert pruning["tree"] == "orders: all"
     assert (
         pruning["scans"][0]["reason"] == "3,000 combinations of (customer_id) exceed the limit of 2,168: ask for fewer keys, or SET combinations_per_partition"
     )
 
 
-def test_errors_have_positions_in_the_users_text(bench: Any) -> None:
+def test_errors_have_positions_in_the_users_text(context: Any) -> None:
     sql = f"SELECT * FROM orders WHERE customer_id IN ({TEXTS}) AND nothing = 1"
     with pytest.raises(UnknownColumnError) as unknown:
-        bench.prepare(sql)
+        context.prepare(sql)
     line = sql.count("\n") + 1
     assert unknown.value.details["line"] == line
     with pytest.raises(SqlSyntaxError) as syntax:
-        bench.prepare(sql.replace("nothing = 1", "= 1"))
+        context.prepare(sql.replace("nothing = 1", "= 1"))
     assert syntax.value.details["line"] == line
 
 
-def test_explain_knows_the_list_also_where_parameters_are_open(bench: Any) -> None:
+def test_explain_knows_the_list_also_where_parameters_are_open(context: Any) -> None:
     sql = f"SELECT * FROM orders WHERE customer_id IN ({TEXTS}) AND id = ?"
-    (scan,) = bench.explain(sql).json["pruning"]["scans"]
-    assert scan["partitions"] == keys(bench, COUNT)
-    pruning = bench.explain(sql.replace("AND id", "OR customer_id")).json["pruning"]
+    (scan,) = context.explain(sql).json["pruning"]["scans"]
+    assert scan["partitions"] == keys(context, COUNT)
+    pruning = context.explain(sql.replace("AND id", "OR customer_id")).json["pruning"]
     assert pruning["scans"][0]["partitions"] is None
     assert "not bound" in pruning["scans"][0]["reason"]
     assert "?1" not in pruning["tree"]

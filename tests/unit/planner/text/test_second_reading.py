@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from secateur.planner.text.dialect import parse_query, to_sql, tokenize
-from secateur.planner.text.second_reading import SecondReading, expressions_in, expressions_query, read_statement, read_statements
+from secateur.planner.text.parser_cross_check import DuckDBParse, expressions_in, expressions_query, read_statement, read_statements
 
 
-def read(sql: str) -> SecondReading:
+def read(sql: str) -> DuckDBParse:
     reading = read_statement(sql)
     assert reading is not None
     return reading

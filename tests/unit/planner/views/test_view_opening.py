@@ -10,11 +10,11 @@ from secateur.errors import LimitExceededError, ProgrammingError, UnknownTableEr
 
 
 @pytest.fixture
-def viewed(bench: Any) -> Any:
-    bench.create_view("CREATE VIEW big AS SELECT customer_id, id, amount FROM orders WHERE amount > 100")
-    bench.create_view("CREATE VIEW known (who, name) AS SELECT customer_id, name FROM customers")
-    bench.create_view("CREATE VIEW both_ AS SELECT b.id, k.who AS customer FROM big b JOIN known k ON b.customer_id = k.who")
-    return bench
+def viewed(context: Any) -> Any:
+    context.create_view("CREATE VIEW big AS SELECT customer_id, id, amount FROM orders WHERE amount > 100")
+    context.create_view("CREATE VIEW known (who, name) AS SELECT customer_id, name FROM customers")
+    context.create_view("CREATE VIEW both_ AS SELECT b.id, k.who AS customer FROM big b JOIN known k ON b.customer_id = k.who")
+    return context
 
 
 def test_a_plan_says_of_which_views_it_was_made(viewed: Any) -> None:
@@ -35,9 +35,9 @@ def test_what_a_view_reads_may_be_gone(viewed: Any) -> None:
         viewed.prepare("SELECT * FROM both_")
 
 
-def test_views_of_views_do_not_grow_without_bound(bench: Any) -> None:
-    bench.create_view("CREATE VIEW v0 AS SELECT 1 AS x")
+def test_views_of_views_do_not_grow_without_bound(context: Any) -> None:
+    context.create_view("CREATE VIEW v0 AS SELECT 1 AS x")
     for number in range(1, 8):
-        bench.create_view(f"CREATE VIEW v{number} AS SELECT * FROM v{number - 1} UNION ALL SELECT * FROM v{number - 1}")
+        context.create_view(f"CREATE VIEW v{number} AS SELECT * FROM v{number - 1} UNION ALL SELECT * FROM v{number - 1}")
     with pytest.raises(LimitExceededError, match="more than 500 views"):
-        bench.create_view("CREATE VIEW v8 AS SELECT * FROM v7 UNION ALL SELECT * FROM v7")
+        context.create_view("CREATE VIEW v8 AS SELECT * FROM v7 UNION ALL SELECT * FROM v7")

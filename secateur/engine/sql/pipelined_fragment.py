@@ -12,10 +12,10 @@ from secateur.engine.sql.fragment_call import FragmentCall
 from secateur.engine.sql.row_pieces import RowPieces
 from secateur.partitioning.types.empty_rows import empty_table
 
-__all__ = ["FragmentRows"]
+__all__ = ["PipelinedFragment"]
 
 
-class FragmentRows(Processor):
+class PipelinedFragment(Processor):
     """Answers its scan piece by piece, or its input batch by batch. Passes on at least one batch, were it without rows: the schema is an answer too.
 
     Args:

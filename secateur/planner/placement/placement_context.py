@@ -1,4 +1,4 @@
-"""The workbench: what the pieces of a statement are asked while it is taken apart, and how scans are moved."""
+"""The placement context: what the pieces of a statement are asked while it is taken apart, and how scans are moved."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from sqlglot import exp
 
 from secateur.engine.kernels.duckdb.result_types import sql_type
 from secateur.errors import DatabaseError
-from secateur.planner.binding.query import Scan
+from secateur.planner.binding.query import TableReference
 from secateur.planner.checks.placed import Source
-from secateur.planner.placement.blocks import ORDERING, TOP_CLAUSES, core_of, inside_of, is_source, nested_queries, parts_in
 from secateur.planner.placement.cost import Estimate
-from secateur.planner.placement.drafts import Columns, Drafts, Gathered, Schema
-from secateur.planner.placement.mentions import as_mention, mentions, relations_in
+from secateur.planner.placement.distribution import Repartition, UnsupportedDistribution
 from secateur.planner.placement.scan_rows import ScanRows, columns_read, hint_selection, settle_applied
-from secateur.planner.placement.search import Found, find_anchor
+from secateur.planner.placement.search import PlacementChoice, find_anchor
+from secateur.planner.placement.select_blocks import ORDERING, TOP_CLAUSES, core_of, inside_of, is_source, nested_queries, parts_in
 from secateur.planner.placement.semi_joins import SemiJoin, reduced_sql, reducing_scans, semi_joins, share_left
-from secateur.planner.placement.spread import Route, Scattered
-from secateur.planner.relations.build import Builder
+from secateur.planner.placement.stage_builder import Columns, GatheredRows, Schema, StageBuilder
+from secateur.planner.placement.table_references import as_table_reference, relations_in, table_references
+from secateur.planner.relations.build import RelationBuilder
 from secateur.planner.relations.calls import aggregates_in, has_windows
 from secateur.planner.relations.from_clause import FromClause
-from secateur.planner.relations.names import Names
+from secateur.planner.relations.names import VisibleNames
 from secateur.planner.text.dialect import parse_query, quoted, to_sql, tokenize
-from secateur.planner.text.second_reading import SecondReading
+from secateur.planner.text.parser_cross_check import DuckDBParse
 from secateur.planner.text.trees import copied
 
-__all__ = ["Workbench"]
+__all__ = ["PlacementContext"]
 
 _SELECTION_MAX: Final = 0.5
 """Moved rows that are at most this share of their table's are called a selection."""
 
 
-class Workbench:
+class PlacementContext:
     """One statement being placed.
 
     Args:
@@ -53,15 +53,15 @@ class Workbench:
 
     def __init__(
         self,
-        scans: Sequence[Scan],
-        reading: SecondReading,
+        scans: Sequence[TableReference],
+        reading: DuckDBParse,
         schemas: Mapping[str, Schema],
         describe: Callable[[str, Mapping[str, Schema]], Columns],
         rows_of: Mapping[str, ScanRows],
         estimate_of: Callable[[str], Estimate],
     ) -> None:
-        self.drafts = Drafts(schemas, describe)
-        self.gathered: list[Gathered] = []
+        self.drafts = StageBuilder(schemas, describe)
+        self.gathered: list[GatheredRows] = []
         self.rows_of = rows_of
         self._scans = {scan.relation: scan for scan in scans}
         self._estimate_of = estimate_of
@@ -73,7 +73,7 @@ class Workbench:
         """The scans, for the check of what has been made of them."""
         return {relation: self._source(scan) for relation, scan in self._scans.items()}
 
-    def _source(self, scan: Scan) -> Source:
+    def _source(self, scan: TableReference) -> Source:
         rows = self.rows_of[scan.relation]
         return Source.of(scan, (scan.table.table_id, rows.read, rows.where))
 
@@ -140,19 +140,19 @@ class Workbench:
             return False
         return True
 
-    def find(self, query: exp.Expr) -> Found | Scattered:
+    def find(self, query: exp.Expr) -> PlacementChoice | UnsupportedDistribution:
         builder = self._builder(query)
-        root = builder.query(query, Names(), {})
+        root = builder.query(query, VisibleNames(), {})
         joins = semi_joins(root.relation, self._estimate_of)
 
         def cost_moved(relation: str) -> float:
             return self.cost_of(relation) * share_left(joins.get(relation, ()))
 
         found = find_anchor(root.relation, builder.loose, cost_moved, orderless=self._orderless)
-        return found if isinstance(found, Scattered) else replace(found, semi_joins=joins)
+        return found if isinstance(found, UnsupportedDistribution) else replace(found, semi_joins=joins)
 
-    def names(self, select: exp.Select) -> Names:
-        return FromClause(self._builder(select), {}, Names()).read(select).names
+    def names(self, select: exp.Select) -> VisibleNames:
+        return FromClause(self._builder(select), {}, VisibleNames()).read(select).names
 
     def all_moved(self, node: exp.Expr, reason: str) -> exp.Expr:
         """The query over the rows of its scans, the last resort; ``reason`` says why."""
@@ -165,34 +165,34 @@ class Workbench:
     def note_gathered(self, node: exp.Expr, relations: Sequence[str], reason: str) -> None:
         """Remember that the coordinator gets rows of some scans as they are."""
         if relations:
-            self.gathered.append(Gathered(tuple(dict.fromkeys(self._scans[relation].alias for relation in relations)), reason, node))
+            self.gathered.append(GatheredRows(tuple(dict.fromkeys(self._scans[relation].alias for relation in relations)), reason, node))
 
     def move_system_tables(self, tree: exp.Expr) -> None:
         """Put the rows of system tables, which only the coordinator has, where these are mentioned."""
-        for mention, relation in list(mentions(tree)):
+        for reference, relation in list(table_references(tree)):
             scan = self._scans[relation]
             if scan.system is not None:
                 sql = f"SELECT {', '.join(map(quoted, scan.columns))} FROM {relation}"
                 columns = self.drafts.describe(sql, [relation])
-                moved = self.drafts.add(f"scan {scan.alias}", sql, [relation], columns, at_coordinator=True, row_by_row=True, is_scan=True)
-                mention.set("this", exp.to_identifier(moved))
-                as_mention(mention, moved)
+                moved = self.drafts.add(f"scan {scan.alias}", sql, [relation], columns, at_coordinator=True, is_pipelineable=True, is_scan=True)
+                reference.set("this", exp.to_identifier(moved))
+                as_table_reference(reference, moved)
 
-    def move_scan(self, node: exp.Expr, relation: str, route: Route | None = None, joins: Sequence[SemiJoin] = ()) -> None:
+    def move_scan(self, node: exp.Expr, relation: str, route: Repartition | None = None, joins: Sequence[SemiJoin] = ()) -> None:
         scan = self._scans[relation]
-        for mention in [mention for mention, name in mentions(node) if name == relation]:
-            settle_applied(mention, relation)
+        for reference in [reference for reference, name in table_references(node) if name == relation]:
+            settle_applied(reference, relation)
             # A key by which the rows go may be equal to another column that is read, and be named nowhere once its condition has been applied.
-            read = {*columns_read(mention, scan), *(() if route is None else route.columns)}
+            read = {*columns_read(reference, scan), *(() if route is None else route.columns)}
             columns = tuple(name for name in scan.columns if name in read)
             if self._estimate_of(relation).share * share_left(joins) <= _SELECTION_MAX:
-                hint_selection(mention, scan, columns)
+                hint_selection(reference, scan, columns)
             moved = self._scan_draft(scan, columns, route, joins)
             # What else stands in the node, such as joins in parentheses, stays.
-            mention.set("this", exp.to_identifier(moved))
-            as_mention(mention, moved)
+            reference.set("this", exp.to_identifier(moved))
+            as_table_reference(reference, moved)
 
-    def _scan_draft(self, scan: Scan, names: tuple[str, ...], route: Route | None, joins: Sequence[SemiJoin]) -> str:
+    def _scan_draft(self, scan: TableReference, names: tuple[str, ...], route: Repartition | None, joins: Sequence[SemiJoin]) -> str:
         """The relation of the rows of a scan."""
         key = (names, route, self._identity(scan.relation, joins))
         moved = self._moved_scans.get(key)
@@ -200,7 +200,7 @@ class Workbench:
             sql, relations = reduced_sql(scan.relation, names, joins, self.rows_of), list(dict.fromkeys([scan.relation, *reducing_scans(joins)]))
             columns = self.drafts.describe(sql, relations)
             moved = self._moved_scans[key] = self.drafts.add(
-                f"scan {scan.alias}", sql, relations, columns, at_coordinator=False, row_by_row=not joins, route=route, is_scan=True
+                f"scan {scan.alias}", sql, relations, columns, at_coordinator=False, is_pipelineable=not joins, route=route, is_scan=True
             )
         return moved
 
@@ -209,20 +209,20 @@ class Workbench:
         rows = self.rows_of[relation]
         return rows.read, rows.where, tuple((join.on, self._identity(join.relation, join.by)) for join in joins)
 
-    def _builder(self, tree: exp.Expr) -> Builder:
+    def _builder(self, tree: exp.Expr) -> RelationBuilder:
         scans, moved = [], {}
-        for node, relation in mentions(tree):
+        for node, relation in table_references(tree):
             scan = self._scans.get(relation)
             if scan is None:
                 moved[id(node)] = tuple((name, sql_type(text)) for name, text in self.drafts.columns_of(relation))
             else:
                 scans.append(replace(scan, node=node))
-        return Builder(scans, moved, self._aggregates)
+        return RelationBuilder(scans, moved, self._aggregates)
 
     def parsed(self, sql: str, relations: Sequence[str]) -> exp.Expr:
-        """The tree of a text that has been made of parts, mentions known as such."""
+        """The tree of a text that has been made of parts, references known as such."""
         tree = parse_query(sql, tokenize(sql))
         for node in tree.find_all(exp.Table):
             if isinstance(node.this, exp.Identifier) and node.name in relations:
-                as_mention(node, node.name)
+                as_table_reference(node, node.name)
         return tree

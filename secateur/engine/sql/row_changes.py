@@ -19,10 +19,10 @@ from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.distinct_keys import first_of_each_key, first_positions, plain_column
 from secateur.partitioning.tables.table import TableDef
 
-__all__ = ["Action", "Meeting", "RowEffects"]
+__all__ = ["DuplicateMatchPolicy", "RowAction", "RowChanges"]
 
 
-class Action(StrEnum):
+class RowAction(StrEnum):
     """What happens to a row. The value stands in the first column; a line without one is left out."""
 
     INSERT = "INSERT"
@@ -30,7 +30,7 @@ class Action(StrEnum):
     DELETE = "DELETE"
 
 
-class Meeting(Enum):
+class DuplicateMatchPolicy(Enum):
     """What it means that a statement says several things of one row that is there. The value is its name on the wire."""
 
     FIRST = "first"
@@ -40,7 +40,7 @@ class Meeting(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class RowEffects:
+class RowChanges:
     """The changes, sorted out.
 
     Attributes:
@@ -58,13 +58,13 @@ class RowEffects:
     rows: pa.Table
 
     @classmethod
-    def of(cls, effects: pa.Table, table: TableDef, meeting: Meeting) -> RowEffects:
+    def of(cls, effects: pa.Table, table: TableDef, duplicate_match: DuplicateMatchPolicy) -> RowChanges:
         """Sort out what a query has found.
 
         Args:
             effects: The query's result.
             table: The table that is changed.
-            meeting: What it means that a row is found twice.
+            duplicate_match: What it means that a row is found twice.
 
         Raises:
             ProgrammingError: A row is found twice, and that is refused.
@@ -76,11 +76,11 @@ class RowEffects:
         named = effects.column(0).type if effects.num_columns else pa.null()
         if not (pa.types.is_string(named) or pa.types.is_large_string(named) or pa.types.is_dictionary(named)):
             raise ProtocolError(f"{table.name}: the plan of a change begins with the action of each row, and this one begins with {named}")
-        effects = _once(effects.filter(effects.column(0).is_valid()), table, meeting)
+        effects = _once(effects.filter(effects.column(0).is_valid()), table, duplicate_match)
         actions = effects.column(0)
         rows = _rows(effects, table)
-        deleted, inserted = pc.equal(actions, Action.DELETE.value), pc.equal(actions, Action.INSERT.value)
-        moved = pc.and_(pc.equal(actions, Action.UPDATE.value), _differ(_keys(effects, table), rows, table))
+        deleted, inserted = pc.equal(actions, RowAction.DELETE.value), pc.equal(actions, RowAction.INSERT.value)
+        moved = pc.and_(pc.equal(actions, RowAction.UPDATE.value), _differ(_keys(effects, table), rows, table))
         is_new = pc.or_(inserted, moved)
         return cls(
             removed=_keys(effects.filter(pc.or_(deleted, moved)), table),
@@ -101,14 +101,14 @@ class RowEffects:
         return first_of_each_key(pa.concat_tables([self.replaced, self.added]), table)
 
 
-def _once(effects: pa.Table, table: TableDef, meeting: Meeting) -> pa.Table:
+def _once(effects: pa.Table, table: TableDef, duplicate_match: DuplicateMatchPolicy) -> pa.Table:
     """The lines of rows that are there, each once, and all insertions, in the order given."""
-    is_there = pc.not_equal(effects.column(0), Action.INSERT.value)
+    is_there = pc.not_equal(effects.column(0), RowAction.INSERT.value)
     there = effects.filter(is_there)
     first = first_positions(_keys(there, table), table)
     if first is None:
         return effects
-    if meeting is Meeting.REFUSED:
+    if duplicate_match is DuplicateMatchPolicy.REFUSED:
         raise ProgrammingError(
             f"{table.name}: the statement would change a row more than once, since it matches several source rows: "
             "make the rows of the source distinct, or the condition unique",

@@ -7,12 +7,12 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-__all__ = ["Outbox"]
+__all__ = ["SendBuffer"]
 
 _PIECE_BYTES: Final = 1 << 20
 
 
-class Outbox:
+class SendBuffer:
     """Feeds a transport in pieces, in order, as fast as the peer reads.
 
     A transport copies what it cannot send at once (always on Python 3.11), so handing it a large payload whole would hold the payload twice. Here at most

@@ -14,12 +14,12 @@ from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 
-__all__ = ["Share", "Sharing"]
+__all__ = ["OwnerRouting", "RoutedBatch"]
 
 _RADIX_PARTITIONS_MAX: Final = 1 << 16
 
 
-class Share(NamedTuple):
+class RoutedBatch(NamedTuple):
     """The rows of a chunk that go to one member.
 
     Attributes:
@@ -34,7 +34,7 @@ class Share(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sharing:
+class OwnerRouting:
     """How rows of one table are shared out: its partitions in an order in which those of one primary stand together, so that one sort groups rows both ways.
 
     Attributes:
@@ -52,7 +52,7 @@ class Sharing:
     everyone: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, table: TableDef, topology: Topology) -> Sharing:
+    def of(cls, table: TableDef, topology: Topology) -> OwnerRouting:
         """The sharing of a table.
 
         Raises:
@@ -69,7 +69,7 @@ class Sharing:
         ranges = tuple((member, range(*bounds[index : index + 2])) for index, member in enumerate(ownership.members))
         return cls(table.scheme, partitions, positions, ranges)
 
-    def shares(self, rows: pa.Table) -> Iterator[Share]:
+    def shares(self, rows: pa.Table) -> Iterator[RoutedBatch]:
         """Group rows, each partition's in the order they had; members without any do not appear.
 
         Args:
@@ -81,7 +81,7 @@ class Sharing:
         Cost: the partition function, and one copy of the rows.
         """
         if self.everyone:
-            yield from (Share(member, [(0, rows.num_rows)], rows) for member in self.everyone)
+            yield from (RoutedBatch(member, [(0, rows.num_rows)], rows) for member in self.everyone)
             return
         positions = self.positions[self.scheme.partitions_of(rows)]
         order = np.argsort(positions, kind="stable")
@@ -93,4 +93,4 @@ class Sharing:
             if present:
                 start = int(ends[present[0]] - counts[present[0]])
                 parts = [(int(self.partitions[position]), int(counts[position])) for position in present]
-                yield Share(member, parts, grouped.slice(start, int(ends[present[-1]]) - start))
+                yield RoutedBatch(member, parts, grouped.slice(start, int(ends[present[-1]]) - start))

@@ -1,10 +1,10 @@
-"""Long lists of literals, lifted out of the text before anything reads it.
+"""Long lists of literals, hoisted out of the text before anything reads it.
 
 ``x IN (1, 2, ..., 10000)`` costs a tokenizer, two parsers and a binder a second and more, and says no more than ``x = ANY($n)`` with a list behind it. So a
 scan of the text, at the speed of regular expressions, takes such lists out: what is left is a short statement with hidden parameters, which follow the user's
 own. Statements that differ only in these values share one plan.
 
-A list is lifted only where that is certainly the same: integers, strings or dates alone, right of a bare column name that follows ``(``, AND, OR, NOT, WHERE or
+A list is hoisted only where that is certainly the same: integers, strings or dates alone, right of a bare column name that follows ``(``, AND, OR, NOT, WHERE or
 ON, in a text without escapes, block comments and dollar quotes; and, once the names are bound, a column of an integer type, VARCHAR or DATE, in a WHERE or ON
 that is made of AND, OR and NOT. Everything else is planned as it is written, as is every statement in which an error is found: its position is one in the
 user's text.
@@ -27,15 +27,15 @@ from secateur.partitioning.pruning.nodes import AllOf, AnyOf, Keys, Node, inters
 from secateur.partitioning.pruning.operand import ParameterList
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.planner.binding.query import Query, Scan, renames_columns
+from secateur.planner.binding.query import Query, TableReference, renames_columns
 from secateur.planner.predicates.membership import list_membership
 from secateur.planner.scans.scan_bounds import box_node
 from secateur.planner.text.folding import folded
 
-__all__ = ["LIFTED_CHARS_MIN", "LiftedText", "fold_lists", "lift_lists", "lists_agree", "readings_of"]
+__all__ = ["HOISTED_CHARS_MIN", "HoistedText", "fold_lists", "hoist_lists", "lists_agree", "readings_of"]
 
 _ELEMENTS_MIN: Final = 64
-LIFTED_CHARS_MIN: Final = 2 * _ELEMENTS_MIN
+HOISTED_CHARS_MIN: Final = 2 * _ELEMENTS_MIN
 """A shorter text has no long list."""
 
 _SPACE: Final = r"[ \t\r\n\f]"
@@ -65,7 +65,7 @@ _INTEGERS: Final = frozenset({TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTE
 
 
 @dataclass(frozen=True, slots=True)
-class LiftedText:
+class HoistedText:
     """A statement without its long lists.
 
     Attributes:
@@ -77,7 +77,7 @@ class LiftedText:
     offsets: tuple[int, ...]
 
 
-def lift_lists(sql: str) -> tuple[LiftedText, tuple[list[Any], ...]] | None:
+def hoist_lists(sql: str) -> tuple[HoistedText, tuple[list[Any], ...]] | None:
     """Take the long lists out of a text.
 
     Returns:
@@ -106,7 +106,7 @@ def lift_lists(sql: str) -> tuple[LiftedText, tuple[list[Any], ...]] | None:
     if not lists:
         return None
     parts.append(sql[copied:])
-    return LiftedText("".join(parts), tuple(offsets)), tuple(lists)
+    return HoistedText("".join(parts), tuple(offsets)), tuple(lists)
 
 
 def lists_agree(query: Query, lists: Mapping[int, Sequence[Any]]) -> bool:
@@ -218,6 +218,6 @@ def _column_type(node: exp.Expr, query: Query) -> TypeKind | None:
     return found[0].kind if len(found) == 1 else None
 
 
-def _reads(select: exp.Expr | None, scan: Scan) -> bool:
+def _reads(select: exp.Expr | None, scan: TableReference) -> bool:
     holder = scan.node.parent
     return isinstance(holder, (exp.From, exp.Join)) and holder.parent is select and not renames_columns(scan.node)

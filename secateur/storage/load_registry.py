@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from secateur.errors import LimitExceededError, LoadFailedError
 from secateur.storage.block import message_bytes
-from secateur.storage.change import Operation
+from secateur.storage.change import ChangeOperation
 from secateur.storage.layout import TableLayout
-from secateur.storage.load import Load, PreparedPart
+from secateur.storage.load import PreparedPart, StagedLoad
 from secateur.storage.merge import common_row
 
-__all__ = ["LoadBook", "LoadInfo", "LoadOutcome"]
+__all__ = ["LoadInfo", "LoadOutcome", "LoadRegistry"]
 
 _OUTCOMES_MAX: Final = 10_000
 """Outcomes remembered, so that a publication or abort that is repeated, and rows that arrive late, are recognised."""
@@ -54,7 +54,7 @@ class LoadOutcome:
     number: int = 0
 
 
-class LoadBook:
+class LoadRegistry:
     """Keeps loads by id.
 
     Args:
@@ -63,13 +63,13 @@ class LoadBook:
     """
 
     def __init__(self, staged_bytes_max: int | None, clock: Callable[[], float]) -> None:
-        self._loads: dict[str, Load] = {}
+        self._loads: dict[str, StagedLoad] = {}
         self._outcomes: OrderedDict[str, LoadOutcome] = OrderedDict()
         self._staged_bytes = 0
         self._staged_bytes_max = staged_bytes_max
         self._clock = clock
 
-    def find(self, load_id: str) -> Load | None:
+    def find(self, load_id: str) -> StagedLoad | None:
         """The load, when it is under way."""
         return self._loads.get(load_id)
 
@@ -77,7 +77,7 @@ class LoadBook:
         """How the load ended, as far as that is remembered."""
         return self._outcomes.get(load_id)
 
-    def of_table(self, table_id: int) -> list[Load]:
+    def of_table(self, table_id: int) -> list[StagedLoad]:
         """The loads under way into a table."""
         return [load for load in self._loads.values() if load.table_id == table_id]
 
@@ -86,7 +86,7 @@ class LoadBook:
         now_s = self._clock()
         return [LoadInfo(x.load_id, x.table_id, x.rows, x.nbytes, x.operation is not None, now_s - x.touched_s) for x in self._loads.values()]
 
-    def open(self, load_id: str, table_id: int) -> Load:
+    def open(self, load_id: str, table_id: int) -> StagedLoad:
         """The load that can still be prepared or take rows; an unknown id begins one.
 
         Raises:
@@ -96,14 +96,14 @@ class LoadBook:
         if load is None:
             if load_id in self._outcomes:
                 raise self.ended(load_id)
-            load = self._loads[load_id] = Load(load_id, table_id, self._clock())
+            load = self._loads[load_id] = StagedLoad(load_id, table_id, self._clock())
         if load.table_id != table_id:
             raise LoadFailedError(f"load {load_id} loads table {load.table_id}, not {table_id}; use a load id of its own for every load", load_id=load_id)
         if load.operation is not None:
             raise LoadFailedError(f"load {load_id} is prepared already and takes no more rows; use a new load id", load_id=load_id)
         return load
 
-    def stage(self, load: Load, partition: int, attempt: int, rows: pa.Table) -> int:
+    def stage(self, load: StagedLoad, partition: int, attempt: int, rows: pa.Table) -> int:
         """Add rows to an open load.
 
         Returns:
@@ -127,7 +127,7 @@ class LoadBook:
         self._staged_bytes += nbytes
         return sum(table.num_rows for table in kept)
 
-    def check_others(self, layout: TableLayout, load: Load, operation: Operation, part: PreparedPart) -> None:
+    def check_others(self, layout: TableLayout, load: StagedLoad, operation: ChangeOperation, part: PreparedPart) -> None:
         """Check that publication in either order works: of two loads with a key in common, none may be an append.
 
         Raises:
@@ -135,7 +135,7 @@ class LoadBook:
         """
         for other in self.of_table(load.table_id):
             theirs = other.parts.get(part.partition)
-            if other is load or theirs is None or Operation.APPEND not in (operation, other.operation):
+            if other is load or theirs is None or ChangeOperation.APPEND not in (operation, other.operation):
                 continue
             row = common_row(layout, theirs.rows, part.rows)
             if row is not None:

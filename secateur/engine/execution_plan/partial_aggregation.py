@@ -12,10 +12,10 @@ from secateur.dag.dag import DAG, FrozenDAG
 from secateur.dag.edge import AllToOne, Distributed, Edge, Local, Partitioned, Unicast
 from secateur.dag.vertex import Vertex
 
-__all__ = ["with_early_stages"]
+__all__ = ["with_partial_aggregation"]
 
 
-def with_early_stages(dag: FrozenDAG) -> FrozenDAG:
+def with_partial_aggregation(dag: FrozenDAG) -> FrozenDAG:
     """The same job, in which each vertex that can be taken apart has its first stage in front of every edge that rows reach it by.
 
     Args:

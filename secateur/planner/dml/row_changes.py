@@ -1,55 +1,55 @@
-"""Changes that are worked out at one place for all partitions, as queries for :class:`~secateur.engine.sql.row_effects.RowEffects`, not planned yet."""
+"""Changes that are worked out at one place for all partitions, as queries for :class:`~secateur.engine.sql.row_changes.RowChanges`, not planned yet."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from secateur.engine.sql.row_effects import Action, Meeting
+from secateur.engine.sql.row_changes import DuplicateMatchPolicy, RowAction
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.composed import Composed, Composer
-from secateur.planner.dml.expressions import Span
-from secateur.planner.dml.target import Target
+from secateur.planner.dml.expressions import TextSpan
+from secateur.planner.dml.target import ChangeTarget
 from secateur.planner.text.dialect import quoted
 
-__all__ = ["EffectsQuery", "Value", "action_text", "column_of", "say_effects", "say_values", "target_text"]
+__all__ = ["RowChangesQuery", "Value", "action_text", "column_of", "row_changes_items", "say_values", "target_text"]
 
-Value = tuple[str | Span, ...]
+Value = tuple[str | TextSpan, ...]
 """An expression, as words of ours and pieces of the user's."""
 
 
 @dataclass(frozen=True, slots=True)
-class EffectsQuery:
+class RowChangesQuery:
     """A change, not planned.
 
     Attributes:
         table: The table that is changed.
         effects: The query for what becomes of its rows.
-        meeting: What it means that a row is found twice.
+        duplicate_match: What it means that a row is found twice.
         returning: The query for what the user wants of the rows concerned, over the table alone; None for nothing.
         names_action: Whether ``returning`` has one parameter more than the statement: the action of the row.
-        is_narrow: Whether a key that is in one partition alone can be seen to, and written, by the primary of that partition.
+        is_single_partition: Whether a key that is in one partition alone can be seen to, and written, by the primary of that partition.
     """
 
     table: TableDef
     effects: Composed
-    meeting: Meeting
+    duplicate_match: DuplicateMatchPolicy
     returning: Composed | None = None
     names_action: bool = False
-    is_narrow: bool = False
+    is_single_partition: bool = False
 
 
-def target_text(target: Target) -> str:
+def target_text(target: ChangeTarget) -> str:
     """The target as an item of a FROM clause."""
     return f"{quoted(target.table.name)} AS {quoted(target.alias)}"
 
 
-def column_of(target: Target, column: str) -> str:
+def column_of(target: ChangeTarget, column: str) -> str:
     """A column of the target, as a value."""
     return f"{quoted(target.alias)}.{quoted(column)}"
 
 
-def say_effects(composer: Composer, target: Target, action: Value, values: Mapping[str, Value], *, is_there: bool = True) -> None:
+def row_changes_items(composer: Composer, target: ChangeTarget, action: Value, values: Mapping[str, Value], *, is_there: bool = True) -> None:
     """Say the select list of a query for effects.
 
     Args:
@@ -68,12 +68,12 @@ def say_effects(composer: Composer, target: Target, action: Value, values: Mappi
     say_values(composer, target, {column.name: values.get(column.name, (column_of(target, column.name),) if is_there else absent) for column in table.columns})
 
 
-def say_values(composer: Composer, target: Target, values: Mapping[str, Value]) -> None:
+def say_values(composer: Composer, target: ChangeTarget, values: Mapping[str, Value]) -> None:
     """Say one value for each column of the table, each cast to its type, as the dialect does it."""
     for column in target.table.columns:
         composer.say(", CAST((", *values[column.name], f") AS {column.type}) AS {quoted(column.name)}")
 
 
-def action_text(action: Action) -> str:
+def action_text(action: RowAction) -> str:
     """An action as a value."""
     return f"'{action.value}'"

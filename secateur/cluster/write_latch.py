@@ -4,9 +4,9 @@ A write reaches the primary at one moment and each backup at another. If a load 
 orders. So a member that prepares a load first lets its running writes reach their backups and starts no new ones until the load is published or
 aborted.
 
-**Invariant**: while the gate of a table is closed, none of its writes is on its way from this primary to a backup.
+**Invariant**: while the latch of a table is closed, none of its writes is on its way from this primary to a backup.
 
-Whoever closes a gate holds it under a lease; see :mod:`secateur.cluster.load_leases`.
+Whoever closes a latch holds it under a lease; see :mod:`secateur.cluster.load_leases`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Final
 
 from secateur.errors import LoadFailedError
 
-__all__ = ["WriteGate"]
+__all__ = ["WriteLatch"]
 
 _WAIT_MAX_S: Final = 20.0
 """Less than a client waits for an answer, so that it learns for certain that nothing was written."""
 
 
-class WriteGate:
-    """The gate of one table on one member. Lives on the member's event loop.
+class WriteLatch:
+    """The latch of one table on one member. Lives on the member's event loop.
 
     Args:
         table: Name of the table, for messages.
@@ -42,7 +42,7 @@ class WriteGate:
         return bool(self._holders)
 
     async def wait_open(self) -> None:
-        """Wait until nobody holds the gate.
+        """Wait until nobody holds the latch.
 
         Raises:
             LoadFailedError: It has been held for too long; nothing was written.
@@ -60,7 +60,7 @@ class WriteGate:
             ) from error
 
     def begin(self) -> None:
-        """A write is on its way from now on, until :meth:`end`. To be called while the gate is open, or another write is on its way."""
+        """A write is on its way from now on, until :meth:`end`. To be called while the latch is open, or another write is on its way."""
         self._writes += 1
 
     def end(self) -> None:
@@ -77,7 +77,7 @@ class WriteGate:
             await self._drained.wait()
 
     def open(self, holder: str) -> None:
-        """The load has been published or aborted. Nothing happens when it never closed the gate."""
+        """The load has been published or aborted. Nothing happens when it never closed the latch."""
         self._holders.discard(holder)
         if not self._holders:
             self._opened.set()

@@ -1,20 +1,20 @@
-"""Where the tables of a member stand: their definitions, the topology, the gates of their writes, and who keeps copies of their partitions."""
+"""Where the tables of a member stand: their definitions, the topology, the latches of their writes, and who keeps copies of their partitions."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
 
-from secateur.cluster.write_gate import WriteGate
+from secateur.cluster.write_latch import WriteLatch
 from secateur.errors import ProtocolError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.storage.read_lease import ReadLease
 
-__all__ = ["TablePlaces"]
+__all__ = ["TableDirectory"]
 
 
-class TablePlaces:
+class TableDirectory:
     """What direct writes and loads on a member have to know. Lives on the member's event loop.
 
     Args:
@@ -26,7 +26,7 @@ class TablePlaces:
         self.member_id = member_id
         self._lease = lease or ReadLease()
         self._tables: dict[int, TableDef] = {}
-        self._gates: dict[int, WriteGate] = {}
+        self._latches: dict[int, WriteLatch] = {}
         self._topology: Topology | None = None
 
     def update(self, topology: Topology) -> None:
@@ -36,20 +36,20 @@ class TablePlaces:
     def add_table(self, table: TableDef) -> None:
         """A table was created, or altered."""
         self._tables[table.table_id] = table
-        self._gates.setdefault(table.table_id, WriteGate(table.name))
+        self._latches.setdefault(table.table_id, WriteLatch(table.name))
 
     def remove_table(self, table_id: int) -> None:
         """A table was dropped."""
         self._tables.pop(table_id, None)
-        self._gates.pop(table_id, None)
+        self._latches.pop(table_id, None)
 
     def tables(self) -> list[TableDef]:
         """All tables here."""
         return list(self._tables.values())
 
-    def gate(self, table_id: int) -> WriteGate:
-        """The gate of a table's direct writes."""
-        return self._gates[table_id]
+    def latch(self, table_id: int) -> WriteLatch:
+        """The latch of a table's direct writes."""
+        return self._latches[table_id]
 
     def member_ids(self) -> tuple[str, ...]:
         """The members of the cluster, as far as this one has heard."""

@@ -18,17 +18,17 @@ from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.predicates.bounds import Boxes, unite
 from secateur.planner.predicates.truth import Truth
 
-__all__ = ["Equalities", "equated"]
+__all__ = ["ColumnEqualities", "equated"]
 
 
 @dataclass(frozen=True, slots=True)
-class Equalities:
+class ColumnEqualities:
     """Classes of equal columns, each with the column's type."""
 
     classes: tuple[tuple[tuple[str, SqlType], ...], ...] = ()
 
     @classmethod
-    def of(cls, pairs: Iterable[tuple[str, str]], types: Mapping[str, SqlType]) -> Equalities:
+    def of(cls, pairs: Iterable[tuple[str, str]], types: Mapping[str, SqlType]) -> ColumnEqualities:
         """The classes that some pairs of equal columns make; pairs that do not compare in their own type are left out."""
         classes: list[set[str]] = []
         for left, right in pairs:

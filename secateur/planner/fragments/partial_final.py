@@ -1,6 +1,6 @@
-"""A SELECT cut in two: the members aggregate, sort and limit what they have, the coordinator combines.
+"""A SELECT split in two: the members aggregate, sort and limit what they have, the coordinator combines.
 
-Whatever is not certainly exact raises :class:`~secateur.planner.fragments.canonical.Cut` and is gathered instead; DuckDB then binds both halves once
+Whatever is not certainly exact raises :class:`~secateur.planner.fragments.qualified.NotDistributable` and is gathered instead; DuckDB then binds both parts once
 more, and what does not bind to the types of the whole is gathered as well.
 """
 
@@ -17,23 +17,23 @@ from secateur.engine.processors.sort_key import SortKey
 from secateur.errors import DatabaseError
 from secateur.planner.binding.query import Query
 from secateur.planner.fragments.aggregates import AGGREGATES, AVERAGE_TYPE, PartialColumns, aggregate_name, combine
-from secateur.planner.fragments.canonical import (
-    Cut,
-    canonical_select,
+from secateur.planner.fragments.qualified import (
+    NotDistributable,
     check_spellings,
     grouping_expressions,
     has_shadowed_names,
     key_of,
+    qualified_select,
     reads_columns,
     unresolved_in,
 )
 from secateur.planner.predicates.constants import parameter_index
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.folding import folded
-from secateur.planner.text.second_reading import SecondReading
+from secateur.planner.text.parser_cross_check import DuckDBParse
 from secateur.planner.text.trees import children_of, copied
 
-__all__ = ["Cutter", "Halves", "TypesOf", "cut"]
+__all__ = ["AggregateSplitter", "PartialFinal", "TypesOf", "split_select"]
 
 TypesOf: TypeAlias = Callable[[Sequence[str]], list[str]]
 """DuckDB's binder: the SQL type texts of some expressions, which it is asked for together, since a round costs more than an expression."""
@@ -42,13 +42,13 @@ _UNDERSTOOD: Final = frozenset({"expressions", "from_", "where", "group", "havin
 
 
 @dataclass(frozen=True, slots=True)
-class Halves:
-    """The two texts of a cut statement.
+class PartialFinal:
+    """The two texts of a split statement.
 
     Attributes:
         partial: Over the FROM clause of the statement.
         final: Over the partial's rows, as a relation; its columns are those of the statement, in order.
-        row_by_row: Whether each row of the result comes from one row of the table, whatever its other rows are; for both texts, and the statement.
+        is_pipelineable: Whether each row of the result comes from one row of the table, whatever its other rows are; for both texts, and the statement.
         order: What the final orders the partial's rows by, by their names, if that is all that it does to them but leaving out columns; else nothing.
         limit: Which of the partial's rows the final takes, if that is all that it does to them but leaving out columns; else None.
         passing: The final without ORDER BY and LIMIT, for rows that come in order, and end when there are enough; None without ``order`` and ``limit``.
@@ -58,7 +58,7 @@ class Halves:
 
     partial: str
     final: str
-    row_by_row: bool = False
+    is_pipelineable: bool = False
     order: tuple[SortKey, ...] = ()
     limit: RowLimit | None = None
     passing: str | None = None
@@ -66,8 +66,8 @@ class Halves:
     distinct_keys: frozenset[str] = frozenset()
 
 
-def cut(query: Query, reading: SecondReading, column_count: int, types_of: TypesOf) -> Halves:
-    """Cut a query.
+def split_select(query: Query, reading: DuckDBParse, column_count: int, types_of: TypesOf) -> PartialFinal:
+    """Split a query.
 
     Args:
         query: The bound query.
@@ -76,41 +76,41 @@ def cut(query: Query, reading: SecondReading, column_count: int, types_of: Types
         types_of: The SQL type texts of expressions over the scanned relation.
 
     Raises:
-        Cut: It cannot be cut exactly; the message says why.
+        NotDistributable: It cannot be split exactly; the message says why.
     """
     select = query.tree
     if not isinstance(select, exp.Select) or len(query.scans) != 1 or select.args.get("joins"):
-        raise Cut("it reads more than one table" if len(query.scans) > 1 else "it does not read one table plainly")
+        raise NotDistributable("it reads more than one table" if len(query.scans) > 1 else "it does not read one table plainly")
     if reading.has_subqueries or reading.tree.get("cte_map", {}).get("map"):
-        raise Cut("it has a subquery")
+        raise NotDistributable("it has a subquery")
     if reading.has_windows:
-        raise Cut("a window function needs all rows in one place")
+        raise NotDistributable("a window function needs all rows in one place")
     if reading.has_collations:
-        raise Cut("a collation decides what is equal, and does not travel with the rows")
+        raise NotDistributable("a collation decides what is equal, and does not travel with the rows")
     surplus = {key for key, value in select.args.items() if value} - _UNDERSTOOD
     if surplus:
-        raise Cut(f"{', '.join(sorted(surplus)).upper()} needs all rows in one place")
+        raise NotDistributable(f"{', '.join(sorted(surplus)).upper()} needs all rows in one place")
     scan = query.scans[0]
     if scan.node.parent is not select.args["from_"]:
-        raise Cut("it does not read one table plainly")
-    canonical = canonical_select(select, scan)
-    if len(canonical.expressions) != column_count:
-        raise Cut("its columns are not those of the SELECT list")
-    where = canonical.args.get("where")
+        raise NotDistributable("it does not read one table plainly")
+    qualified = qualified_select(select, scan)
+    if len(qualified.expressions) != column_count:
+        raise NotDistributable("its columns are not those of the SELECT list")
+    where = qualified.args.get("where")
     if where is not None and unresolved_in(where):
-        raise Cut("WHERE refers to a column of the SELECT list")
+        raise NotDistributable("WHERE refers to a column of the SELECT list")
     source = scan.relation if where is None else f"{scan.relation} WHERE {to_sql(where.this)}"
-    cutter = Cutter(canonical, source, frozenset(folded(column.name) for column in scan.table.columns), types_of, "x0")
-    if reading.aggregates() or canonical.args.get("group") or canonical.args.get("having"):
+    splitter = AggregateSplitter(qualified, source, frozenset(folded(column.name) for column in scan.table.columns), types_of, "x0")
+    if reading.aggregates() or qualified.args.get("group") or qualified.args.get("having"):
         uncut = reading.aggregates() - AGGREGATES
         if uncut:
-            raise Cut(f"{', '.join(sorted(uncut))}() needs all rows in one place")
-        return cutter.aggregated()
-    return cutter.plain()
+            raise NotDistributable(f"{', '.join(sorted(uncut))}() needs all rows in one place")
+        return splitter.aggregated()
+    return splitter.plain()
 
 
-class Cutter:
-    """One canonical SELECT being cut.
+class AggregateSplitter:
+    """One qualified SELECT being split.
 
     Args:
         select: Its columns are named exactly, or are aliases of its SELECT list.
@@ -120,7 +120,7 @@ class Cutter:
         relation: The name by which the final knows the partial's rows.
 
     Raises:
-        Cut: An item of the SELECT list refers to another one.
+        NotDistributable: An item of the SELECT list refers to another one.
     """
 
     def __init__(self, select: exp.Select, source: str, columns: frozenset[str], types_of: TypesOf, relation: str) -> None:
@@ -131,19 +131,19 @@ class Cutter:
         aliases = [(folded(item.alias), position) for position, item in enumerate(select.expressions) if isinstance(item, exp.Alias)]
         self._aliases = dict(aliases)
         if len(self._aliases) < len(aliases):
-            raise Cut("two columns of the SELECT list have one alias")
+            raise NotDistributable("two columns of the SELECT list have one alias")
         for item in self._items:
             if unresolved_in(item):
-                raise Cut(f"{to_sql(item)} refers to another column of the SELECT list")
+                raise NotDistributable(f"{to_sql(item)} refers to another column of the SELECT list")
         if has_shadowed_names(select, columns):
-            raise Cut("a name means a column of the table and another of the SELECT list")
+            raise NotDistributable("a name means a column of the table and another of the SELECT list")
         self._select = select
         distinct = select.args.get("distinct")
         self._distinct = "DISTINCT " if distinct else ""
         on = distinct.args.get("on") if isinstance(distinct, exp.Distinct) else None
         self._distinct_on = [] if on is None else list(on.expressions) if isinstance(on, exp.Tuple) else [on]
 
-    def plain(self) -> Halves:
+    def plain(self) -> PartialFinal:
         """Rows, or groups that no two members share: the partial does everything on what it has; the final sorts, limits and removes duplicates once more."""
         outputs = [f"{to_sql(item)} AS c{position}" for position, item in enumerate(self._items)]
         keys: list[str] = []
@@ -154,7 +154,7 @@ class Cutter:
             if position is not None:
                 name = f"c{position}"
             elif self._distinct and not self._distinct_on:
-                raise Cut("DISTINCT is ordered by something that is not in the SELECT list")
+                raise NotDistributable("DISTINCT is ordered by something that is not in the SELECT list")
             else:
                 name = f"o{len(hidden)}"
                 hidden.append(f"{to_sql(self._expanded(expression))} AS {name}")
@@ -169,15 +169,15 @@ class Cutter:
         top = f"{order}{self._partial_limit(limit, offset)}" if limit else order if self._distinct_on else ""
         names = ", ".join(f"c{position}" for position in range(len(self._items)))
         partial = f"SELECT {apart}{', '.join(outputs + hidden)} FROM {self._source}{self._behind_where()}{top}"
-        row_by_row = not (self._distinct or order or limit or offset or self._behind_where())
+        is_pipelineable = not (self._distinct or order or limit or offset or self._behind_where())
         head = f"SELECT {distinct}{names} FROM {self._relation}"
         final = f"{head}{order}{_clause('LIMIT', limit)}{_clause('OFFSET', offset)}"
         if self._distinct:
-            return Halves(partial, final)
+            return PartialFinal(partial, final)
         if not limit and not offset:
-            return Halves(partial, final, order=tuple(merged), passing=head) if order else Halves(partial, final, row_by_row)
+            return PartialFinal(partial, final, order=tuple(merged), passing=head) if order else PartialFinal(partial, final, is_pipelineable)
         rows = None if order else _row_limit(limit, offset)
-        return Halves(partial, final, limit=rows, passing=None if rows is None else head)
+        return PartialFinal(partial, final, limit=rows, passing=None if rows is None else head)
 
     def _first_of_each(self, hidden: list[str]) -> tuple[str, str]:
         """DISTINCT ON of the partial and of the final; what it names goes along as hidden columns."""
@@ -192,10 +192,10 @@ class Cutter:
         behind.set("windows", [copied(self._expanded(window)) for window in self._select.args.get("windows") or []])
         return to_sql(behind).removeprefix("SELECT").rstrip()
 
-    def aggregated(self) -> Halves:
+    def aggregated(self) -> PartialFinal:
         """Grouped or not: the partial aggregates by group, the final combines the groups."""
         if self._distinct_on:
-            raise Cut("DISTINCT ON of groups of several members")
+            raise NotDistributable("DISTINCT ON of groups of several members")
         asked: dict[str, None] = {}
 
         def noted(expression: str) -> str:
@@ -213,7 +213,7 @@ class Cutter:
             # One of them may not bind, as the sum of what has an average of another type.
             return lambda expression: self._types_of([expression])[0]
 
-    def _combined(self, type_of: Callable[[str], str]) -> Halves:
+    def _combined(self, type_of: Callable[[str], str]) -> PartialFinal:
         group_keys = self._group_keys()
         keys = {key_of(expression): f"k{position}" for position, expression in enumerate(group_keys)}
         partial = PartialColumns()
@@ -234,12 +234,12 @@ class Cutter:
         grouped_by = [*keys.items(), *partial.further_keys.items()]
         columns = [f"{text} AS {name}" for text, name in (*grouped_by, *partial.by_sql.items())]
         if not columns:
-            raise Cut("it aggregates nothing")
+            raise NotDistributable("it aggregates nothing")
         partial_group = f" GROUP BY {', '.join(str(position + 1) for position in range(len(grouped_by)))}" if grouped_by else ""
         final_group = self._final_group(keys)
         final_order = f" ORDER BY {', '.join(order)}" if order else ""
         behind = f"{final_group}{final_having}{final_qualify}{final_order}{_clause('LIMIT', limit)}{_clause('OFFSET', offset)}"
-        return Halves(
+        return PartialFinal(
             f"SELECT {', '.join(columns)} FROM {self._source}{partial_group}",
             f"SELECT {self._distinct}{', '.join(outputs)} FROM {self._relation}{behind}",
             combines=True,
@@ -252,7 +252,7 @@ class Cutter:
         if group is None or not _has_sets(group):
             return f" GROUP BY {', '.join(keys.values())}" if keys else ""
         if not keys:
-            raise Cut("grouping sets without columns")
+            raise NotDistributable("grouping sets without columns")
         renamed = copied(group)
         parts = grouping_expressions(renamed)
         names = [keys[key_of(self._by_ordinal(part) or self._expanded(part))] for part in parts]
@@ -268,22 +268,22 @@ class Cutter:
         if group.args.get("all"):
             found = [item for item in self._items if not _aggregates(item)]
             if any(_aggregates(item) and _columns_outside_aggregates(item) for item in self._items):
-                raise Cut("GROUP BY ALL groups by a part of an expression")
+                raise NotDistributable("GROUP BY ALL groups by a part of an expression")
             behind = [clause.this for key in ("having", "qualify") if isinstance(clause := self._select.args.get(key), exp.Expr)]
             if any(map(_columns_outside_aggregates, behind)):
-                raise Cut("GROUP BY ALL groups by the columns of HAVING and QUALIFY as well")
+                raise NotDistributable("GROUP BY ALL groups by the columns of HAVING and QUALIFY as well")
             if not any(map(reads_columns, found)):
                 # By constants DuckDB does not group: then there is one group of no rows, or without aggregates none at all.
-                raise Cut("GROUP BY ALL groups by no column")
+                raise NotDistributable("GROUP BY ALL groups by no column")
             return _distinct(found)
         if {key for key, value in group.args.items() if value} - {"expressions", "rollup", "cube", "grouping_sets"}:
-            raise Cut("GROUP BY has a form that is not taken apart")
+            raise NotDistributable("GROUP BY has a form that is not taken apart")
         listed = grouping_expressions(group) if _has_sets(group) else group.expressions
         keys = [self._by_ordinal(item) or self._expanded(item) for item in listed]
         if any(isinstance(key.unnest(), exp.Tuple) for key in keys):
-            raise Cut("GROUP BY names a row")
+            raise NotDistributable("GROUP BY names a row")
         if any(_aggregates(key) for key in keys):
-            raise Cut("GROUP BY names an aggregate")
+            raise NotDistributable("GROUP BY names an aggregate")
         return _distinct(keys)
 
     def _lifted(self, node: exp.Expr, keys: dict[str, str], partial: PartialColumns, type_of: Callable[[str], str]) -> exp.Expr:
@@ -296,10 +296,10 @@ class Cutter:
             # Kept as text: the tree of the final is never looked at.
             return exp.Var(this=f"({combined})")
         if isinstance(node, exp.Column):
-            raise Cut(f"{to_sql(node)} is neither grouped nor aggregated")
+            raise NotDistributable(f"{to_sql(node)} is neither grouped nor aggregated")
         if isinstance(node, exp.Query):
             if reads_columns(node):
-                raise Cut("a subquery of the SELECT list is about the rows of the statement")
+                raise NotDistributable("a subquery of the SELECT list is about the rows of the statement")
             return node
 
         def lift(child: exp.Expr) -> exp.Expr:
@@ -316,7 +316,7 @@ class Cutter:
         items: list[tuple[exp.Expr, exp.Ordered]] = []
         for ordered in order.expressions if order is not None else ():
             if not isinstance(ordered, exp.Ordered) or ordered.args.get("with_fill"):
-                raise Cut("ORDER BY has a form that is not understood")
+                raise NotDistributable("ORDER BY has a form that is not understood")
             if isinstance(ordered.this, exp.Var):
                 items.extend((exp.Literal.number(position + 1), ordered) for position in range(len(self._items)))
             else:
@@ -327,12 +327,12 @@ class Cutter:
         """The position of the output column that an ORDER BY expression names: by ordinal, by alias, or by being the same expression."""
         if isinstance(expression, exp.Literal) and not expression.is_string:
             if not expression.this.isdecimal() or not 1 <= int(expression.this) <= len(self._items):
-                raise Cut("ORDER BY names a column that is not there")
+                raise NotDistributable("ORDER BY names a column that is not there")
             return int(expression.this) - 1
         if isinstance(expression, exp.Column) and unresolved_in(expression):
             position = self._aliases.get(folded(expression.name))
             if position is None:
-                raise Cut(f"{to_sql(expression)} is not a column of the table")
+                raise NotDistributable(f"{to_sql(expression)} is not a column of the table")
             return position
         key = key_of(expression)
         return next((position for position, item in enumerate(self._items) if key_of(item) == key), None)
@@ -341,7 +341,7 @@ class Cutter:
         if not isinstance(expression, exp.Literal) or expression.is_string:
             return None
         if not expression.this.isdecimal() or not 1 <= int(expression.this) <= len(self._items):
-            raise Cut("GROUP BY names a column that is not there")
+            raise NotDistributable("GROUP BY names a column that is not there")
         return self._items[int(expression.this) - 1]
 
     def _expanded(self, expression: exp.Expr) -> exp.Expr:
@@ -353,7 +353,7 @@ class Cutter:
             if isinstance(node, exp.Column) and unresolved_in(node):
                 position = self._aliases.get(folded(node.name))
                 if position is None or node.table:
-                    raise Cut(f"{to_sql(node)} is not a column of the table")
+                    raise NotDistributable(f"{to_sql(node)} is not a column of the table")
                 return exp.Paren(this=copied(self._items[position]))
             return node
 
@@ -362,12 +362,12 @@ class Cutter:
     def _limit_and_offset(self) -> tuple[exp.Expr | None, exp.Expr | None]:
         limit, offset = self._select.args.get("limit"), self._select.args.get("offset")
         if limit is not None and (not isinstance(limit, exp.Limit) or limit.args.get("limit_options") or limit.args.get("expressions")):
-            raise Cut("LIMIT has a form that is not a number of rows")
+            raise NotDistributable("LIMIT has a form that is not a number of rows")
         found = []
         for clause in (limit, offset):
             expression = None if clause is None else clause.expression
             if expression is not None and not _is_count(expression):
-                raise Cut("LIMIT or OFFSET is neither a number nor a parameter")
+                raise NotDistributable("LIMIT or OFFSET is neither a number nor a parameter")
             found.append(expression)
         return found[0], found[1]
 

@@ -1,7 +1,7 @@
-"""Restrictions: predicates over the attributes of a relation.
+"""Bound predicates: predicates over the attributes of a relation.
 
-A row of the relation for which a restriction is not TRUE cannot influence the answer. A column of the predicate that the relation does not trace is a free
-variable: the restriction then says what must hold whatever its value is.
+A row of the relation for which a predicate is not TRUE cannot influence the answer. A column of the predicate that the relation does not trace is a free
+variable: the predicate then says what must hold whatever its value is.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from sqlglot import exp
 from secateur.planner.relations.attribute import Attribute, columns_in, occurrence, renumber
 from secateur.planner.text.trees import copied
 
-__all__ = ["Restriction", "any_of", "bind", "distinct", "equality", "fresh"]
+__all__ = ["BoundPredicate", "any_of", "bind", "distinct", "equality", "fresh"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Restriction:
+class BoundPredicate:
     """A predicate and what its columns mean.
 
     Attributes:
@@ -27,7 +27,7 @@ class Restriction:
         binding: The attribute of each column node, by the number of the node; a node that is not there is a free variable.
         structural: Whether it follows from the form of the statement (USING) instead of from a text that both parsers have to read alike.
         carried: Whether it is no longer what the user wrote about the rows themselves: an equality has exchanged attributes of it, or it is about groups.
-        blocked: Why it does not hold here, in the user's terms, with ``{predicate}`` for its text; None where it holds. A blocked restriction is carried on
+        blocked: Why it does not hold here, in the user's terms, with ``{predicate}`` for its text; None where it holds. A blocked predicate is carried on
             so that it can be said of a scan why it is not pruned.
     """
 
@@ -43,56 +43,56 @@ class Restriction:
 
     @property
     def key(self) -> tuple[int, frozenset[tuple[int, Attribute]], bool]:
-        """Equal for restrictions that say the same of the same attributes."""
+        """Equal for predicates that say the same of the same attributes."""
         return id(self.predicate), frozenset(self.binding.items()), self.blocked is not None
 
     def touches(self, owners: frozenset[int]) -> bool:
         """Whether it is about an attribute of one of the relations."""
         return any(attribute.owner in owners for attribute in self.attributes)
 
-    def rebound(self, meaning: Callable[[Attribute], Attribute | None]) -> Restriction:
+    def rebound(self, meaning: Callable[[Attribute], Attribute | None]) -> BoundPredicate:
         """The same about other attributes; those without a meaning become free variables."""
         meant = {number: meaning(attribute) for number, attribute in self.binding.items()}
         return replace(self, binding={number: attribute for number, attribute in meant.items() if attribute is not None})
 
-    def block(self, reason: str) -> Restriction:
+    def block(self, reason: str) -> BoundPredicate:
         """The same as a note; the first reason is the one nearest to the predicate, and stays."""
         return self if self.blocked is not None else replace(self, blocked=reason)
 
 
-def bind(predicate: exp.Expr, resolve: Callable[[exp.Column], Attribute | None]) -> Restriction:
-    """The restriction that a conjunct is."""
+def bind(predicate: exp.Expr, resolve: Callable[[exp.Column], Attribute | None]) -> BoundPredicate:
+    """The predicate that a conjunct is."""
     found = {occurrence(column): resolve(column) for column in columns_in(predicate)}
-    return Restriction(predicate, {number: attribute for number, attribute in found.items() if attribute is not None})
+    return BoundPredicate(predicate, {number: attribute for number, attribute in found.items() if attribute is not None})
 
 
-def equality(left: Attribute, right: Attribute, *, structural: bool = False, null_safe: bool = False) -> Restriction:
+def equality(left: Attribute, right: Attribute, *, structural: bool = False, null_safe: bool = False) -> BoundPredicate:
     """``left = right``, for attributes that the statement equates without a text."""
     sides = [exp.column(exp.to_identifier(attribute.name, quoted=True)) for attribute in (left, right)]
     form = exp.NullSafeEQ if null_safe else exp.EQ
-    return Restriction(form(this=sides[0], expression=sides[1]), {occurrence(sides[0]): left, occurrence(sides[1]): right}, structural=structural)
+    return BoundPredicate(form(this=sides[0], expression=sides[1]), {occurrence(sides[0]): left, occurrence(sides[1]): right}, structural=structural)
 
 
-def distinct(restrictions: Iterable[Restriction]) -> tuple[Restriction, ...]:
+def distinct(bound_predicates: Iterable[BoundPredicate]) -> tuple[BoundPredicate, ...]:
     """Without repetitions, in order."""
-    return tuple({restriction.key: restriction for restriction in restrictions}.values())
+    return tuple({bound_predicate.key: bound_predicate for bound_predicate in bound_predicates}.values())
 
 
-def fresh(restriction: Restriction) -> Restriction:
+def fresh(bound_predicate: BoundPredicate) -> BoundPredicate:
     """A copy whose columns may mean something else than those of the original."""
-    predicate = copied(restriction.predicate)
-    numbers = {occurrence(old): renumber(new) for old, new in zip(columns_in(restriction.predicate), columns_in(predicate), strict=True)}
-    return replace(restriction, predicate=predicate, binding={numbers[number]: attribute for number, attribute in restriction.binding.items()})
+    predicate = copied(bound_predicate.predicate)
+    numbers = {occurrence(old): renumber(new) for old, new in zip(columns_in(bound_predicate.predicate), columns_in(predicate), strict=True)}
+    return replace(bound_predicate, predicate=predicate, binding={numbers[number]: attribute for number, attribute in bound_predicate.binding.items()})
 
 
-def any_of(alternatives: Sequence[Sequence[Restriction]]) -> Restriction | None:
-    """What holds when all restrictions of at least one of the alternatives hold; None when an alternative says nothing."""
+def any_of(alternatives: Sequence[Sequence[BoundPredicate]]) -> BoundPredicate | None:
+    """What holds when all predicates of at least one of the alternatives hold; None when an alternative says nothing."""
     if not alternatives or not all(alternatives):
         return None
-    copies = [[fresh(restriction) for restriction in alternative] for alternative in alternatives]
+    copies = [[fresh(bound_predicate) for bound_predicate in alternative] for alternative in alternatives]
     predicate = _chain(exp.Or, [_chain(exp.And, [copy.predicate for copy in branch]) for branch in copies])
     binding = {number: attribute for branch in copies for copy in branch for number, attribute in copy.binding.items()}
-    return Restriction(predicate, binding, structural=True, carried=any(copy.carried for branch in copies for copy in branch))
+    return BoundPredicate(predicate, binding, structural=True, carried=any(copy.carried for branch in copies for copy in branch))
 
 
 def _chain(connector: type[exp.Connector], parts: Sequence[exp.Expr]) -> exp.Expr:

@@ -1,4 +1,4 @@
-"""Mentions: the tables in a tree, by the relations that they have become: scans (``s0``, ...), and rows that an exchange has moved (``x0``, ...)."""
+"""Table references: the tables in a tree, by the relations that they have become: scans (``s0``, ...), and rows that an exchange has moved (``x0``, ...)."""
 
 from __future__ import annotations
 
@@ -10,64 +10,74 @@ from sqlglot import exp
 from secateur.planner.binding.query import Query
 from secateur.planner.text.trees import copied, tables_in
 
-__all__ = ["as_mention", "mention_of", "mentions", "moved_mention", "moved_query", "passed_relation", "passes_rows_on", "relations_in", "tagged_tree"]
+__all__ = [
+    "as_table_reference",
+    "exchanged_query",
+    "exchanged_reference",
+    "pass_through_relation",
+    "passed_through_relation",
+    "relation_of",
+    "relations_in",
+    "table_references",
+    "tagged_tree",
+]
 
 _RELATION: Final = "relation"
 _PASSES: Final = "passes"
 
 
 def tagged_tree(query: Query) -> exp.Expr:
-    """A copy of a query's tree in which the mentions of its scans are known as such."""
+    """A copy of a query's tree in which the references of its scans are known as such."""
     for scan in query.scans:
         scan.node.meta[_RELATION] = scan.relation
     return copied(query.tree)
 
 
-def mention_of(node: exp.Expr) -> str | None:
-    """The relation of a mention; None for anything else, such as a common table expression or a table function."""
+def relation_of(node: exp.Expr) -> str | None:
+    """The relation of a reference; None for anything else, such as a common table expression or a table function."""
     relation = node.meta.get(_RELATION) if isinstance(node, exp.Table) else None
     return None if relation is None else str(relation)
 
 
-def mentions(tree: exp.Expr) -> Iterator[tuple[exp.Table, str]]:
-    """The mentions in a tree with their relations."""
+def table_references(tree: exp.Expr) -> Iterator[tuple[exp.Table, str]]:
+    """The references in a tree with their relations."""
     for node in tables_in(tree):
-        relation = mention_of(node)
+        relation = relation_of(node)
         if relation is not None:
             yield node, relation
 
 
 def relations_in(tree: exp.Expr) -> list[str]:
     """The relations that a tree mentions, without repetitions."""
-    return list(dict.fromkeys(relation for _, relation in mentions(tree)))
+    return list(dict.fromkeys(relation for _, relation in table_references(tree)))
 
 
-def as_mention(node: exp.Table, relation: str) -> exp.Table:
-    """Mark a table as the mention of a relation."""
+def as_table_reference(node: exp.Table, relation: str) -> exp.Table:
+    """Mark a table as the reference of a relation."""
     node.meta[_RELATION] = relation
     return node
 
 
-def moved_mention(relation: str, alias: exp.TableAlias | None = None) -> exp.Table:
-    """A mention of moved rows."""
-    return as_mention(exp.Table(this=exp.to_identifier(relation), alias=alias), relation)
+def exchanged_reference(relation: str, alias: exp.TableAlias | None = None) -> exp.Table:
+    """A reference of moved rows."""
+    return as_table_reference(exp.Table(this=exp.to_identifier(relation), alias=alias), relation)
 
 
-def moved_query(relation: str) -> exp.Select:
+def exchanged_query(relation: str) -> exp.Select:
     """All moved rows of a relation."""
-    query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=moved_mention(relation)))
+    query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=exchanged_reference(relation)))
     query.meta[_PASSES] = relation
     return query
 
 
-def passed_relation(query: exp.Expr) -> str | None:
+def passed_through_relation(query: exp.Expr) -> str | None:
     """The relation of which a query is all rows as they are; None for any other query."""
     relation = query.meta.get(_PASSES)
     plain = isinstance(query, exp.Select) and not any(value for key, value in query.args.items() if key not in ("expressions", "from_"))
     return str(relation) if relation is not None and plain else None
 
 
-def passes_rows_on(query: exp.Expr) -> bool:
+def pass_through_relation(query: exp.Expr) -> bool:
     """Whether a query is some columns of one relation, row by row, whatever its other rows are."""
     if not isinstance(query, exp.Select) or any(value for key, value in query.args.items() if key not in ("expressions", "from_")):
         return False
@@ -77,4 +87,4 @@ def passes_rows_on(query: exp.Expr) -> bool:
     source = None if from_ is None else from_.this
     if source is None or any(value for key, value in source.args.items() if key not in ("this", "alias")):
         return False
-    return passes_rows_on(source.this) if isinstance(source, exp.Subquery) else mention_of(source) is not None
+    return pass_through_relation(source.this) if isinstance(source, exp.Subquery) else relation_of(source) is not None

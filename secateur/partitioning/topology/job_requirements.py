@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Needs"]
+__all__ = ["JobRequirements"]
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class JobRequirements:
     """The partitions and members without which a job cannot run; with ``|``, those of two.
 
     They choose who coordinates: somebody who takes part anyway. Who takes part is decided when the job starts, by the placements of its vertices.
@@ -23,18 +23,18 @@ class Needs:
     partitions: Mapping[str, frozenset[int]] = field(default_factory=dict)
     members: frozenset[str] = frozenset()
 
-    def __or__(self, other: Needs) -> Needs:
+    def __or__(self, other: JobRequirements) -> JobRequirements:
         partitions = dict(self.partitions)
         for name, ids in other.partitions.items():
             partitions[name] = partitions.get(name, frozenset()) | ids
-        return Needs(partitions, self.members | other.members)
+        return JobRequirements(partitions, self.members | other.members)
 
     def to_wire(self) -> list[Any]:
         """Plain data for msgpack; :meth:`from_wire` reads it back."""
         return [{name: sorted(ids) for name, ids in self.partitions.items()}, sorted(self.members)]
 
     @classmethod
-    def from_wire(cls, data: list[Any]) -> Needs:
+    def from_wire(cls, data: list[Any]) -> JobRequirements:
         partitions, members = data
         needs = cls({str(name): frozenset(ids) for name, ids in partitions.items()}, frozenset(members))
         if not all(isinstance(partition, int) and partition >= 0 for ids in needs.partitions.values() for partition in ids):

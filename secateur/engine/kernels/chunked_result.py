@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from secateur.partitioning.types.empty_rows import empty_table
 
-__all__ = ["MadeAnswer", "PartedAnswer", "WholeAnswer", "slice_of_bytes"]
+__all__ = ["ChunkedResult", "CompleteResult", "StreamedResult", "slice_of_bytes"]
 
 
-class PartedAnswer(Protocol):
-    """Rows that are taken from any thread, by one taker at a time."""
+class ChunkedResult(Protocol):
+    """Rows that are taken from any thread, by one consumer at a time."""
 
     @property
     def is_done(self) -> bool:
@@ -39,7 +39,7 @@ class PartedAnswer(Protocol):
         """Make no more rows, and let go of what was read. Waits for a ``take`` that is under way; may be called twice."""
 
 
-class WholeAnswer:
+class CompleteResult:
     """An answer that is there.
 
     Args:
@@ -66,7 +66,7 @@ class WholeAnswer:
         self.held_bytes = 0
 
 
-class MadeAnswer:
+class StreamedResult:
     """An answer that a kernel makes as it is taken.
 
     Args:

@@ -1,4 +1,4 @@
-"""Drafts of stages: what the search for a plan has found so far, each bound by DuckDB when it is made."""
+"""Builds the stages of a statement: what the search for a plan has found so far, each bound by DuckDB when it is made."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from secateur.engine.processors.row_limit import RowLimit
 from secateur.engine.processors.sort_key import SortKey
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.checks.placed import Cutting, PlacedText
-from secateur.planner.fragments.canonical import Cut
 from secateur.planner.fragments.merged_order import order_clause
-from secateur.planner.placement.spread import Route
+from secateur.planner.fragments.qualified import NotDistributable
+from secateur.planner.placement.distribution import Repartition
 
-__all__ = ["Draft", "Drafts", "Gathered", "Schema"]
+__all__ = ["GatheredRows", "Schema", "StageBuilder", "StageDraft"]
 
 Schema = Mapping[str, SqlType | str]
 Columns = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class StageDraft:
     """A stage to be.
 
     Attributes:
@@ -31,7 +31,7 @@ class Draft:
         relations: Scans and earlier drafts, by the names of their relations.
         columns: Name and SQL type text of each column of its rows.
         at_coordinator: Whether it runs once, at the coordinator, or at every member that owns partitions of its scans.
-        row_by_row: Whether each of its rows comes from one row of its one relation, whatever the others are.
+        is_pipelineable: Whether each of its rows comes from one row of its one relation, whatever the others are.
         route: How its rows reach its consumers at the members; None where all of them go to all.
         order: What its rows come in order of at each member, to be merged; nothing: they come in no order.
         limit: Which of its rows are the answer; None for all.
@@ -45,8 +45,8 @@ class Draft:
     relations: tuple[str, ...]
     columns: Columns
     at_coordinator: bool
-    row_by_row: bool = False
-    route: Route | None = None
+    is_pipelineable: bool = False
+    route: Repartition | None = None
     order: tuple[SortKey, ...] = ()
     limit: RowLimit | None = None
     is_scan: bool = False
@@ -61,7 +61,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class GatheredRows:
     """Rows that the coordinator gets as they are.
 
     Attributes:
@@ -75,7 +75,7 @@ class Gathered:
     node: exp.Expr
 
 
-class Drafts:
+class StageBuilder:
     """The drafts of a statement in the order in which they can run; the rows of the n-th are the relation ``x<n>``.
 
     Args:
@@ -87,7 +87,7 @@ class Drafts:
         self._schemas: dict[str, Schema] = dict(scans)
         self._describe = describe
         self._described: dict[tuple[str, tuple[str, ...]], Columns] = {}
-        self.drafts: list[Draft] = []
+        self.drafts: list[StageDraft] = []
 
     @property
     def next_relation(self) -> str:
@@ -102,21 +102,21 @@ class Drafts:
         columns: Columns,
         *,
         at_coordinator: bool,
-        row_by_row: bool = False,
-        route: Route | None = None,
+        is_pipelineable: bool = False,
+        route: Repartition | None = None,
         is_scan: bool = False,
         cutting: Cutting | None = None,
     ) -> str:
         """Add a draft; returns the name of the relation that its rows are.
 
         Raises:
-            Cut: Its text has other types than ``columns``.
+            NotDistributable: Its text has other types than ``columns``.
             DatabaseError: It does not bind.
         """
         if [text for _, text in self.describe(sql, relations)] != [text for _, text in columns]:
-            raise Cut("its parts have other types than the whole")
+            raise NotDistributable("its parts have other types than the whole")
         relation = self.next_relation
-        self.drafts.append(Draft(name, sql, tuple(relations), columns, at_coordinator, row_by_row, route, is_scan=is_scan, cutting=cutting))
+        self.drafts.append(StageDraft(name, sql, tuple(relations), columns, at_coordinator, is_pipelineable, route, is_scan=is_scan, cutting=cutting))
         self._schemas[relation] = dict(columns)
         return relation
 

@@ -3,7 +3,7 @@
 Plans are made from sqlglot's tree and executed by DuckDB. Where the two read one text differently (precedence, a renamed function, a literal), a plan made
 from the tree would answer another question. So nothing is decided from sqlglot's tree that DuckDB's tree does not confirm:
 
-**Invariant:** a conjunct prunes only if DuckDB, too, has it as a conjunct of a clause that filters; a statement is cut in two, and a conjunct goes from one
+**Invariant:** a conjunct prunes only if DuckDB, too, has it as a conjunct of a clause that filters; a statement is split in two, and a conjunct goes from one
 SELECT to another, only if the text made from sqlglot's
 tree reads back as the same DuckDB tree as the user's text.
 """
@@ -22,7 +22,7 @@ from secateur.errors import NotSupportedError
 from secateur.partitioning.types.column_type import parse_type
 from secateur.planner.text.folding import folded
 
-__all__ = ["SecondReading", "expressions_in", "expressions_query", "read_statement", "read_statements"]
+__all__ = ["DuckDBParse", "expressions_in", "expressions_query", "read_statement", "read_statements"]
 
 _IGNORED: Final = frozenset({"query_location", "query_location_length"})
 _CLOCKS: Final = frozenset({"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"})
@@ -55,7 +55,7 @@ _NEGATED_FUNCTIONS: Final = {"!~~": "~~", "!~~*": "~~*"}
 
 
 @dataclass(frozen=True, slots=True)
-class SecondReading:
+class DuckDBParse:
     """A statement as DuckDB's parser sees it.
 
     Attributes:
@@ -120,7 +120,7 @@ class SecondReading:
         return found
 
     def conjuncts(self) -> frozenset[str]:
-        """Every conjunct of every WHERE, HAVING and QUALIFY clause and join condition, in a canonical text."""
+        """Every conjunct of every WHERE, HAVING and QUALIFY clause and join condition, in a qualified text."""
         found: set[str] = set()
         for node in self.nodes:
             clauses: tuple[Any, ...] = ()
@@ -151,7 +151,7 @@ class SecondReading:
         return not any(node.get("class") == "PARAMETER" for key, part in self.tree.items() if key != "where_clause" for node in _nodes(part))
 
 
-def read_statement(sql: str) -> SecondReading | None:
+def read_statement(sql: str) -> DuckDBParse | None:
     """DuckDB's reading of one query, or None when it is not one that DuckDB shows the tree of (or does not parse: binding it will say why).
 
     Cost: half a millisecond.
@@ -159,7 +159,7 @@ def read_statement(sql: str) -> SecondReading | None:
     return read_statements([sql])[0]
 
 
-def read_statements(statements: Sequence[str]) -> list[SecondReading | None]:
+def read_statements(statements: Sequence[str]) -> list[DuckDBParse | None]:
     """:func:`read_statement` of several, in one round."""
     return [_reading(json.loads(text)) for text in default_kernel().trees(statements)]
 
@@ -169,16 +169,16 @@ def expressions_query(expressions: Sequence[str]) -> str:
     return "SELECT " + ", ".join(f"({expression})" for expression in expressions or ["NULL"])
 
 
-def expressions_in(reading: SecondReading | None, count: int) -> list[str | None]:
-    """The readings of ``count`` expressions in the canonical text of :meth:`SecondReading.conjuncts`; None for all when they do not parse."""
+def expressions_in(reading: DuckDBParse | None, count: int) -> list[str | None]:
+    """The readings of ``count`` expressions in the qualified text of :meth:`DuckDBParse.conjuncts`; None for all when they do not parse."""
     listed = [] if reading is None else reading.tree.get("select_list", [])
     return [_text(node) for node in listed] if len(listed) == count else [None] * count
 
 
-def _reading(data: Mapping[str, Any]) -> SecondReading | None:
+def _reading(data: Mapping[str, Any]) -> DuckDBParse | None:
     if data.get("error") or len(data.get("statements", ())) != 1:
         return None
-    return SecondReading(_stripped(data["statements"][0]["node"]))
+    return DuckDBParse(_stripped(data["statements"][0]["node"]))
 
 
 def _nodes(data: Any) -> Iterator[Mapping[str, Any]]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from secateur.planner.relations.attribute import Attribute, compares_alike
-from secateur.planner.relations.equality import Classes, equated
+from secateur.planner.relations.equality import EquivalenceClasses, equated
 from secateur.planner.relations.nodes import Apply, Filter, Join, Project, Relation, owners
 from secateur.planner.rewrites.correlation import is_correlated
 
-__all__ = ["Equalities", "Known", "Pair"]
+__all__ = ["Known", "Pair", "RelationEqualities"]
 
 Pair: TypeAlias = tuple[Attribute, Attribute]
 """Two attributes that are equal, each of which may stand for the other."""
@@ -17,12 +17,12 @@ Known: TypeAlias = tuple[Pair, ...]
 """Equalities that hold for all rows that matter."""
 
 
-class Equalities:
+class RelationEqualities:
     """Those of one tree of relations, which has to live as long as this does."""
 
     def __init__(self) -> None:
         self._pairs: dict[int, Known] = {}
-        self._classes: dict[Known, Classes] = {}
+        self._classes: dict[Known, EquivalenceClasses] = {}
         self._owners: dict[int, frozenset[int]] = {}
         self._correlated: dict[int, bool] = {}
 
@@ -31,8 +31,8 @@ class Equalities:
         found = self._pairs.get(id(relation))
         if found is None:
             match relation:
-                case Filter(_, restrictions) | Join(on=restrictions):
-                    found = tuple(pair for pair in map(equated, restrictions) if pair is not None)
+                case Filter(_, bound_predicates) | Join(on=bound_predicates):
+                    found = tuple(pair for pair in map(equated, bound_predicates) if pair is not None)
                 case Apply(operands=operands, outputs=outputs):
                     sides = zip(operands, outputs, strict=True)
                     found = tuple((ours, theirs) for ours, theirs in sides if ours is not None and theirs is not None and _equal(ours, theirs))
@@ -42,11 +42,11 @@ class Equalities:
             self._pairs[id(relation)] = found
         return found
 
-    def classes(self, known: Known) -> Classes:
+    def classes(self, known: Known) -> EquivalenceClasses:
         """The classes that some equalities make."""
         found = self._classes.get(known)
         if found is None:
-            found = self._classes[known] = Classes.of(known)
+            found = self._classes[known] = EquivalenceClasses.of(known)
         return found
 
     def owners(self, relation: Relation) -> frozenset[int]:

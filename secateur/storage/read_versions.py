@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
-__all__ = ["ReadMarks"]
+__all__ = ["ReadVersions"]
 
 _MARKS_MAX: Final = 4096
 """Reads whose second half is milliseconds away, each for some tables."""
 
 
-class ReadMarks:
+class ReadVersions:
     """The marks of one member. Lives on its event loop.
 
     Args:

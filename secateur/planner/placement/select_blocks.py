@@ -8,11 +8,20 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.planner.binding.query import holds_query, is_columns_call
-from secateur.planner.fragments.canonical import Cut, check_spellings, grouping_expressions, is_canonical, is_order_alias, key_of, mark_spelling, named
-from secateur.planner.placement.mentions import mentions, relations_in
+from secateur.planner.fragments.qualified import (
+    NotDistributable,
+    check_spellings,
+    grouping_expressions,
+    is_order_alias,
+    is_qualified,
+    key_of,
+    mark_spelling,
+    named,
+)
+from secateur.planner.placement.table_references import relations_in, table_references
 from secateur.planner.relations.build import subqueries_in
 from secateur.planner.relations.calls import has_windows
-from secateur.planner.relations.names import Names
+from secateur.planner.relations.names import VisibleNames
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.folding import folded
 from secateur.planner.text.trees import children_of, copied
@@ -21,7 +30,6 @@ __all__ = [
     "ORDERING",
     "TOP_CLAUSES",
     "behind_from",
-    "canonical_block",
     "core_of",
     "inside_of",
     "is_source",
@@ -29,6 +37,7 @@ __all__ = [
     "nested_queries",
     "ordered_source",
     "parts_in",
+    "qualified_block",
     "title_of",
     "without_order",
 ]
@@ -60,7 +69,7 @@ def parts_in(select: exp.Select, clause: str) -> list[exp.Expr]:
     return [item for item in part if isinstance(item, exp.Expr)] if isinstance(part, list) else [part] if isinstance(part, exp.Expr) else []
 
 
-def canonical_block(select: exp.Select, names: Names) -> tuple[exp.Select, frozenset[str]]:
+def qualified_block(select: exp.Select, names: VisibleNames) -> tuple[exp.Select, frozenset[str]]:
     """A copy of a SELECT whose columns in the clauses about its rows are named exactly, ``*`` replaced by the columns; and the names of all columns of FROM.
 
     Args:
@@ -68,7 +77,7 @@ def canonical_block(select: exp.Select, names: Names) -> tuple[exp.Select, froze
         names: Those of its FROM clause.
 
     Raises:
-        Cut: A name or a ``*`` of which it is not certain what it means.
+        NotDistributable: A name or a ``*`` of which it is not certain what it means.
     """
     copy = copied(select)
     mark_spelling(copy)
@@ -77,7 +86,7 @@ def canonical_block(select: exp.Select, names: Names) -> tuple[exp.Select, froze
         bare = item.this if isinstance(item, exp.Column) and isinstance(item.this, exp.Star) else item
         if isinstance(bare, exp.Star):
             if any(bare.args.values()):
-                raise Cut(f"{to_sql(item)} changes the columns that * stands for")
+                raise NotDistributable(f"{to_sql(item)} changes the columns that * stands for")
             items.extend(_starred(names, folded(item.table) if isinstance(item, exp.Column) and item.table else None))
         else:
             items.append(item)
@@ -86,8 +95,8 @@ def canonical_block(select: exp.Select, names: Names) -> tuple[exp.Select, froze
         for part in parts_in(copy, clause):
             for node in list(_outside_queries(part)):
                 if is_columns_call(node) or (isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count)):
-                    raise Cut("columns are named by a pattern")
-                if isinstance(node, exp.Column) and not is_order_alias(node) and not is_canonical(node):
+                    raise NotDistributable("columns are named by a pattern")
+                if isinstance(node, exp.Column) and not is_order_alias(node) and not is_qualified(node):
                     found = _resolved(node, names)
                     if found is not None:
                         node.replace(found)
@@ -108,9 +117,9 @@ def _outside_queries(part: exp.Expr) -> Iterator[exp.Expr]:
             pending.extend(children_of(node))
 
 
-def _starred(names: Names, alias: str | None) -> list[exp.Expr]:
+def _starred(names: VisibleNames, alias: str | None) -> list[exp.Expr]:
     if not all(source.complete for source in names.sources):
-        raise Cut("* stands for columns that are not all known")
+        raise NotDistributable("* stands for columns that are not all known")
     found: list[exp.Expr] = []
     for number, source in enumerate(names.sources):
         if alias is None or source.alias == alias:
@@ -119,25 +128,25 @@ def _starred(names: Names, alias: str | None) -> list[exp.Expr]:
     return found
 
 
-def _merged(name: str, names: Names) -> exp.Column:
+def _merged(name: str, names: VisibleNames) -> exp.Column:
     """The column that USING has merged of several. The name alone says which, unless something beside it has the name too."""
     others = [
         number for number, source in enumerate(names.sources) if source.has(name) and (number, name) not in names.shown and (number, name) not in names.hidden
     ]
     if others:
-        raise Cut(f"{name} is the name of a merged column and of another one")
+        raise NotDistributable(f"{name} is the name of a merged column and of another one")
     return named(name)
 
 
-def _resolved(node: exp.Column, names: Names) -> exp.Column | None:
+def _resolved(node: exp.Column, names: VisibleNames) -> exp.Column | None:
     """The column of FROM that a column node means, by its exact name; None for an alias of the SELECT list."""
     name = folded(node.name)
     if node.args.get("db") is not None:
-        raise Cut(f"{to_sql(node)} has a name of several parts")
+        raise NotDistributable(f"{to_sql(node)} has a name of several parts")
     if node.table:
         holders = [source for source in names.sources if source.alias == folded(node.table)]
         if len(holders) != 1 or not holders[0].has(name):
-            raise Cut(f"it is not certain which column {to_sql(node)} is")
+            raise NotDistributable(f"it is not certain which column {to_sql(node)} is")
         return named(name, holders[0].alias)
     if name in names.merged:
         return _merged(name, names)
@@ -145,7 +154,7 @@ def _resolved(node: exp.Column, names: Names) -> exp.Column | None:
     if len(holders) == 1:
         return named(name, holders[0].alias)
     if holders or not all(source.complete for source in names.sources):
-        raise Cut(f"it is not certain which column {to_sql(node)} is")
+        raise NotDistributable(f"it is not certain which column {to_sql(node)} is")
     return None
 
 
@@ -200,6 +209,6 @@ def is_windowed(select: exp.Select) -> bool:
 
 def title_of(select: exp.Select) -> str:
     """What a stage is called: by what it reads first."""
-    first = next((node for node, _ in mentions(select)), None)
+    first = next((node for node, _ in table_references(select)), None)
     name = "rows" if first is None else folded(first.alias_or_name)
     return f"join {name}" if len(relations_in(select)) > 1 else f"scan {name}"

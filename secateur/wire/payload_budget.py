@@ -12,10 +12,10 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
-__all__ = ["HeldBytes", "Receiver"]
+__all__ = ["PausableConnection", "PayloadBudget"]
 
 
-class Receiver(Protocol):
+class PausableConnection(Protocol):
     """A connection, as far as it can be held up."""
 
     def hold_up(self) -> None:
@@ -28,7 +28,7 @@ class Receiver(Protocol):
         """Hang up: others wait, and nothing has come for long."""
 
 
-class HeldBytes:
+class PayloadBudget:
     """Lives on the event loop of a server.
 
     Args:
@@ -40,11 +40,11 @@ class HeldBytes:
         self.held = 0
         self._bytes_max = bytes_max
         self._stalled_s = stalled_s
-        self._arriving: dict[Receiver, float] = {}  # when the last byte came, in the order in which the frames began
-        self._held_up: set[Receiver] = set()
+        self._arriving: dict[PausableConnection, float] = {}  # when the last byte came, in the order in which the frames began
+        self._held_up: set[PausableConnection] = set()
         self._look: asyncio.TimerHandle | None = None
 
-    def arrived(self, receiver: Receiver, size: int) -> None:
+    def arrived(self, receiver: PausableConnection, size: int) -> None:
         """Bytes of a frame that is not whole yet."""
         self.held += size
         self._arriving[receiver] = asyncio.get_running_loop().time()
@@ -53,13 +53,13 @@ class HeldBytes:
             self._held_up.add(receiver)
             self._look_later()
 
-    def completed(self, receiver: Receiver, size: int) -> None:
+    def completed(self, receiver: PausableConnection, size: int) -> None:
         """A frame is whole; ``size`` bytes of it have not been told of."""
         self.held += size
         if self._arriving.pop(receiver, None) is not None:
             self._let_go_on()
 
-    def given_up(self, receiver: Receiver, size: int) -> None:
+    def given_up(self, receiver: PausableConnection, size: int) -> None:
         """A frame will not become whole; ``size`` bytes of it had arrived."""
         self._held_up.discard(receiver)
         self._arriving.pop(receiver, None)

@@ -8,10 +8,10 @@ from secateur.partitioning.pruning.expression import UNKNOWN
 from secateur.partitioning.pruning.key_bounds import RANGES_MAX
 from secateur.planner.scans.scan_bounds import ScanBounds
 
-__all__ = ["kept_share", "partitions_share"]
+__all__ = ["key_selectivity", "partition_selectivity"]
 
 
-def partitions_share(partitions: float, keys: float) -> float:
+def partition_selectivity(partitions: float, keys: float) -> float:
     """The share of partitions that some keys fall into, when each falls into any of them alike.
 
     >>> partitions_share(4, 1), round(partitions_share(4, 8), 3)
@@ -20,13 +20,13 @@ def partitions_share(partitions: float, keys: float) -> float:
     return 1.0 if partitions <= 1 else 1 - (1 - 1 / partitions) ** keys
 
 
-def kept_share(bounds: ScanBounds, before: ScanBounds, specimens: Mapping[int, object], parameter_count: int, keys: float, distinct: int) -> float:
+def key_selectivity(bounds: ScanBounds, before: ScanBounds, sample_values: Mapping[int, object], parameter_count: int, keys: float, distinct: int) -> float:
     """The share of the rows of a scan that is read for some keys.
 
     Args:
         bounds: What is known about the scan once there are lists of keys.
         before: What is known about it without.
-        specimens: Some key of each list, by the index of its parameter.
+        sample_values: Some key of each list, by the index of its parameter.
         parameter_count: How many parameters there are with these; the others are not known.
         keys: About how many keys there are.
         distinct: How many values the leading column of the primary key has.
@@ -34,8 +34,8 @@ def kept_share(bounds: ScanBounds, before: ScanBounds, specimens: Mapping[int, o
     if bounds.tree.root == before.tree.root and bounds.keys == before.keys:
         return 1.0
     unknown = (UNKNOWN,) * parameter_count
-    params = [[specimens[index]] if index in specimens else value for index, value in enumerate(unknown)]
+    params = [[sample_values[index]] if index in sample_values else value for index, value in enumerate(unknown)]
     one, all_ = len(bounds.tree.bind(params)), len(before.tree.bind(unknown))
-    share = partitions_share(all_ / max(one, 1), keys) if one < all_ else 1.0
+    share = partition_selectivity(all_ / max(one, 1), keys) if one < all_ else 1.0
     searched = bounds.keys != before.keys and keys <= RANGES_MAX
     return min(share, keys / distinct) if searched else share

@@ -11,24 +11,24 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.planner.binding.query import Scan, is_columns_call, renames_columns
+from secateur.planner.binding.query import TableReference, is_columns_call, renames_columns
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.folding import folded
 from secateur.planner.text.trees import children_of, copied
 
 __all__ = [
     "DIFFERS",
-    "Cut",
-    "Differs",
-    "canonical_select",
+    "NotDistributable",
+    "RecompositionMismatch",
     "check_spellings",
     "grouping_expressions",
     "has_shadowed_names",
-    "is_canonical",
     "is_order_alias",
+    "is_qualified",
     "key_of",
     "mark_spelling",
     "named",
+    "qualified_select",
     "reads_columns",
     "unresolved_in",
 ]
@@ -39,12 +39,12 @@ DIFFERS: Final = "the parts that were made of the statement are not the statemen
 _ORDER_ALIAS: Final = "order_alias"
 _SPELLINGS: Final = "spellings"
 _GROUPINGS: Final = (exp.Group, exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)
-_CANONICAL: Final = "canonical"
+_QUALIFIED: Final = "canonical"
 _BEHIND_WHERE: Final = ("group", "having", "windows", "qualify", "distinct", "order")
 
 
-class Cut(Exception):  # noqa: N818 - not an error: it says that a statement stays whole, and why
-    """A statement cannot be cut into partial and final.
+class NotDistributable(Exception):  # noqa: N818 - not an error: it says that a statement stays whole, and why
+    """A statement cannot be split into partial and final.
 
     Args:
         reason: Why, in the user's terms.
@@ -56,7 +56,7 @@ class Cut(Exception):  # noqa: N818 - not an error: it says that a statement sta
         self.node = node
 
 
-class Differs(Cut):
+class RecompositionMismatch(NotDistributable):
     """A statement stays whole since the texts that were made of it do not say what it says: a defect of ours, which changes no answer.
 
     Args:
@@ -67,16 +67,16 @@ class Differs(Cut):
         super().__init__(f"{DIFFERS}: {clause} reads back as another one; please report it")
 
 
-def canonical_select(select: exp.Select, scan: Scan) -> exp.Select:
+def qualified_select(select: exp.Select, scan: TableReference) -> exp.Select:
     """A copy of the SELECT over the bare relation of its one scan.
 
     Raises:
-        Cut: A ``*`` with exceptions, or something else that stands for columns without naming them; the table is not read as it is.
+        NotDistributable: A ``*`` with exceptions, or something else that stands for columns without naming them; the table is not read as it is.
     """
     if renames_columns(scan.node):
-        raise Cut("the columns of the table are renamed in FROM")
+        raise NotDistributable("the columns of the table are renamed in FROM")
     if any(value for key, value in scan.node.args.items() if key not in ("this", "alias")):
-        raise Cut("the table is sampled or pivoted")
+        raise NotDistributable("the table is sampled or pivoted")
     columns = {folded(column.name): column.name for column in scan.table.columns}
     alias = folded(scan.alias)
 
@@ -90,7 +90,7 @@ def canonical_select(select: exp.Select, scan: Scan) -> exp.Select:
             if declared is not None and (not node.table or folded(node.table) == alias):
                 return named(declared)
             if node.table:
-                raise Cut(f"{to_sql(node)} is not a column of {scan.alias}")
+                raise NotDistributable(f"{to_sql(node)} is not a column of {scan.alias}")
         return node
 
     copy = copied(select)
@@ -101,13 +101,13 @@ def canonical_select(select: exp.Select, scan: Scan) -> exp.Select:
     for item in result.expressions:
         if isinstance(item, exp.Star):
             if any(item.args.values()):
-                raise Cut(f"{to_sql(item)} changes the columns that * stands for")
+                raise NotDistributable(f"{to_sql(item)} changes the columns that * stands for")
             expanded.extend(named(column.name) for column in scan.table.columns)
         else:
             expanded.append(item)
     result.set("expressions", expanded)
     if any(is_columns_call(node) or (isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count)) for node in result.walk()):
-        raise Cut("columns are named by a pattern")
+        raise NotDistributable("columns are named by a pattern")
     table = result.args["from_"].this
     table.replace(exp.to_table(scan.relation))
     return result
@@ -116,18 +116,18 @@ def canonical_select(select: exp.Select, scan: Scan) -> exp.Select:
 def named(column: str, source: str | None = None) -> exp.Column:
     """A column by its exact name, and that of the item of FROM which has it."""
     node = exp.Column(this=exp.Identifier(this=column, quoted=True), table=None if source is None else exp.Identifier(this=source, quoted=True))
-    node.meta[_CANONICAL] = True
+    node.meta[_QUALIFIED] = True
     return node
 
 
 def key_of(node: exp.Expr) -> str:
-    """Equal text for equal expressions of a canonical SELECT."""
+    """Equal text for equal expressions of a qualified SELECT."""
     return to_sql(node.unnest())
 
 
-def is_canonical(node: exp.Column) -> bool:
+def is_qualified(node: exp.Column) -> bool:
     """Whether a column node is a column of FROM by its exact name."""
-    return bool(node.meta.get(_CANONICAL))
+    return bool(node.meta.get(_QUALIFIED))
 
 
 def unresolved_in(node: exp.Expr) -> list[exp.Column]:
@@ -137,7 +137,7 @@ def unresolved_in(node: exp.Expr) -> list[exp.Column]:
     while pending:
         part = pending.pop()
         if isinstance(part, exp.Column):
-            if not is_canonical(part):
+            if not is_qualified(part):
                 found.append(part)
         elif not isinstance(part, exp.Query):
             pending.extend(children_of(part))
@@ -146,14 +146,14 @@ def unresolved_in(node: exp.Expr) -> list[exp.Column]:
 
 def reads_columns(node: exp.Expr) -> bool:
     """Whether an expression reads a column of FROM."""
-    return any(is_canonical(part) for part in node.find_all(exp.Column))
+    return any(is_qualified(part) for part in node.find_all(exp.Column))
 
 
 def has_shadowed_names(select: exp.Select, columns: Collection[str]) -> bool:
     """Whether a name in a clause behind WHERE may mean one thing as a column of FROM and another as an alias of the SELECT list.
 
     Args:
-        select: A canonical SELECT.
+        select: A qualified SELECT.
         columns: The names of all columns of FROM, folded.
     """
     aliased = [(folded(item.alias), item.this) for item in select.expressions if isinstance(item, exp.Alias)]
@@ -163,13 +163,13 @@ def has_shadowed_names(select: exp.Select, columns: Collection[str]) -> bool:
 
 
 def _is_alias_alone(column: exp.Column) -> bool:
-    """Whether a column node of a canonical SELECT is all that ORDER BY orders by, and no column of FROM: then it is the alias, whatever else has the name."""
+    """Whether a column node of a qualified SELECT is all that ORDER BY orders by, and no column of FROM: then it is the alias, whatever else has the name."""
     ordered = column.parent
     return (
         isinstance(ordered, exp.Ordered)
         and isinstance(ordered.parent, exp.Order)
         and isinstance(ordered.parent.parent, exp.Select)
-        and not is_canonical(column)
+        and not is_qualified(column)
     )
 
 
@@ -227,11 +227,11 @@ def check_spellings(group: exp.Group, keys: Sequence[str]) -> None:
     """Check that grouping sets write no expression in two ways.
 
     Args:
-        group: The GROUP BY of a canonical SELECT.
+        group: The GROUP BY of a qualified SELECT.
         keys: What stands for each of its :func:`grouping_expressions`.
 
     Raises:
-        Cut: They do.
+        NotDistributable: They do.
     """
     if len(set(zip(keys, group.meta[_SPELLINGS], strict=True))) != len(set(keys)):
-        raise Cut("grouping sets write one expression in two ways")
+        raise NotDistributable("grouping sets write one expression in two ways")

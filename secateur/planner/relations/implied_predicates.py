@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
+from secateur.planner.relations.bound_predicate import BoundPredicate, any_of, distinct
 from secateur.planner.relations.nodes import (
     Aggregate,
     Apply,
+    AsOfRight,
     Derived,
     Distinct,
     Filter,
     Join,
-    JoinKind,
+    JoinType,
     Limit,
-    Nearest,
     Opaque,
     Project,
     Relation,
@@ -31,12 +32,11 @@ from secateur.planner.relations.nodes import (
     Window,
     postorder,
 )
-from secateur.planner.relations.restriction import Restriction, any_of, distinct
 
-__all__ = ["Facts"]
+__all__ = ["ImpliedPredicates"]
 
 
-class Facts:
+class ImpliedPredicates:
     """The facts of all relations of a tree. Cost: linear in the tree, times the facts.
 
     Args:
@@ -44,15 +44,15 @@ class Facts:
     """
 
     def __init__(self, root: Relation) -> None:
-        self._facts: dict[int, tuple[Restriction, ...]] = {}
+        self._facts: dict[int, tuple[BoundPredicate, ...]] = {}
         for relation in postorder(root):
             self._facts[id(relation)] = distinct(fact for fact in self._derive(relation) if fact.blocked is None)
 
-    def of(self, relation: Relation) -> tuple[Restriction, ...]:
+    def of(self, relation: Relation) -> tuple[BoundPredicate, ...]:
         """The facts of one relation of the tree."""
         return self._facts[id(relation)]
 
-    def _derive(self, relation: Relation) -> Sequence[Restriction]:
+    def _derive(self, relation: Relation) -> Sequence[BoundPredicate]:
         match relation:
             case Scan() | Unknown() | Opaque():
                 return ()
@@ -60,7 +60,7 @@ class Facts:
                 return facts
             case Filter(input, conjuncts):
                 return *self.of(input), *conjuncts
-            case Sort(input) | Limit(input) | Distinct(input) | Window(input) | Nearest(input) | Apply(input):
+            case Sort(input) | Limit(input) | Distinct(input) | Window(input) | AsOfRight(input) | Apply(input):
                 # Their rows are rows of the input.
                 return self.of(input)
             case Derived():
@@ -76,20 +76,20 @@ class Facts:
                 return self._of_set(relation)
             case Join(kind, left, right, on):
                 match kind:
-                    case JoinKind.INNER | JoinKind.SEMI:
+                    case JoinType.INNER | JoinType.SEMI:
                         return *self.of(left), *self.of(right), *on
-                    case JoinKind.LEFT | JoinKind.ANTI:
+                    case JoinType.LEFT | JoinType.ANTI:
                         return self.of(left)
-                    case JoinKind.RIGHT:
+                    case JoinType.RIGHT:
                         return self.of(right)
-                    case JoinKind.FULL:
+                    case JoinType.FULL:
                         return ()
                     case _:
                         assert_never(kind)
             case _:
                 assert_never(relation)
 
-    def _of_set(self, relation: SetOperation) -> Sequence[Restriction]:
+    def _of_set(self, relation: SetOperation) -> Sequence[BoundPredicate]:
         if not relation.attributes:
             return ()
         given = []

@@ -14,24 +14,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from secateur.engine.sql.row_effects import Action, Meeting
+from secateur.engine.sql.row_changes import DuplicateMatchPolicy, RowAction
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.conflict import DoUpdate
-from secateur.planner.dml.effects import EffectsQuery, action_text, column_of, say_effects, target_text
-from secateur.planner.dml.effects import Value as Words
-from secateur.planner.dml.expressions import Span
-from secateur.planner.dml.insert import Insert, Rows
+from secateur.planner.dml.expressions import TextSpan
+from secateur.planner.dml.insert import Insert, ValuesRows
+from secateur.planner.dml.row_changes import RowChangesQuery, action_text, column_of, row_changes_items, target_text
+from secateur.planner.dml.row_changes import Value as Words
 from secateur.planner.dml.update import assigned_values
 from secateur.planner.statement import InsertMode
 from secateur.planner.text.dialect import quoted
 
-__all__ = ["insert_effects"]
+__all__ = ["insert_row_changes"]
 
 _KEYS_MAX: Final = 1000
 """Rows of a VALUES clause whose keys are named to the scan of the table, so that it is pruned."""
 
 
-def insert_effects(insert: Insert, columns: Sequence[str]) -> EffectsQuery:
+def insert_row_changes(insert: Insert, columns: Sequence[str]) -> RowChangesQuery:
     """The query for the effects of an INSERT.
 
     Args:
@@ -41,18 +41,18 @@ def insert_effects(insert: Insert, columns: Sequence[str]) -> EffectsQuery:
     table, conflict = insert.target.table, insert.conflict
     query, names_action = insert.returning or (None, False)
     if conflict is InsertMode.APPEND:
-        return EffectsQuery(table, _appended(insert, columns), Meeting.REFUSED, query, names_action)
+        return RowChangesQuery(table, _appended(insert, columns), DuplicateMatchPolicy.REFUSED, query, names_action)
     changed: dict[str, Words] = {}
-    condition: Span | None = None
+    condition: TextSpan | None = None
     if isinstance(conflict, DoUpdate):
         changed, condition = assigned_values(conflict.assignments), conflict.condition
     elif conflict is InsertMode.UPSERT:
         changed = {name: (f"excluded.{quoted(name)}",) for name in columns if name not in table.primary_key}
     has_keys = _has_plain_keys(insert, columns)
     moves = any(name in table.primary_key for name in changed)
-    is_narrow = has_keys and not moves and insert.returning is None
+    is_single_partition = has_keys and not moves and insert.returning is None
     composer = _merged(insert, columns, changed, condition, has_keys=has_keys, updates=conflict is not InsertMode.IGNORE)
-    return EffectsQuery(table, composer.finish(), Meeting.FIRST, query, names_action, is_narrow)
+    return RowChangesQuery(table, composer.finish(), DuplicateMatchPolicy.FIRST, query, names_action, is_single_partition)
 
 
 def _appended(insert: Insert, columns: Sequence[str]) -> Composed:
@@ -62,12 +62,12 @@ def _appended(insert: Insert, columns: Sequence[str]) -> Composed:
         composer.say(insert.ctes, " ")
     composer.say("SELECT ")
     values: dict[str, Words] = {name: (quoted(name),) for name in columns}
-    say_effects(composer, insert.target, (action_text(Action.INSERT),), values, is_there=False)
+    row_changes_items(composer, insert.target, (action_text(RowAction.INSERT),), values, is_there=False)
     insert.say_rows(composer.say(" FROM "), columns)
     return composer.finish()
 
 
-def _merged(insert: Insert, columns: Sequence[str], changed: dict[str, Words], condition: Span | None, *, has_keys: bool, updates: bool) -> Composer:
+def _merged(insert: Insert, columns: Sequence[str], changed: dict[str, Words], condition: TextSpan | None, *, has_keys: bool, updates: bool) -> Composer:
     """The rows as they are given, or as those that are there are changed by them."""
     target = insert.target
     table, keys = target.table, target.table.primary_key
@@ -82,11 +82,11 @@ def _merged(insert: Insert, columns: Sequence[str], changed: dict[str, Words], c
         then = f"CASE WHEN {absent} THEN excluded.{quoted(name)} ELSE "
         stays: Words = (column_of(target, name),)
         values[name] = (then, "CAST((", *changed[name], f") AS {column.type})", " END") if name in changed else (then, *stays, " END")
-    say_effects(composer, target, (f"CASE WHEN {absent} THEN {action_text(Action.INSERT)} ELSE {action_text(Action.UPDATE)} END",), values)
+    row_changes_items(composer, target, (f"CASE WHEN {absent} THEN {action_text(RowAction.INSERT)} ELSE {action_text(RowAction.UPDATE)} END",), values)
     named = ", ".join(f"'{name.replace(chr(39), chr(39) * 2)}': {quoted(name)}" for name in columns)
     nothing = "".join(f", '{column.name.replace(chr(39), chr(39) * 2)}': CAST(NULL AS {column.type})" for column in table.columns if column.name not in columns)
     composer.say(f" FROM (SELECT {{{named}{nothing}}} AS excluded FROM ")
-    if isinstance(insert.source, Rows) and len(insert.source.values) == 1:
+    if isinstance(insert.source, ValuesRows) and len(insert.source.values) == 1:
         insert.say_rows(composer, columns)
     else:
         insert.say_rows(composer.say('(SELECT *, row_number() OVER () AS "row" FROM '), columns)
@@ -113,7 +113,7 @@ def _given(keys: Sequence[str], columns: Sequence[str]) -> list[str]:
 def _has_plain_keys(insert: Insert, columns: Sequence[str]) -> bool:
     """Whether the keys of the rows are literals and parameters, which are the same wherever they are said."""
     source, keys = insert.source, insert.target.table.primary_key
-    if not isinstance(source, Rows) or len(source.values) > _KEYS_MAX or not set(keys) <= set(columns) or insert.ctes is not None:
+    if not isinstance(source, ValuesRows) or len(source.values) > _KEYS_MAX or not set(keys) <= set(columns) or insert.ctes is not None:
         return False
     cells = [row[columns.index(name)] for row in source.values for name in keys]
     return all(cell.is_literal or cell.parameter(insert.parameters) is not None for cell in cells)
@@ -122,7 +122,7 @@ def _has_plain_keys(insert: Insert, columns: Sequence[str]) -> bool:
 def _say_narrowed(composer: Composer, insert: Insert, columns: Sequence[str]) -> None:
     """The target, reduced to the keys of the rows."""
     target, keys = insert.target, insert.target.table.primary_key
-    assert isinstance(insert.source, Rows)
+    assert isinstance(insert.source, ValuesRows)
     composer.say(f"(SELECT * FROM {quoted(target.table.name)} WHERE ")
     for number, row in enumerate(insert.source.values):
         composer.say(" OR " if number else "")
